@@ -12,7 +12,7 @@ from commandline.arguments import whole
 from commandline.run import run
 from commandline.table import aligned
 from sharing.author import owner
-from sharing.errors import SharingError
+from sharing.errors import SharingError, StillInUse
 from sharing.export import add_command
 from sharing.library import open_library
 from sharing.library.choosing import MOST_LISTED
@@ -21,6 +21,7 @@ from sharing.library.records import Draft, Entry, Figures, Project, Query, figur
 from sharing.links.command import add_commands
 from sizing import Scenario
 from sizing.base.errors import SizingError
+from sizing.question.understand import understand
 from sizing.scenario.file import load_scenario
 
 HEAD = ("id", "name", "customer", "project", "model", "GPUs", "USD/month", "version", "updated (UTC)", "by")
@@ -54,6 +55,11 @@ def _parser() -> argparse.ArgumentParser:
     taking.add_argument("--author", default="", metavar="NAME", help="default: the user of this machine")
     taking.add_argument("--no-plan", action="store_true", help="do not compute GPUs, cost and power")
     taking.set_defaults(run=_import)
+    purging = commands.add_parser("purge", help="remove a deleted scenario for good, with its history and links")
+    purging.add_argument("scenario", type=whole(1, 1_000_000_000), help="its id, as list --deleted shows it")
+    purging.add_argument("--yes", action="store_true", help="nothing brings it back")
+    purging.add_argument("--author", default="", metavar="NAME", help="default: the user of this machine")
+    purging.set_defaults(run=_purge)
     add_command(commands)
     add_commands(commands)
     return parser
@@ -113,10 +119,22 @@ def _import(given: argparse.Namespace) -> int:
     project = Project(name=name, customer=given.customer) if name.strip() else None
     draft: dict[str, Any] = {"scenario": scenario, "project": project, "tags": tuple(given.tag)}
     Draft(**draft)  # refused before a plan is computed for it
+    if given.no_plan:
+        understand(scenario)  # what no plan can be computed for is not kept either
     with closing(open_library(given.library)) as library:
         figures = None if given.no_plan else _figures(scenario)
         kept = library.add(Draft(**draft, figures=figures), by=owner(given.author))
     print(f"Scenario {kept.scenario_id}: {scenario.name}")
+    return 0
+
+
+def _purge(given: argparse.Namespace) -> int:
+    with closing(open_library(given.library)) as library:
+        entry = library.entry(given.scenario)
+        if not given.yes:
+            raise StillInUse(f"Nothing brings scenario {entry.id} ({entry.name[:60]}) back: say --yes to remove it.")
+        removed = library.purge(entry.id, by=owner(given.author))
+    print(f"Scenario {entry.id} is gone for good (versions: {removed.versions}, frozen links: {removed.links}).")
     return 0
 
 

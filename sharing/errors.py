@@ -9,6 +9,7 @@ SharingError
 ├── InvalidEntry         a project, tag or author that cannot be kept
 ├── InvalidRules         the file that says who has which role cannot be used
 ├── LinkRefused          a frozen link that shows nothing: ``refusal`` says why
+├── StillInUse           a scenario that was not deleted cannot be removed for good
 ├── NotAllowed           somebody's role does not include what was to be done; nothing was
 └── UnreadableVersion    a stored scenario that this version of the product cannot read
 
@@ -98,6 +99,10 @@ class LinkRefused(SharingError):
     def __reduce__(self) -> tuple[type[LinkRefused], tuple[Refusal, str]]:
         """As it was made, for another process."""
         return type(self), (self.refusal, str(self))
+
+
+class StillInUse(SharingError):
+    """What is to be removed for good was not deleted before, or was restored meanwhile."""
 
 
 class NotAllowed(SharingError):

@@ -27,6 +27,7 @@ class Right(StrEnum):
     SHARE = "share scenarios by a link"
     REVOKE = "revoke links"
     RESTORE = "restore deleted scenarios"
+    PURGE = "remove deleted scenarios for good"
     SEE_ALL_LINKS = "see everybody's links"
 
 
@@ -38,6 +39,7 @@ LEAST: Mapping[Right, Role] = MappingProxyType(
         Right.SHARE: Role.EDITOR,
         Right.REVOKE: Role.EDITOR,
         Right.RESTORE: Role.ADMIN,
+        Right.PURGE: Role.ADMIN,
         Right.SEE_ALL_LINKS: Role.ADMIN,
     }
 )

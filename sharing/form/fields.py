@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 from sizing.catalog.files import read_yaml
+from sizing.scenario.bounds import LONGEST_GPU_NAME, LONGEST_MODEL_NAME, LONGEST_NAME, LONGEST_SOURCE
 
 _FILE = Path(__file__).with_name("fields.yaml")
 
@@ -54,7 +57,13 @@ class Field:
         return empty.get(self.kind, "")
 
 
-FIELDS = {key: Field(key=key, **row) for key, row in read_yaml(_FILE).items()}
+LONGEST: Mapping[str, int] = MappingProxyType(
+    {"name": LONGEST_NAME, "size_name": LONGEST_MODEL_NAME, "own_name": LONGEST_GPU_NAME, "m_source": LONGEST_SOURCE}
+)
+"""Characters of the texts that a scenario keeps as they are typed."""
+
+_READ = {key: Field(key=key, **row) for key, row in read_yaml(_FILE).items()}
+FIELDS = {key: replace(field, longest=LONGEST.get(key, field.longest)) for key, field in _READ.items()}
 """Every field by key, in the order of the form."""
 
 BY_PATH = {f.path: f for f in FIELDS.values() if f.path}

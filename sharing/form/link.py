@@ -17,6 +17,7 @@ from sharing.form.fields import FIELDS, LONGEST_NUMBER, MAY_BE_EMPTY, Field
 from sharing.form.presets import defaults
 from sharing.form.read import OWN_GPU
 from sizing.base.errors import nearest_names
+from sizing.scenario.file import TEXTS
 
 VERSION = "v"
 """Parameter that names the version of the defaults."""
@@ -114,7 +115,7 @@ def from_parameters(parameters: Parameters) -> Opened:
             problems.append(sentence)
     if OWN_GPU in values["gpu"] and not values["own"]:
         values["gpu"] = [gpu for gpu in values["gpu"] if gpu != OWN_GPU]
-    return Opened(values=values, problems=tuple(problems))
+    return Opened(values=values, problems=tuple(dict.fromkeys(problems)))
 
 
 def field_of(name: str) -> Field | None:
@@ -176,11 +177,12 @@ def _left_out(name: str, field: Field | None, given: Sequence[str]) -> str:
         return f"The link's “{name[:_SHOWN]}” is no input{guess}"
     if field.private:
         return f"{field.label} is never taken from a link: enter it in the form."
-    wrong = [value for value in given if not _taken(field, value)]
+    wrong = dict.fromkeys(value for value in given if not _taken(field, value))
     if not wrong:
         return ""
     listed = ", ".join(f"“{value[:_SHOWN]}”" for value in wrong)
-    return f"{field.label}: {listed} {_WHY[field.kind]}, so the link's value was left out."
+    why = _WHY[field.kind].format(max_length=field.longest)
+    return f"{field.label}: {listed} {why}, so the link's value was left out."
 
 
 _WHY = {
@@ -188,7 +190,7 @@ _WHY = {
     "many": "is not one of the options",
     "switch": "is neither true nor false",
     "number": "is too long for a number",
-    "text": "is too long",
+    "text": TEXTS["string_too_long"],
 }
 
 

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from sharing.form.fields import BY_PATH, LENGTH_KEYS, Field
 from sharing.form.numbers import show_number
 from sizing.base.errors import BrokenRule, Rule, SizingError
+from sizing.scenario.file import TEXTS
 
 _BOUNDS = {
     "greater_than": ("gt", "must be more than {}"),
@@ -19,7 +20,6 @@ _BOUNDS = {
     "less_than_equal": ("le", "must be at most {}"),
 }
 _COUNTED = {"tokens", "people", "instances", "documents", "turns", "years"}
-_TEXTS = {"string_too_long": "is too long: shorten it to {max_length} characters", "string_too_short": "is empty"}
 _RULES: dict[Rule, str] = {
     "cached_part_is_shorter": "The part of the prompt found in the prefix cache must be shorter than the "
     "prompt itself: lower it, or enter a share such as 60%.",
@@ -154,7 +154,7 @@ def _fault(fault: Mapping[str, Any]) -> Fault:
     if fault["type"] in _BOUNDS or fault["type"].startswith("int_"):
         must_be, entered = f"{name} {_bound(fault, field)}", f"{_typed(fault['input'], field)} was entered"
         return Fault(sentence=f"{must_be}; {entered}.", short=f"{must_be} ({entered})", fields=fields, at=at)
-    text = _TEXTS.get(fault["type"], "").format(**context)
+    text = TEXTS.get(fault["type"], "").format(**context)
     short = f"{name} {text}" if text else f"{name}: {message_of(fault)}"
     return Fault(sentence=f"{short}.", short=short, fields=fields, at=at)
 

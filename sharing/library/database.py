@@ -7,7 +7,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +91,12 @@ class Database:
             with connection.begin():
                 yield connection
 
+    def forget_log(self) -> None:
+        """Empty the log of an SQLite file, which holds what was removed until then. Somebody who reads keeps it."""
+        if self.is_file:
+            with suppress(sqlite3.Error), closing(self.engine.raw_connection()) as plain:
+                plain.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def close(self) -> None:
         """End every connection."""
         self.engine.dispose()
@@ -124,10 +130,11 @@ def _sqlite(url: URL, place: str) -> Engine:
 
 
 def _prepare(connection: Any, _record: object) -> None:
-    """Readers beside a writer (WAL); what is committed survives a loss of power; transactions begin where we say."""
+    """Readers beside a writer (WAL); what is committed survives a loss of power; what is removed is overwritten;
+    transactions begin where we say."""
     connection.isolation_level = None
     _write_ahead(connection)
-    for pragma in ("synchronous=FULL", "foreign_keys=ON"):
+    for pragma in ("synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"):
         connection.execute(f"PRAGMA {pragma}")
 
 

@@ -14,6 +14,8 @@ from sharing.library.schema import PROJECTS, SCENARIOS, TAGS, VERSIONS
 from sharing.library.text import ESCAPE, containing
 
 AnyRow = Row[Any]
+GONE = 0
+"""Latest version of a scenario that was removed for good: it has none, its number stays taken."""
 PROJECT = (PROJECTS.c.name.label("project"), PROJECTS.c.customer)
 
 
@@ -48,7 +50,7 @@ def history(connection: Connection, scenario_id: int) -> tuple[Version, ...]:
 
 def entry(connection: Connection, scenario_id: int) -> Entry:
     """One line of the list, deleted or not. Raises NotInLibrary."""
-    rows = connection.execute(_entries().where(SCENARIOS.c.id == scenario_id)).all()
+    rows = connection.execute(_entries().where(SCENARIOS.c.id == scenario_id, SCENARIOS.c.latest > GONE)).all()
     if not rows:
         raise NotInLibrary(f"The library has no scenario {scenario_id}.")
     return _with_tags(connection, rows)[0]
@@ -93,6 +95,7 @@ def _total(row: AnyRow) -> ProjectTotal:
 
 
 def _conditions(query: Query) -> Iterable[ColumnElement[bool]]:
+    yield SCENARIOS.c.latest > GONE
     yield SCENARIOS.c.deleted_at.is_not(None) if query.deleted else SCENARIOS.c.deleted_at.is_(None)
     for word in query.text.split():
         yield SCENARIOS.c.words.like(containing(word), escape=ESCAPE)

@@ -24,6 +24,7 @@ from sharing.library.records import (
     Version,
     checked,
 )
+from sharing.library.removing import Removed, remove
 
 Clock = Callable[[], datetime]
 
@@ -67,6 +68,16 @@ class Library:
         """Bring a deleted scenario back. Raises as :meth:`save`."""
         with self.writing(by, Right.RESTORE) as (connection, signed):
             return writing.mark(connection, scenario_id, base, signed, Action.RESTORED)
+
+    def purge(self, scenario_id: int, *, by: Actor) -> Removed:
+        """Remove a deleted scenario for good: its history is gone, its frozen links show nothing any more.
+
+        Raises NotInLibrary, StillInUse.
+        """
+        with self.writing(by, Right.PURGE) as (connection, signed):
+            removed = remove(connection, scenario_id, signed)
+        self.database.forget_log()
+        return removed
 
     def duplicate(self, scenario_id: int, *, name: str, by: Actor) -> Version:
         """A new scenario with the content of another's latest version. Raises NotInLibrary, UnreadableVersion."""

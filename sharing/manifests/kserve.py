@@ -12,9 +12,10 @@ from sharing.manifests.pods import HF_TOKEN, POD_IP, metadata, resources
 from sharing.manifests.targets import File, Reason, Target, Yaml, engine_and_hardware
 
 KV_TRANSFER = compact({"kv_connector": "NixlConnector", "kv_role": "kv_both"})
-OF_PARALLELISM = ("--tensor-parallel-size", "--pipeline-parallel-size", "--data-parallel-size")
-"""Arguments that KServe derives from ``parallelism``."""
-SERVED = "--served-model-name"
+DERIVED = ("--tensor-parallel-size", "--served-model-name")
+OVER_NODES = ("--pipeline-parallel-size", "--data-parallel-size")
+"""Arguments that KServe's templates write from ``model`` and ``parallelism``: these only where there are workers
+(kserve/kserve, config/llmisvcconfig, v1alpha2; read 2026-11-22)."""
 
 
 def refuses(facts: Facts) -> Reason | None:
@@ -55,20 +56,22 @@ def workload(facts: Facts, group: Group) -> dict[str, Any]:
         parallelism |= {"data": group.dp, "dataLocal": group.dp // group.nodes}
     if group.ep > 1:
         parallelism["expert"] = True
-    pod = {"containers": [container(facts, group)]}
+    pod = {"containers": [container(facts, group)]}  # with workers: one for each pipeline stage, or for each node
     out = {"replicas": group.instances, "parallelism": parallelism, "template": pod}
     return out | ({"worker": pod} if group.nodes > 1 else {})
 
 
 def container(facts: Facts, group: Group) -> dict[str, Any]:
     """The container that KServe's own template is merged with: arguments, token, GPUs."""
-    options = {k: v for k, v in vllm(facts, group).items() if k not in (*OF_PARALLELISM, SERVED)}
+    derived = (*DERIVED, *OVER_NODES) if group.nodes > 1 else DERIVED
+    options = {k: v for k, v in vllm(facts, group).items() if k not in derived}
     env: list[dict[str, Any]] = [HF_TOKEN]
     if facts.disaggregated:
         options["--kv-transfer-config"] = KV_TRANSFER
         env.append({"name": "VLLM_NIXL_SIDE_CHANNEL_HOST", **POD_IP})
     env.append({"name": "VLLM_ADDITIONAL_ARGS", "value": shlex.join(flattened(options))})
-    return {"name": "main", "env": env, "resources": resources(facts, group.gpus_per_node)}
+    pods = group.nodes if group.nodes == 1 or group.dp > 1 else group.pp
+    return {"name": "main", "env": env, "resources": resources(facts, group.gpus // pods)}
 
 
 TARGET = Target("kserve", refuses, files)

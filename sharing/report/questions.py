@@ -37,7 +37,7 @@ def questions(subject: Subject) -> Section:
 def _rows(subject: Subject) -> Iterator[tuple[str, str, str]]:
     demand, workload = subject.question.demand, subject.scenario.workload
     model = subject.question.model
-    active = "" if not model.is_moe else f", {significant(model.params_active / BILLION)} billion active"
+    active = "" if not model.is_moe else f", {significant(model.params_per_token / BILLION)} billion active"
     window = f"; context of {count(model.max_context)} tokens" if model.max_context else ""
     size = f"{significant(model.params_total / BILLION)} billion parameters{active}{window}"
     yield "Which model?", model.id, size

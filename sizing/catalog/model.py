@@ -83,6 +83,11 @@ class Model:
         return (self.params_total - self.params_active) / (1.0 - self.experts_per_token / self.experts)
 
     @property
+    def params_per_token(self) -> float:
+        """Parameters that compute one token: the active ones without those that layers look up."""
+        return self.params_active - self.params_lookup
+
+    @property
     def params_embedding(self) -> float:
         """Embedding parameters that are looked up, not multiplied: of the input, unless tied to the output head, and of
         layers."""

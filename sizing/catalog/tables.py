@@ -29,7 +29,7 @@ def _models() -> pd.DataFrame:
             "model": m.id,
             "family": m.family,
             "parameters (billion)": round(m.params_total / BILLION, 3),
-            "active (billion)": round(m.params_active / BILLION, 3),
+            "active (billion)": round(m.params_per_token / BILLION, 3),
             "layers": m.layers,
             "width": m.hidden_size,
             "heads": m.heads,

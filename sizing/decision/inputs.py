@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from sizing.base.result import Plan
+from sizing.catalog import systems
 from sizing.decision.keys import Values, values_of, with_values
 from sizing.economics.assumptions import assumptions_for, used_in
+from sizing.prices.system_price import system_price
 from sizing.scenario.schema import Scenario
 
 Range = Literal["share", "sources", "natural"]
@@ -40,7 +43,10 @@ NATURAL: Mapping[str, tuple[float, float]] = {"deployment.max_utilization": (0.7
 
 @dataclass(frozen=True, kw_only=True)
 class Input:
-    """One input: its value, its range, and the scenario keys it sets as multiples of their value."""
+    """One input: its value, its range, and the scenario keys it sets as multiples of their value.
+
+    ``beside`` are keys that are set with it, whatever its value: what a price is of.
+    """
 
     key: str
     value: float
@@ -48,6 +54,7 @@ class Input:
     high: float
     basis: Range
     base: Any
+    beside: Values = field(default_factory=dict)
 
     def moved(self, scenario: Scenario, value: float) -> Scenario | None:
         """The scenario with this input at ``value``; None where that cannot stand beside the others."""
@@ -57,7 +64,33 @@ class Input:
         """What the scenario would say."""
         if isinstance(self.base, dict):  # a length with its percentiles: all of them move
             return {self.key: {name: number * value / self.value for name, number in self.base.items()}}
-        return {self.key: value}
+        return {self.key: value, **self.beside}
+
+
+def price_input(scenario: Scenario, answer: Plan) -> Input | None:
+    """The price of one system that is bought, between what its sources give; None where none is bought or priced.
+
+    A price that the scenario gives, or that is known exactly, is moved by a share.
+    """
+    where, prices, bought = scenario.deployment.location, scenario.prices, answer.deployment
+    own = where == "on_prem" or (where == "hybrid" and scenario.costs.hybrid_base == "on_prem")
+    known = next((one for one in systems().values() if bought is not None and one.name == bought.system), None)
+    if not own or known is None or (prices.system_usd is not None and prices.system != known.id):
+        return None
+    usd = system_price(known, prices).usd
+    if usd is None or usd.typical <= 0 or answer.cost is None or answer.cost.system_usd != usd.typical:
+        return None  # an accelerator of the scenario's own has a price of its own
+    ranged = usd.low < usd.high
+    low, high = (usd.low, usd.high) if ranged else (usd.typical * (1.0 - SHARE), usd.typical * (1.0 + SHARE))
+    return Input(
+        key="prices.system_usd",
+        value=usd.typical,
+        low=low,
+        high=high,
+        basis="sources" if ranged else "share",
+        base=usd.typical,
+        beside={"prices.system": known.id},
+    )
 
 
 def inputs_of(scenario: Scenario) -> tuple[Input, ...]:

@@ -52,6 +52,7 @@ NAMES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "deployment.spare_instances": ("spare instances", "instances"),
         "deployment.max_utilization": ("utilisation cap", ""),
         "prices.depreciation_years": ("depreciation", "years"),
+        "prices.system_usd": ("price of a system", "USD"),
         "prices.gpu_hour_usd": ("price of a GPU-hour", "USD"),
         "costs.electricity_usd_per_kwh": ("electricity", "USD/kWh"),
         "costs.pue": ("PUE", ""),
@@ -80,6 +81,11 @@ def name_of(key: str) -> str:
     return NAMES.get(key, (key, ""))[0]
 
 
+def unit_of(key: str) -> str:
+    """The unit of an input; empty where it has none."""
+    return NAMES.get(key, ("", ""))[1]
+
+
 def shown(key: str, value: Any) -> str:
     """A value of an input with its unit."""
     if value is None:
@@ -87,7 +93,7 @@ def shown(key: str, value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float):
-        unit = NAMES.get(key, ("", ""))[1]
+        unit = unit_of(key)
         return " ".join(filter(None, [count(value) if abs(value) >= 1000 else significant(value), unit]))
     if isinstance(value, list | tuple):
         return ", ".join(str(v) for v in value) or "all"

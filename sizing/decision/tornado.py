@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sizing.base.quantity import Result, quantity
-from sizing.decision.inputs import Input, Range, inputs_of
+from sizing.decision.inputs import Input, Range, inputs_of, price_input
 from sizing.decision.outcome import Answers, Outcome, Progress
 from sizing.scenario.schema import Scenario
 
@@ -45,7 +45,8 @@ def tornado(scenario: Scenario, answers: Answers, progress: Progress | None = No
     Raises InvalidScenario for an unknown model, GPU, region or provider.
     """
     base = answers.outcome(scenario)
-    inputs = inputs_of(scenario)
+    price = price_input(scenario, answers.plan(scenario))
+    inputs = (*inputs_of(scenario), *([] if price is None else [price]))
     bars = []
     for done, one in enumerate(inputs):
         if progress is not None:

@@ -124,5 +124,5 @@ def _priced(row: ApiPrice) -> TokenPrices | None:
         input_usd=row.input_usd_per_mtok,
         cached_input_usd=row.input_usd_per_mtok if cached is None else cached,
         output_usd=row.output_usd_per_mtok,
-        source=PriceSource(what=f"{row.provider} {row.model}", source=row.source, dates=(row.date,)),
+        source=PriceSource(what=f"{_bare(row.model)} at {row.provider}", source=row.source, dates=(row.date,)),
     )

@@ -45,7 +45,13 @@ PARTS: Mapping[PartName, str] = {
 assert set(PARTS) == set(get_args(PartName))
 
 CONSTANTS: Mapping[str, str] = {
+    "pue": "power usage effectiveness",
+    "power_utilization": "mean share of maximum power",
+    "electricity_usd_per_kwh": "electricity",
     "carbon_g_per_kwh": "carbon of electricity",
+    "colocation_usd_per_kw_month": "colocation",
+    "licence_usd_per_gpu_year": "licence per GPU and year",
+    "licence_usd_per_gpu_hour": "licence per GPU-hour",
     "switches_percent": "switches",
     "storage_percent": "storage",
     "support_percent_per_year": "hardware support",
@@ -53,8 +59,10 @@ CONSTANTS: Mapping[str, str] = {
     "staff_usd_per_month": "staff",
     "reserved_1y_discount_percent": "discount for one year",
     "reserved_3y_discount_percent": "discount for three years",
+    "spot_interruption_percent": "allowance for interruptions",
+    "burst_start_up_minutes": "start-up time of rented instances",
 }
-"""What constants that may not be counted are for; another is called by its name."""
+"""What constants are for."""
 
 Money = Callable[[float | None], str]
 """Writes an amount of money."""
@@ -105,9 +113,10 @@ def _parts(cost: CostAnswer, money: Money) -> str:
 def against_api(one: BreakEvenAt) -> str:
     """Break-even with an API in a sentence."""
     at = f"{large(one.requests_per_day)} requests a day ({percent(one.utilization)} utilisation)"
+    cheaper = f"This capacity costs less than the API from {at} on"
     words: Mapping[Outcome, str] = {
-        "reached": f"Cheaper than the API from {at} on.",
-        "reached_on_a_flatter_day": f"Cheaper than the API from {at} on, which a day of this shape does not reach.",
+        "reached": f"{cheaper}.",
+        "reached_on_a_flatter_day": f"{cheaper}, which a day of this shape does not reach.",
         "not_reached": "Break-even with the API is not reached, even at full load day and night.",
         "unknown": "Break-even with an API is not known: no price of this model behind one is listed.",
     }

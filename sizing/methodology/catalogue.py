@@ -147,7 +147,7 @@ def _models() -> Table:
                 "Model": m.id,
                 "Family": m.family,
                 "Parameters (billions)": round(m.params_total / BILLION, 3),
-                "Active (billions)": round(m.params_active / BILLION, 3),
+                "Active (billions)": round(m.params_per_token / BILLION, 3),
                 "Layers": m.layers,
                 "Attention": m.attention.upper(),
                 "KV heads": m.kv_heads,

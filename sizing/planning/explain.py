@@ -185,14 +185,14 @@ def explain_prefill(stated: Stated, row: Configuration, prefill_ms: float) -> Ex
     """From the arithmetic of a prompt at the datasheet's rate to what it takes."""
     model, tokens = stated.question.model, stated.question.traffic.new_tokens
     flops = compute_flops(row.gpu, row.precision) or wide_flops(row.gpu)
-    least_ms = 2.0 * model.params_active * tokens / (row.gpus * flops) * MS_PER_S
+    least_ms = 2.0 * model.params_per_token * tokens / (row.gpus * flops) * MS_PER_S
     return entry(
         "prefill_ms",
         ms(prefill_ms),
         "2 x active parameters x prompt tokens / matrix rate + attention + collectives",
         step(
             "2 x active parameters (billions) x prompt tokens over the TFLOPS of all GPUs, as on the datasheet",
-            f"2 x {number(model.params_active / BILLION)} x 10^9 x {number(tokens)} / ({row.gpus} x "
+            f"2 x {number(model.params_per_token / BILLION)} x 10^9 x {number(tokens)} / ({row.gpus} x "
             f"{number(flops / TRILLION)} x 10^12) x 1,000",
             ms(least_ms, 4),
         ),

@@ -14,3 +14,9 @@ MAX_USD = 1e9
 MAX_CV = 20
 """Coefficient of variation of the gaps between arrivals. Chosen: because burstier arrivals are bursts, which are asked
 for as such."""
+
+LONGEST_NAME = 200
+LONGEST_MODEL_NAME = 120
+LONGEST_GPU_NAME = 80
+LONGEST_SOURCE = 300
+"""Characters of what people type, the same in files, forms and links. Chosen: what a report has room for."""

@@ -19,6 +19,9 @@ from sizing.scenario.yaml_loader import ScenarioLoader
 MAX_FILE_BYTES = 1_000_000
 """A scenario is a page of text; with an inline config.json still far below this."""
 
+TEXTS = {"string_too_long": "is longer than {max_length} characters", "string_too_short": "is empty"}
+"""What is wrong with a text, by pydantic's type of fault."""
+
 MOST_VALUES = 500_000
 """Values with every alias written out: half as many as a file has bytes, which is all that it can hold without."""
 
@@ -223,6 +226,8 @@ def _sentence(fault: Any) -> str:
             wanted = context.get("max_length", context.get("min_length"))
             few = "at most" if kind == "too_long" else "at least"
             return f"must have {few} {wanted} values, not {context['actual_length']}."
+        case "string_too_long" | "string_too_short":
+            return f"{TEXTS[kind].format(**context)}{shown}."
         case "list_type":
             return f"must be a list, in brackets{shown}."
         case "dict_type" | "model_type":

@@ -15,6 +15,7 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 from sizing.base.choices import BenchmarkMode, Location, Mode, Objective, Routing, Serving, StepTimesFrom
 from sizing.base.errors import BrokenRule, MissingKey
 from sizing.catalog.config_fields import MAX_CONFIG_BYTES
+from sizing.scenario import bounds
 from sizing.scenario.bounds import MAX_RPS, MAX_TOKENS
 from sizing.scenario.costs import Costs
 from sizing.scenario.part import Part
@@ -45,7 +46,7 @@ Name = Annotated[str, AfterValidator(_unturned)]
 class ModelSize(Part):
     """A model without public architecture: its size, and whatever else is known of it."""
 
-    name: Name = Field(min_length=1, max_length=120)
+    name: Name = Field(min_length=1, max_length=bounds.LONGEST_MODEL_NAME)
     params_b: Annotated[float, Field(ge=0.05, le=20_000, allow_inf_nan=False)]
     layers: int | None = Field(default=None, ge=1, le=1000)
     hidden_size: int | None = Field(default=None, ge=64, le=200_000)
@@ -59,7 +60,7 @@ class ModelConfig(Part):
     """A model described by its Hugging Face config.json, given inline (a file path is read by the file loader)."""
 
     config: dict[str, Any]
-    name: Name = Field(default="custom model", max_length=120)
+    name: Name = Field(default="custom model", max_length=bounds.LONGEST_MODEL_NAME)
 
     @model_validator(mode="after")
     def _is_json(self) -> ModelConfig:
@@ -142,7 +143,7 @@ class CustomGpu(Part):
     """An accelerator outside the catalogue, as its datasheet states it (dense TFLOPS, bidirectional link GB/s)."""
 
     id: str = Field(pattern=r"^[a-z0-9_]{2,40}$")
-    name: str = Field(default="", max_length=80)
+    name: str = Field(default="", max_length=bounds.LONGEST_GPU_NAME)
     memory_gb: Annotated[float, Field(gt=0, le=10_000, allow_inf_nan=False)]
     bandwidth_gbs: Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
     fp16_tflops: Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
@@ -219,7 +220,7 @@ class Measured(Part):
     rps_per_system: Rate
     ttft_ms: Milliseconds | None = None
     itl_ms: Milliseconds | None = None
-    source: str = Field(default="", max_length=300)
+    source: str = Field(default="", max_length=bounds.LONGEST_SOURCE)
 
 
 class BenchmarkPoint(Part):
@@ -260,7 +261,7 @@ class Benchmark(Part):
     left out.
     """
 
-    source: str = Field(default="", max_length=300)
+    source: str = Field(default="", max_length=bounds.LONGEST_SOURCE)
     model: str | None = Field(default=None, min_length=1, max_length=200)
     gpu: str = Field(min_length=1, max_length=80)
     engine: str = Field(min_length=1, max_length=80)
@@ -278,7 +279,7 @@ class Scenario(Part):
     """One sizing question. ``Scenario.model_validate(dict)`` reads the same keys as the file."""
 
     schema_version: Literal[1] = 1
-    name: Name = Field(default="Untitled scenario", max_length=200)
+    name: Name = Field(default="Untitled scenario", max_length=bounds.LONGEST_NAME)
     model: ModelAsked
     workload: Workload
     limits: Limits = Limits()

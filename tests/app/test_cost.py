@@ -6,15 +6,19 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from sizing import Scenario, plan
+from sizing.decision.heat_map import two_inputs
+from sizing.decision.outcome import Answers
 from sizing.economics.cost import cost
 from sizing.economics.curves import over_load, over_months
 from sizing.economics.ways import ways_of
+from sizing.planning.analytic import analytic_plan
 from sizing.question.understand import understand
 from tests.app.conftest import APP
 from tests.app.pages_text import problems
 from tests.patience import PATIENCE_S
 from ui.cost.book import GIVEN
-from ui.figures.cost import build_over_load, build_ways, months_table, units_table, ways_table
+from ui.figures.cost import AGES, build_over_load, build_ways, months_table, sources_table, units_table, ways_table
+from ui.figures.sensitivity import build_two_inputs
 from ui.state import PRICE_BOOK
 
 PAGE = "pages/cost.py"
@@ -97,6 +101,27 @@ def test_charts_show_what_the_engine_says() -> None:
     drawn = sum(bar.x[list(bar.y).index("Own systems")] for bar in build_ways(money).data)
     assert drawn == pytest.approx(own.usd_per_month)
     assert set(units_table(money)["Sense"]) == {"Allocated", "Used", "At full load", "Next system"}
+
+
+def test_a_way_without_a_cost_says_why_where_it_is_seen() -> None:
+    rows = ways_table(cost(SCENARIO, plan=plan(SCENARIO, alternatives=0))).set_index("Way")
+    assert rows.loc["Hybrid", "What"].startswith("It needs the load over the day")
+
+
+def test_sources_are_called_as_people_call_them() -> None:
+    money = cost(SCENARIO, plan=plan(SCENARIO, alternatives=0))
+    table = sources_table(money.sources)
+    assert {"electricity", "power usage effectiveness"} <= set(table["What"])
+    assert not [name for name in table["What"] if "_per_" in name]
+    assert set(table["Age"]) <= set(AGES.values())
+
+
+def test_cells_of_two_inputs_fit_a_phone() -> None:
+    drawn = two_inputs(SCENARIO, "workload.peak_rps", "workload.output_tokens", Answers(analytic_plan))
+    figure = build_two_inputs(drawn)
+    assert max(len(text) for row in figure.data[0].text for text in row) <= len("12.3k")
+    assert figure.layout.xaxis.title.text == "Peak load (requests/s)"
+    assert "requests" not in "".join(figure.data[0].x)
 
 
 def test_curves_meet_the_answer_at_the_planned_load() -> None:

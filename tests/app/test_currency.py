@@ -127,7 +127,7 @@ def test_the_cost_page_shows_another_currency_and_refuses_a_rate_of_zero(page: A
     assert not page.exception
     before = next(frame.value for frame in page.dataframe if ALL_COSTS in frame.value)
     assert any("ECB" in one.value or "European Central Bank" in one.value for one in page.caption)
-    page.text_input(key="rate_EUR").set_value("2").run()
+    page.text_input(key="rate_EUR").set_value("2,0").run()
     doubled = next(frame.value for frame in page.dataframe if ALL_COSTS in frame.value)
     assert doubled[ALL_COSTS][0] == pytest.approx(2 / rates()["EUR"].per_usd * before[ALL_COSTS][0], rel=0.02)
     for text in ("0", "-1", "much"):

@@ -47,6 +47,27 @@ def test_imported_listed_and_exported(file, place):
         assert load_scenario(place / name) == load_scenario(file)
 
 
+@pytest.mark.parametrize("flags", [(), ("--no-plan",)])
+def test_a_model_that_does_not_exist_is_not_kept(file, flags):
+    file.write_text(SCENARIO.replace("openai/gpt-oss-120b", "openai/gpt-nothing-7b"))
+    done = run("sharing", "import", file, *flags)
+    planned = run("sizing", "plan", file)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == planned.stderr
+    assert done.stderr.startswith("Unknown model “openai/gpt-nothing-7b”.")
+    assert len(done.stderr.splitlines()) == 1
+    assert run("sharing", "list").stdout.count("\n") == 1
+
+
+def test_a_name_that_is_too_long_is_one_sentence(file):
+    file.write_text(SCENARIO.replace("Chat of Acme", "x" * 201))
+    assert "name: is longer than 200 characters (found" in run("sharing", "import", file).stderr
+    file.write_text(SCENARIO.replace("Chat of Acme", "x" * 200))
+    done = run("sharing", "link", file)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "x" * 200 in done.stdout
+
+
 def test_totals_of_projects_are_in_the_json(file):
     run("sharing", "import", file, "--project", "Chat", "--no-plan")
     (total,) = json.loads(run("sharing", "list", "--json").stdout)["projects"]
@@ -88,6 +109,20 @@ def test_a_name_that_two_scenarios_have(file, place):
         run("sharing", "import", file, "--no-plan")
     done = run("sharing", "export", "Chat of Acme", "--to", place / "a.yaml")
     assert "give one of the ids 2, 1." in done.stderr
+
+
+def test_what_was_deleted_is_removed_for_good(file):
+    run("sharing", "import", file, "--no-plan")
+    assert "delete it first" in run("sharing", "purge", "1", "--yes").stderr
+    library = open_library()
+    library.delete(1, 1, by=owner("ann"))
+    library.close()
+    asked = run("sharing", "purge", "1")
+    assert (asked.returncode, asked.stdout) == (2, "")
+    assert asked.stderr == "Nothing brings scenario 1 (Chat of Acme) back: say --yes to remove it.\n"
+    done = run("sharing", "purge", "1", "--yes")
+    assert done.stdout == "Scenario 1 is gone for good (versions: 2, frozen links: 0).\n"
+    assert len(run("sharing", "list", "--deleted").stdout.splitlines()) == 1
 
 
 def test_as_a_process(place):

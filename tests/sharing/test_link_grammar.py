@@ -3,10 +3,11 @@
 from urllib.parse import parse_qs, urlparse
 
 import pytest
+from pydantic import ValidationError
 
 from sharing.form import grammar
 from sharing.form.choices import labels, option_of
-from sharing.form.fields import FIELDS
+from sharing.form.fields import FIELDS, LONGEST
 from sharing.form.link import from_parameters, link_to, to_parameters
 from sharing.form.presets import defaults, presets
 from sharing.form.read import to_scenario
@@ -15,6 +16,8 @@ from sizing import Scenario
 from sizing.question.understand import model_of
 
 NUMBER = "3"
+OWN_GPU_TYPED = {"own": "yes", "own_mem": "80", "own_bw": "3000", "own_fp16": "900"}
+MEASURED = {"meas": "yes", "m_sys": "DGX H100", "m_rps": "2.4"}
 
 
 def opened(**parameters):
@@ -86,6 +89,33 @@ def test_several_choices_with_commas_or_again():
     link = from_parameters({"gpu": ["h100,abacus"]})
     assert link.values["gpu"] == ["h100_sxm"]
     assert "“abacus” is not one of the options" in link.problems[0]
+
+
+def test_a_refusal_is_said_once():
+    for parameters in (
+        {"gpu": ["abacus"], "GPU": ["abacus"]},
+        {"gpu": ["abacus,abacus"]},
+        {"usd_system": ["1"], "prices.system_usd": ["2"]},
+    ):
+        (problem,) = from_parameters(parameters).problems
+        assert problem.count("abacus") <= 1
+
+
+@pytest.mark.parametrize("key", LONGEST)
+def test_a_link_takes_every_text_that_a_scenario_does(key):
+    asked = {
+        "name": {},
+        "size_name": {"model_by": "size", "size_b": "7"},
+        "own_name": OWN_GPU_TYPED,
+        "m_source": MEASURED,
+    }[key]
+    most = LONGEST[key]
+    values = opened(**asked, **{key: "x" * most})
+    Scenario.model_validate(to_scenario(values))
+    with pytest.raises(ValidationError, match=f"at most {most} characters"):
+        Scenario.model_validate(to_scenario(values | {key: "x" * (most + 1)}))
+    (problem,) = from_parameters({key: ["x" * (most + 1)]}).problems
+    assert f" is longer than {most} characters, so" in problem
 
 
 def test_numbers_and_switches_as_people_write_them():

@@ -51,14 +51,10 @@ def draw() -> None:
 
 def _presented(answer: Answer, *, dark: bool) -> None:
     """For a projector: what drives the differences, and the charts."""
-    key, currency = answer.scenario.model_dump_json(), chosen_currency()
-    chosen = chosen_variants([*offered(key), *kept_scenarios()])
-    if not chosen:
-        return
-    try:
-        comparison = currency.converted(compared(key, named_scenarios(chosen), named(answer)))
-    except SizingError as error:
-        draw_problems([str(error)])
+    currency = chosen_currency()
+    chosen = chosen_variants([*offered(answer.scenario.model_dump_json()), *kept_scenarios()])
+    comparison = _compared(answer, chosen, currency)
+    if comparison is None:
         return
     _drivers(comparison, currency)
     _charts(comparison, currency, dark=dark, per_row=_PER_ROW_PRESENTED)
@@ -78,21 +74,30 @@ def _views(answer: Answer, *, dark: bool) -> None:
 
 
 def _variants(answer: Answer, kept: list[Offered], currency: Currency, *, dark: bool) -> None:
-    key = answer.scenario.model_dump_json()
-    chosen = draw_choice_of_variants([*offered(key), *kept])
+    chosen = draw_choice_of_variants([*offered(answer.scenario.model_dump_json()), *kept])
     if not chosen:
         st.info("Choose what to compare this scenario with.", icon=":material/compare_arrows:")
         return
-    try:
-        comparison = currency.converted(compared(key, named_scenarios(chosen), named(answer)))
-    except SizingError as error:
-        draw_problems([str(error)])
+    comparison = _compared(answer, chosen, currency)
+    if comparison is None:
         return
     _differences(comparison, currency)
     _charts(comparison, currency, dark=dark)
     table = answers_table(comparison, currency)
     st.dataframe(table, hide_index=True, placeholder="", key="compared_rows", alt="The answers as a table")
     draw_csv(table, key="compared", what="The comparison")
+
+
+def _compared(answer: Answer, chosen: list[Offered], currency: Currency) -> Comparison | None:
+    """The scenario beside what is chosen; None where nothing is, or where it cannot be computed, which is said."""
+    if not chosen:
+        return None
+    try:
+        comparison = compared(answer.scenario.model_dump_json(), named_scenarios(chosen), named(answer))
+    except SizingError as error:
+        draw_problems([str(error)])
+        return None
+    return currency.converted(comparison)
 
 
 def _differences(comparison: Comparison, currency: Currency) -> None:

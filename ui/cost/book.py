@@ -17,6 +17,7 @@ from sizing.scenario.costs import Costs
 from ui import state
 from ui.format import as_markdown, known
 from ui.shell import draw_choice, draw_problems
+from ui.shell.notes import draw_wrong_in_link
 
 GIVEN, _EDITION = state.COST_BOOK, "cost_book_edition"
 """Session keys: what was typed into the book by constant, and a number that makes its table start over."""
@@ -67,6 +68,7 @@ def _choices() -> dict[str, Any]:
         regions = {name: name.replace("_", " ").title() for name in read_yaml(FILE)["regions"]}
         first = str(read_yaml(FILE)["default_region"])
         kept = state.linked("cost_region", regions, default=first)
+        draw_wrong_in_link("cost_region", "region")
         region = st.selectbox(
             "Region",
             list(regions),

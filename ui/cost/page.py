@@ -25,6 +25,8 @@ from ui.figures.cost import (
     build_ways,
     months_table,
     over_load_table,
+    source_name,
+    sources_table,
     units_table,
     ways_alt_text,
     ways_table,
@@ -151,11 +153,11 @@ def _prices(cost: CostAnswer, chosen: Costs, answer: Answer, currency: Currency)
     old = [source for source in cost.sources if source.age == "stale"]
     if old:
         st.warning(
-            as_markdown(f"Older than 90 days: {', '.join(f'{one.what} ({one.date})' for one in old)}."),
+            as_markdown(f"Older than 90 days: {', '.join(f'{source_name(one)} ({one.date})' for one in old)}."),
             icon=":material/history:",
         )
     st.dataframe(
-        [one.model_dump() for one in cost.sources],
+        sources_table(cost.sources),
         hide_index=True,
         placeholder="",
         key="sources_rows",

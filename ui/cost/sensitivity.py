@@ -21,8 +21,9 @@ from ui.figures.sensitivity import (
     promises_table,
     tornado_table,
     two_inputs_table,
+    unmoved,
 )
-from ui.shell import draw_chart, draw_choice, draw_csv, draw_table
+from ui.shell import draw_chart, draw_choice, draw_csv, draw_table, progress_bar
 
 VIEWS = {
     "tornado": "Every input",
@@ -49,7 +50,11 @@ def draw_sensitivity(key: str, costs: str, currency: Currency, *, dark: bool) ->
 
 def _tornado(key: str, costs: str, currency: Currency, *, dark: bool) -> None:
     drawn = currency.converted(_with_progress(lambda progress: computed.tornado_of(key, costs, progress)))
-    st.caption("Each input moved alone between the ends of its range, 20 % to both sides where no source gives one.")
+    still = unmoved(drawn)
+    st.caption(
+        "Each input moved alone between the ends of its range, 20 % to both sides where no source gives one."
+        + (f" Within theirs these change nothing: {', '.join(still)}." if still else "")
+    )
     draw_chart(
         build_tornado(drawn, currency=currency, dark=dark),
         key="tornado",
@@ -90,6 +95,7 @@ def _two(key: str, costs: str, currency: Currency, *, dark: bool) -> None:
         x = _input("Along x", names, "cost_x", first[0])
         y = _input("Along y", {k: v for k, v in names.items() if k != x}, "cost_y", next(k for k in first if k != x))
     drawn = currency.converted(_with_progress(lambda progress: computed.two_inputs_of(key, costs, x, y, progress)))
+    st.caption(f"{currency.code} a month, each pair of values planned anew; GPUs where a price is not known.")
     draw_chart(
         build_two_inputs(drawn, currency=currency, dark=dark), key="two_inputs", alt="Cost a month over two inputs."
     )
@@ -104,12 +110,5 @@ def _input(title: str, names: dict[str, str], key: str, default: str) -> str:
 
 def _with_progress(compute: Callable[[Progress], Computed]) -> Computed:
     """The result, with a bar meanwhile where it takes long."""
-    place = st.empty()
-    try:
-        return compute(lambda done, of: _advance(place, done, of))
-    finally:
-        place.empty()
-
-
-def _advance(place: st.delta_generator.DeltaGenerator, done: int, of: int) -> None:
-    place.progress(done / of, text=f"{done} of {of} planned")
+    with progress_bar() as progress:
+        return compute(progress)

@@ -10,8 +10,9 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sizing.economics.curves import OverLoad
-from sizing.economics.results import CostAnswer, WayToPay
-from sizing.economics.text import PARTS, WHY_UNKNOWN
+from sizing.economics.dates import Age
+from sizing.economics.results import CostAnswer, CostSource, WayToPay
+from sizing.economics.text import CONSTANTS, PARTS, WHY_UNKNOWN
 from sizing.economics.views import ViewName
 from ui.currency import DOLLARS, Currency
 from ui.figures.template import DASHES, INK, NEUTRAL, axis, layout, message, palette, spread_out
@@ -25,6 +26,14 @@ WAYS: Mapping[ViewName, str] = {
     "blended": "Split",
 }
 """Ways to pay as legends and tables call them; their place is that of their colour."""
+
+AGES: Mapping[Age, str] = {
+    "stale": "older than 90 days",
+    "unclear": "perhaps older than 90 days",
+    "undated": "no date",
+    "fresh": "within 90 days",
+    "given": "your own",
+}
 
 _PATTERNS = ("", "/", "\\", "x", "-", "|", "+", ".")
 
@@ -89,14 +98,33 @@ def _way(way: WayToPay, code: str, *, cents: bool) -> dict[str, Any]:
         f"All costs ({code} a month)": amount(way.usd_per_month),
         "low": amount(way.low),
         "high": amount(way.high),
-        "What": " in ".join(filter(None, [way.system, way.place])),
+        "What": _what(way),
         "Systems": known(way.systems),
         "Utilisation (%)": None if way.utilization is None else round(way.utilization * 100.0, 1),
         "Energy (kWh a month)": known(way.energy_kwh_per_month),
         "Carbon (kg CO2e a month)": known(way.carbon_kg_per_month),
         **{f"{PARTS[part].capitalize()} ({code})": round(value, 2) for part, value in way.parts.items()},
-        "Why not": WHY_UNKNOWN[way.unavailable] if way.unavailable else "",
     }
+
+
+def _what(way: WayToPay) -> str:
+    """What is paid for, or why the way has no cost."""
+    if way.unavailable is not None:
+        why = WHY_UNKNOWN[way.unavailable]
+        return why[0].upper() + why[1:]
+    return " in ".join(filter(None, [way.system, way.place]))
+
+
+def source_name(source: CostSource) -> str:
+    """What a price or constant is of, as people call it."""
+    return CONSTANTS.get(source.what, source.what)
+
+
+def sources_table(sources: Sequence[CostSource]) -> pd.DataFrame:
+    """One row per price and constant that the cost rests on."""
+    return pd.DataFrame(
+        [{"What": source_name(one), "Source": one.source, "Date": one.date, "Age": AGES[one.age]} for one in sources]
+    )
 
 
 def units_table(cost: CostAnswer, currency: Currency = DOLLARS) -> pd.DataFrame:
@@ -167,7 +195,13 @@ def _line(name: ViewName, x: Sequence[float], y: Sequence[float], currency: Curr
         "name": WAYS[name],
         "x": x,
         "y": y,
-        "line": {"color": palette(dark=dark)[place], "dash": DASHES[place], "width": 2},
+        "line": {
+            "color": palette(dark=dark)[place],
+            "dash": DASHES[place],
+            "width": 2,
+            # whole systems are added at once; tokens are paid for one by one
+            "shape": "linear" if name == "api" else "hv",
+        },
         "hovertemplate": f"%{{x:,.4~g}}: {currency.code} %{{y:,.0f}}<extra>{WAYS[name]}</extra>",
     }
 
@@ -217,7 +251,14 @@ def _planned(curve: OverLoad, *, dark: bool) -> dict[str, Any]:
         "y0": 0,
         "y1": 1,
         "line": {"color": NEUTRAL[dark], "dash": "dot"},
-        "label": {"text": "this plan", "textposition": "end", "font": {"color": INK[dark]}},
+        "label": {
+            "text": "this plan",
+            "textangle": 0,
+            "textposition": "end",
+            "xanchor": "right",
+            "yanchor": "top",
+            "font": {"color": INK[dark]},
+        },
     }
 
 

@@ -12,7 +12,7 @@ from sizing.decision.flips import Flip
 from sizing.decision.heat_map import TwoInputs
 from sizing.decision.outcome import Outcome
 from sizing.decision.promises import Promise
-from sizing.decision.text import in_words, name_of, shown
+from sizing.decision.text import in_words, name_of, shown, unit_of
 from sizing.decision.tornado import Bar, Tornado, counted, swing
 from ui.currency import DOLLARS, Currency
 from ui.figures.template import INK, axis, layout, message, palette
@@ -20,6 +20,9 @@ from ui.format import known
 
 SHOWN_BARS = 12
 """Inputs that a tornado shows: those that move the cost most."""
+
+_CELL_TEXT = 12
+"""Pixels of a number in a cell. Chosen: because five of them stand side by side on a phone."""
 
 
 def build_tornado(drawn: Tornado, *, currency: Currency = DOLLARS, dark: bool = False) -> go.Figure:
@@ -66,6 +69,11 @@ def _end(bar: Bar, end: str, currency: Currency) -> str:
 
 def _then(outcome: Outcome | None, currency: Currency) -> str:
     return "cannot be" if outcome is None else in_words(outcome, currency.written)
+
+
+def unmoved(drawn: Tornado) -> list[str]:
+    """Inputs that move nothing within their range."""
+    return [name_of(bar.key) for bar in drawn.bars if swing(bar, drawn.base) == 0]
 
 
 def tornado_table(drawn: Tornado, currency: Currency = DOLLARS) -> pd.DataFrame:
@@ -125,8 +133,8 @@ def build_two_inputs(drawn: TwoInputs, *, currency: Currency = DOLLARS, dark: bo
     values = [[None if c is None else (c.usd_per_month if money else c.gpus) for c in row] for row in drawn.outcomes]
     data = {
         "type": "heatmap",
-        "x": [shown(drawn.x_key, v) for v in drawn.x],
-        "y": [shown(drawn.y_key, v) for v in drawn.y],
+        "x": [shown("", v) for v in drawn.x],
+        "y": [shown("", v) for v in drawn.y],
         "z": values,
         "text": [[_cell(v, currency if money else None) for v in row] for row in values],
         "texttemplate": "%{text}",
@@ -136,23 +144,35 @@ def build_two_inputs(drawn: TwoInputs, *, currency: Currency = DOLLARS, dark: bo
         "showscale": False,
         "xgap": 2,
         "ygap": 2,
-        "textfont": {"size": 14, "color": INK[dark]},
+        "textfont": {"size": _CELL_TEXT, "color": INK[dark]},
     }
     return go.Figure(
         data=[data],
         layout=layout(
             dark=dark,
             height=380,
-            xaxis=axis(name_of(drawn.x_key).capitalize(), type="category", showgrid=False),
-            yaxis=axis(name_of(drawn.y_key).capitalize(), type="category", showgrid=False),
+            xaxis=axis(_titled(drawn.x_key), type="category", showgrid=False),
+            yaxis=axis(_titled(drawn.y_key), type="category", showgrid=False),
         ),
     )
 
 
+def _titled(key: str) -> str:
+    """An input with its unit, for an axis."""
+    unit = unit_of(key)
+    return f"{name_of(key).capitalize()} ({unit})" if unit else name_of(key).capitalize()
+
+
 def _cell(value: float | None, money: Currency | None) -> str:
+    """A number that fits into a cell on a phone; the caption has its unit."""
     if value is None:
         return "-"
-    return large(value) if money is None else money.written(value)
+    if money is None:
+        return large(value)
+    for scale, suffix in ((1e6, "M"), (1e3, "k")):
+        if value >= scale:
+            return f"{value / scale:.3g}{suffix}".replace(".", money.separators[0])
+    return f"{value:.3g}"
 
 
 def two_inputs_table(drawn: TwoInputs, currency: Currency = DOLLARS) -> pd.DataFrame:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import streamlit as st
 
-from sharing.errors import SharingError
-from sharing.library.records import Change, Conflict, Draft, Project, figures_of
+from sharing.errors import NotInLibrary, SharingError
+from sharing.library.records import NAME_LENGTH, Change, Conflict, Draft, Project, figures_of
 from sizing.decision.text import name_of
 from ui import state
 from ui.access import actor
@@ -64,7 +64,7 @@ def _questions() -> None:
         ("save_project", "Project", "Scenarios of a project are added up; empty: the customer's name."),
         ("save_tags", "Tags", "Separated by commas."),
     ):
-        st.text_input(label, key=key, max_chars=120, help=help_text, persist_state="session")
+        st.text_input(label, key=key, max_chars=NAME_LENGTH, help=help_text, persist_state="session")
 
 
 def save(kept: Kept | None) -> None:
@@ -79,6 +79,10 @@ def save(kept: Kept | None) -> None:
         plan = state.plan_of(answer.scenario.model_dump_json())
         draft = remember(replace(_draft_of(answer), figures=figures_of(plan)), kept)
         _write(draft, kept)
+    except NotInLibrary as error:
+        forget(draft)
+        st.session_state.pop(KEPT, None)
+        st.session_state[_PROBLEM] = f"{error} Not saved: somebody has removed it; save yours as a new scenario."
     except SharingError as error:
         st.session_state[_PROBLEM] = f"{error} Not saved: your inputs stay in this session, save again later."
 

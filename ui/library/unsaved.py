@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from sharing.access import Right
-from sharing.library.records import Conflict, Draft
+from sharing.errors import NotInLibrary
+from sharing.library.records import Draft, Version
 from ui.access import actor, allowed
 from ui.format import as_markdown
 from ui.library.connection import library, refused
@@ -51,12 +52,15 @@ def draw_unsaved() -> None:
 
 
 def _save(one: Unsaved) -> None:
-    """On top of the version it was made from; where that is not the latest any more, as a scenario of its own."""
+    """On top of the version it was made from; where that is not the latest or gone, as a scenario of its own."""
     if one.kept is None:
         library().add(one.draft, by=actor())
     else:
-        saved = library().save(one.kept.scenario_id, one.kept.number, one.draft, by=actor())
-        if isinstance(saved, Conflict):
+        try:
+            saved = library().save(one.kept.scenario_id, one.kept.number, one.draft, by=actor())
+        except NotInLibrary:
+            saved = None
+        if not isinstance(saved, Version):
             library().add(one.draft, by=actor())
     forget(one.draft)
     st.rerun()

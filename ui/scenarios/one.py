@@ -7,13 +7,18 @@ import streamlit as st
 from sharing.access import Right
 from sharing.document import file_stem, to_json, to_yaml
 from sharing.library.records import Conflict, Entry, Version
+from sharing.links import Links
 from sharing.report.prices import at_list_prices, has_own_prices
+from sizing.scenario.bounds import LONGEST_NAME
 from ui.access import actor, allowed
 from ui.currency import Currency
+from ui.format import as_markdown, counted
 from ui.library import draw_share_of, library, refused
 from ui.scenarios.customer import draw_button
 from ui.scenarios.history import draw_history, open_in_size
 from ui.shell import draw_download, draw_own_prices
+
+COPY = " (copy)"
 
 
 def draw_one(entry: Entry, currency: Currency) -> None:
@@ -34,7 +39,7 @@ def _buttons(entry: Entry, latest: Version) -> None:
     if allowed(Right.SAVE) and st.button(
         "Duplicate", key="scenario_copy", icon=":material/content_copy:", help="A scenario of its own."
     ):
-        library().duplicate(entry.id, name=f"{entry.name[:190]} (copy)", by=actor())
+        library().duplicate(entry.id, name=f"{entry.name[: LONGEST_NAME - len(COPY)]}{COPY}", by=actor())
         st.rerun()
     if allowed(Right.SHARE):
         draw_share_of(latest)
@@ -42,6 +47,7 @@ def _buttons(entry: Entry, latest: Version) -> None:
         _delete(entry)
     else:
         _restore(entry)
+        _remove(entry)
 
 
 def _delete(entry: Entry) -> None:
@@ -56,6 +62,28 @@ def _restore(entry: Entry) -> None:
         "Restore", key="scenario_restore", icon=":material/restore_from_trash:", help="Back into the list."
     ):
         _after(library().restore(entry.id, entry.version, by=actor()))
+
+
+def _remove(entry: Entry) -> None:
+    """Said once more before it is done: nothing brings it back."""
+    if not allowed(Right.PURGE):
+        return
+    popover = st.popover(
+        "Remove for good",
+        icon=":material/delete_forever:",
+        key="scenario_remove",
+        on_change="rerun",
+        help="With its history; its links show nothing any more.",
+    )
+    if not popover.open:
+        return
+    with popover:
+        links = len(Links(library()).of_scenario(entry.id, by=actor()))
+        gone = f"{counted(entry.version, 'version')} and {counted(links, 'frozen link')}"
+        st.markdown(f"**{as_markdown(entry.name)}**: {gone} would be gone, and nothing brings them back.")
+        if st.button("Remove for good", key="scenario_purge", type="primary", help="Not in backups and files."):
+            library().purge(entry.id, by=actor())
+            st.rerun()
 
 
 def _after(result: Version | Conflict) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import streamlit as st
+from babel.numbers import get_decimal_symbol
 
 from sharing.form.numbers import NotANumber, parse_number
 from ui.currency import DOLLARS, LOCALES, Currency, rates
@@ -35,7 +36,7 @@ def draw_currency(*, below_an_answer: bool = True) -> Currency:
             format_func=LOCALES.__getitem__,
             help="How amounts are written in sentences and charts; a download has plain numbers.",
         )
-        per_usd = 1.0 if code == DOLLARS.code else _rate(code)
+        per_usd = 1.0 if code == DOLLARS.code else _rate(code, locale)
     currency = Currency(code=code, per_usd=per_usd, locale=locale)
     if code != DOLLARS.code:
         st.caption(as_markdown(_dated(currency) + (_IN_USD if below_an_answer else "")))
@@ -49,8 +50,8 @@ def chosen_currency() -> Currency:
     return Currency(code=code, per_usd=st.session_state.get(_KEPT.format(code), listed), locale=locale)
 
 
-def _rate(code: str) -> float:
-    """What was typed where that is a rate, else the last one that was."""
+def _rate(code: str, locale: str) -> float:
+    """What was typed where that is a rate, with a comma where the country writes one, else the last one that was."""
     last: float = st.session_state.get(_KEPT.format(code), rates()[code].per_usd)
     text = st.text_input(
         f"Exchange rate ({code} for 1 USD)",
@@ -60,7 +61,8 @@ def _rate(code: str) -> float:
         help="Type the rate of today.",
     )
     try:
-        rate = Currency(code=code, per_usd=parse_number(text)).per_usd
+        point = text.replace(get_decimal_symbol(locale), ".")
+        rate = Currency(code=code, per_usd=parse_number(point)).per_usd
     except (NotANumber, ValueError):
         st.error(f"An exchange rate is a number above 0: the last one, {last:.6g}, stays.", icon=":material/error:")
         return last

@@ -16,6 +16,8 @@ kubernetes_validate.utils.schema_contents = cache(kubernetes_validate.utils.sche
 
 KUBERNETES = "1.37"
 HERE = Path(__file__).parent
+PUBLISHED = {path.stem: json.loads(path.read_text()) for path in (HERE / "published").glob("*.json")}
+"""Schemas of others, by kind or by the stem of the file: ``published/README.md`` says whose."""
 CUSTOM = yaml.safe_load((HERE / "schemas.yaml").read_text())
 FILES = yaml.safe_load((HERE / "file_schemas.yaml").read_text())
 NAME = {"type": "string", "maxLength": 63, "pattern": "^[a-z]([-a-z0-9]*[a-z0-9])?$"}
@@ -66,10 +68,17 @@ def check_object(one: Mapping[str, Any]) -> None:
     }
     whole = {"type": "object", "required": list(properties), "properties": properties, "additionalProperties": False}
     jsonschema.validate(one, whole, cls=jsonschema.Draft202012Validator)
+    check_published(one["kind"], one["spec"])
     for kind, pod in pods(known["spec"], one["spec"]):
         template = pod if kind == "template" else {"spec": pod}
         spec = {"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "pod"}, "template": template}
         kubernetes_validate.validate(spec, KUBERNETES, strict=True)
+
+
+def check_published(name: str, value: Any) -> None:
+    """Raises where a schema that others publish has it otherwise."""
+    if name in PUBLISHED:
+        jsonschema.validate(value, PUBLISHED[name])
 
 
 def check_files(contents: Mapping[str, str]) -> None:
@@ -78,6 +87,7 @@ def check_files(contents: Mapping[str, str]) -> None:
         if file in FILES:
             (value,) = [json.loads(text)] if file.endswith(".json") else yaml.safe_load_all(text)
             jsonschema.validate(value, closed(FILES[file]["schema"]), cls=jsonschema.Draft202012Validator)
+            check_published(Path(file).stem, value)
         elif file.endswith(".yaml"):
             for one in yaml.safe_load_all(text):
                 check_object(one)

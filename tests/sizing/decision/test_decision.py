@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from sizing.base.errors import InvalidScenario, SizingError
+from sizing.base.result import Plan
 from sizing.decision.comparison import compare
 from sizing.decision.flips import NEAR, flips
 from sizing.decision.heat_map import two_inputs
@@ -45,6 +46,10 @@ class Market(Answers):
     def __init__(self, usd: Callable[[Scenario], float | None], gpu: Callable[[Scenario], str] = lambda _: "a") -> None:
         super().__init__()
         self._usd, self._gpu, self.count = usd, gpu, 0
+
+    def plan(self, scenario: Scenario) -> Plan:
+        """None is made: nothing is bought that has a price of its own."""
+        return Plan.model_construct(deployment=None, cost=None)
 
     def outcome(self, scenario: Scenario) -> Outcome:
         self.count += 1
@@ -211,8 +216,14 @@ def test_real_plans_agree_with_plan_and_cost() -> None:
     assert money.usd_per_month is not None
     share = money.parts["power"] * (power.high / power.value - 1.0)
     assert power.at_high.usd_per_month == pytest.approx(money.usd_per_month + share)
+    bought = next(bar for bar in drawn.bars if bar.key == "prices.system_usd")
+    assert plan.cost is not None
+    assert bought.at_high is not None
+    assert bought.value == plan.cost.system_usd
+    dearer = money.parts["servers"] * (bought.high / bought.value - 1.0)
+    assert bought.at_high.usd_per_month == pytest.approx(money.usd_per_month + dearer)
     sizing = sum(not one.key.startswith("costs.") for one in inputs_of(base))
-    assert len(made) <= 1 + 2 * sizing
+    assert len(made) <= 1 + 2 * (sizing + 1)
 
 
 def test_variants_are_one_change_each() -> None:

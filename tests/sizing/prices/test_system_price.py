@@ -45,7 +45,7 @@ def test_the_own_price_of_an_accelerator_takes_the_place_of_its_market_price():
 
 
 def test_a_system_whose_gpus_have_no_price_has_none():
-    price = system_price(systems()["h100_nvl_8"], LIST)
+    price = system_price(systems()["h200_nvl_8"], LIST)
     assert (price.usd, price.by) == (None, "unknown")
 
 

@@ -1,0 +1,28 @@
+"""What KServe makes of an instance, one node or several."""
+
+import shlex
+
+import pytest
+import yaml
+
+from sharing.manifests import manifests
+from sizing import Scenario
+from sizing.planning.analytic import analytic_plan
+from tests.sharing.manifests.cases import LLAMA_70B, arguments, case
+
+
+@pytest.mark.parametrize(
+    ("tp", "pp", "pods", "passed"), [(2, 2, 1, "2"), (8, 2, 2, None), (4, 4, 4, None)], ids=["node", "nodes", "stages"]
+)
+def test_kserve_has_a_pod_for_each_stage_and_its_gpus(tp, pp, pods, passed):
+    """Its template of several nodes starts as many as there are stages; that of one node knows no stages."""
+    keys = case(LLAMA_70B, "h100_sxm", "vllm", tp=[tp], pp=[pp], limits={})
+    scenario = Scenario.model_validate(keys)
+    (service,) = yaml.safe_load_all(manifests(scenario, analytic_plan(scenario))["kserve.yaml"])
+    spec = service["spec"]
+    (main,) = spec["template"]["containers"]
+    assert ("worker" in spec) is (pods > 1)
+    assert spec["parallelism"] == {"tensor": tp, "pipeline": pp}
+    assert int(main["resources"]["limits"]["nvidia.com/gpu"]) * pods == tp * pp
+    given = arguments(shlex.split(next(one["value"] for one in main["env"] if one["name"] == "VLLM_ADDITIONAL_ARGS")))
+    assert given.get("--pipeline-parallel-size") == passed
