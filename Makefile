@@ -1,7 +1,8 @@
 # Works with GNU make 3.81 (macOS) and newer.
 #
 #   make run      the dashboard on http://localhost:8501    (PORT=8502, ADDRESS=0.0.0.0, PYTHON=python3.12)
-#   make test     everything that is checked                (PYTEST_ARGS="tests/sizing -k memory")
+#   make test     style, types and all tests but the slow ones    (PYTEST_ARGS="tests/sizing -k memory")
+#   make test-slow   what rarely breaks alone: journeys again on another screen, whole workbooks computed anew
 #   make properties  what must hold for every scenario, on many more of them
 #   make bench    how fast it is                            (BENCH=page_latency; without BENCH: which there are)
 #   make chain    a real vLLM, its load generator, Prometheus and our collector on one run (2.3 GB the first time)
@@ -12,12 +13,14 @@ PORT ?= 8501
 # Only this machine: the dashboard shows customer data and has no login of its own unless one is configured.
 ADDRESS ?= localhost
 PYTEST_ARGS ?=
+# Where bytecode is not kept, every process that a test starts compiles the house again.
+export PYTHONDONTWRITEBYTECODE :=
 BENCH ?=
 
 ENSURE_VENV := VENV="$(VENV)" PYTHON="$(PYTHON)" .ci/ensure-venv
 IN_VENV := $(VENV)/bin/python -m
 
-.PHONY: run test properties lint format bench chain calibrate docs screens clean
+.PHONY: run test test-slow properties lint format bench chain calibrate docs screens clean
 
 # Streamlit opens the browser itself, and does without where there is no display.
 run:
@@ -30,15 +33,21 @@ run:
 test:
 	@$(ENSURE_VENV) requirements.txt requirements-test.txt
 	@tests/install_system_packages.sh
-	@echo 'All of it; a part: make test PYTEST_ARGS="tests/sizing -k memory", PYTEST_ARGS="-m e2e", PYTEST_ARGS="-m \"not e2e\""'
+	@echo 'All but the slow ones (make test-slow); a part: make test PYTEST_ARGS="tests/sizing -k memory", PYTEST_ARGS="-m e2e", PYTEST_ARGS="-m \"not e2e\""'
 	@failed=; \
 	$(IN_VENV) sizing plan reality/data/demo_scenario.yaml >/dev/null & \
 	$(IN_VENV) ruff check . || failed="$$failed ruff"; \
 	$(IN_VENV) ruff format --check . || failed="$$failed format"; \
 	$(IN_VENV) mypy || failed="$$failed mypy"; \
 	wait; \
-	$(IN_VENV) pytest -n auto --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS) || [ $$? -eq 5 ] || failed="$$failed pytest"; \
+	$(IN_VENV) pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow" $(PYTEST_ARGS) || [ $$? -eq 5 ] || failed="$$failed pytest"; \
 	[ -z "$$failed" ] || { echo "make test FAILED:$$failed"; exit 1; }
+
+# What make test leaves out; CI runs both.
+test-slow:
+	@$(ENSURE_VENV) requirements.txt requirements-test.txt
+	@tests/install_system_packages.sh
+	@$(IN_VENV) pytest -n auto --dist loadfile --no-loadscope-reorder -m slow $(PYTEST_ARGS)
 
 # Properties on twenty times as many random scenarios, others each time.
 properties:

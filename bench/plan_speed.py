@@ -19,7 +19,7 @@ from sizing.planning.analytic import analytic_plan
 NAME = "Plan: every GPU type, engine and precision, one scenario"
 
 ROOT = Path(__file__).parents[1]
-PRESETS = ROOT / "form" / "presets.yaml"
+PRESETS = ROOT / "sharing" / "form" / "presets.yaml"
 RUNS = 7
 """Plans timed in one process; their median is reported."""
 COLD_RUNS = 3

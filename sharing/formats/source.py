@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from sharing.formats.brand import Brand, configured_brand
-from sharing.report.build import build_report
+from sharing.report.build import Progress, build_report
 from sharing.report.content import Released, Report
 from sharing.report.money import Dollars, Money
-from sharing.report.prices import Planner, as_released
+from sharing.report.prices import Planner
+from sharing.report.subject import subject_of
 from sizing.base.result import Plan
 from sizing.decision.outcome import Answers
 from sizing.planning.plan import plan as simulated_plan
@@ -40,30 +40,23 @@ def source_of(
     money: Money | None = None,
     planner: Planner = simulated_plan,
     answers: Answers | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
     brand: Brand | None = None,
 ) -> ReportSource:
-    """The report of a scenario and everything that its files are made from, as :func:`build_report` takes it.
+    """The report of a scenario and everything that its files are made from; ``answers`` as for :func:`build_report`.
 
-    ``brand``: that of the configuration if left out. Raises InvalidScenario, and BadBrand for its file.
+    ``plan`` is the answer to ``scenario``; at list prices it is planned again where that differs. ``brand``: that of
+    the configuration if left out. Raises InvalidScenario where the scenario cannot be planned without its own prices,
+    BadBrand for its file.
     """
-    shown = as_released(scenario, plan, released, planner)
-    sized = shown.scenario if released is Released.LIST_PRICES else scenario
+    subject = subject_of(scenario, plan, released, money=money, planner=planner)
     report = build_report(
-        sized,
-        shown.plan,
-        released=released,
-        made_at=made_at,
-        author=author,
-        customer=customer,
-        money=money,
-        answers=answers,
-        progress=progress,
+        subject, made_at=made_at, author=author, customer=customer, answers=answers, progress=progress
     )
     return ReportSource(
-        scenario=shown.scenario,
-        plan=shown.plan,
+        scenario=subject.scenario,
+        plan=subject.plan,
         report=report,
         brand=configured_brand() if brand is None else brand,
-        money=money or Dollars(),
+        money=subject.money,
     )

@@ -28,16 +28,9 @@ def frozen(
 ) -> Report:
     """The report of a version as it is computed now. Raises UnreadableVersion, SizingError."""
     scenario = version.scenario()
-    return build_report(
-        scenario,
-        planner(scenario),
-        released=released,
-        made_at=made_at,
-        author=author,
-        customer=version.project.customer if version.project else "",
-        planner=planner,
-        progress=progress,
-    )
+    customer = version.project.customer if version.project else ""
+    subject = subject_of(scenario, planner(scenario), released, planner=planner)
+    return build_report(subject, made_at=made_at, author=author, customer=customer, progress=progress)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import Any
 from sharing.manifests.arguments import flattened, serving_command, trtllm_rest
 from sharing.manifests.facts import Facts, Group
 from sharing.manifests.pods import CACHE, PORT
-from sharing.manifests.targets import File, Reason, Target, Yaml, engine_and_hardware
+from sharing.manifests.targets import File, Reason, Target, Yaml, aggregated
 
 SETTINGS = "/etc/trtllm.yaml"
 AMD_DEVICES = ["/dev/kfd", "/dev/dri"]
@@ -17,11 +17,8 @@ AMD_DEVICES = ["/dev/kfd", "/dev/dri"]
 
 def refuses(facts: Facts) -> Reason | None:
     """Aggregated plans whose instances are all in one server."""
-    if reason := engine_and_hardware(facts, ("vllm", "sglang", "trtllm")):
-        return reason
-    if facts.disaggregated:
-        return Reason.DISAGGREGATED
-    return Reason.SEVERAL_SERVERS if facts.deployment.gpus > facts.node_gpus else None
+    reason = aggregated(facts, ("vllm", "sglang", "trtllm"))
+    return reason or (Reason.SEVERAL_SERVERS if facts.deployment.gpus > facts.node_gpus else None)
 
 
 def files(facts: Facts) -> Mapping[str, File]:

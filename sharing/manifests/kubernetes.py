@@ -8,7 +8,7 @@ from typing import Any
 from sharing.manifests.arguments import over_nodes, serving_command
 from sharing.manifests.facts import Facts, Group
 from sharing.manifests.pods import ANSWERS, PORT, container, deployment, labels, metadata, model_volume, pod, service
-from sharing.manifests.targets import File, Reason, Target, Yaml, engine_and_hardware, ranks_over_nodes
+from sharing.manifests.targets import File, Reason, Target, Yaml, aggregated, ranks_over_nodes
 
 LEADER, RANK = "LWS_LEADER_ADDRESS", "LWS_WORKER_INDEX"
 """Variables that LeaderWorkerSet puts into every container."""
@@ -19,11 +19,8 @@ Part = dict[str, Any]
 
 def refuses(facts: Facts) -> Reason | None:
     """Aggregated plans of vLLM and SGLang."""
-    if reason := engine_and_hardware(facts, ("vllm", "sglang")):
-        return reason
-    if facts.disaggregated:
-        return Reason.DISAGGREGATED
-    return Reason.RANKS_OVER_NODES if ranks_over_nodes(facts) else None
+    reason = aggregated(facts, ("vllm", "sglang"))
+    return reason or (Reason.RANKS_OVER_NODES if ranks_over_nodes(facts) else None)
 
 
 def files(facts: Facts) -> Mapping[str, File]:

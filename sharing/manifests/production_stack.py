@@ -8,7 +8,7 @@ from typing import Any
 from sharing.manifests.arguments import flattened, vllm
 from sharing.manifests.facts import Facts
 from sharing.manifests.pods import SECRET
-from sharing.manifests.targets import File, Reason, Target, Yaml, engine_and_hardware
+from sharing.manifests.targets import File, Reason, Target, Yaml, on_one_node
 from sizing.base.choices import Routing
 
 OWN_FIELDS = {
@@ -25,11 +25,7 @@ ROUTING: Mapping[Routing, str] = {"prefix_aware": "prefixaware"}
 
 def refuses(facts: Facts) -> Reason | None:
     """Aggregated plans of vLLM, each instance on one node."""
-    if reason := engine_and_hardware(facts, ("vllm",)):
-        return reason
-    if facts.disaggregated:
-        return Reason.DISAGGREGATED
-    return Reason.SEVERAL_NODES if facts.nodes > 1 else None
+    return on_one_node(facts, ("vllm",))
 
 
 def files(facts: Facts) -> Mapping[str, File]:

@@ -77,6 +77,18 @@ def engine_and_hardware(facts: Facts, engines: tuple[str, ...], image: str | Non
     return next((reason for group in facts.groups if (reason := layout(facts.engine.id, group))), None)
 
 
+def aggregated(facts: Facts, engines: tuple[str, ...], image: str | None = None) -> Reason | None:
+    """The same for a target that does not know prefill and decode apart."""
+    reason = engine_and_hardware(facts, engines, image)
+    return reason or (Reason.DISAGGREGATED if facts.disaggregated else None)
+
+
+def on_one_node(facts: Facts, engines: tuple[str, ...], image: str | None = None) -> Reason | None:
+    """The same for one that has each instance on one node, too."""
+    reason = aggregated(facts, engines, image)
+    return reason or (Reason.SEVERAL_NODES if facts.nodes > 1 else None)
+
+
 def layout(engine: str, group: Group) -> Reason | None:
     """Whether the engine has arguments for this parallelism."""
     if engine == "vllm" and group.ep not in (1, group.tp * group.dp):

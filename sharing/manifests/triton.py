@@ -9,7 +9,7 @@ from typing import Any
 from sharing.manifests.arguments import trtllm
 from sharing.manifests.facts import Facts
 from sharing.manifests.pods import CACHE, container, deployment, labels, metadata, model_volume, pod, service
-from sharing.manifests.targets import Document, File, Reason, Target, Yaml, engine_and_hardware
+from sharing.manifests.targets import Document, File, Reason, Target, Yaml, on_one_node
 
 REPOSITORY = f"{CACHE}/triton"
 """Where the model repository of TensorRT-LLM's tag was copied to: triton_backend/all_models/llmapi."""
@@ -19,11 +19,7 @@ METRICS_PORT = 8002
 
 def refuses(facts: Facts) -> Reason | None:
     """Aggregated plans of TensorRT-LLM, each instance on one node."""
-    if reason := engine_and_hardware(facts, ("trtllm",), image="triton"):
-        return reason
-    if facts.disaggregated:
-        return Reason.DISAGGREGATED
-    return Reason.SEVERAL_NODES if facts.nodes > 1 else None
+    return on_one_node(facts, ("trtllm",), image="triton")
 
 
 def files(facts: Facts) -> Mapping[str, File]:

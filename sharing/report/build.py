@@ -9,22 +9,17 @@ from sharing.report.addresses import without_internal_addresses
 from sharing.report.alternatives import alternatives
 from sharing.report.answer import answer, answer_text
 from sharing.report.assumptions import assumptions
-from sharing.report.content import Released, Report, Section
+from sharing.report.content import Report, Section
 from sharing.report.cost import cost
 from sharing.report.evidence import evidence, formulas
 from sharing.report.glossary import glossary
 from sharing.report.latency import latency
-from sharing.report.money import Money
-from sharing.report.prices import Planner
 from sharing.report.questions import questions
 from sharing.report.risks import risks
 from sharing.report.sensitivity import sensitivity
-from sharing.report.subject import Subject, subject_of
-from sizing.base.result import Plan
+from sharing.report.subject import Subject
 from sizing.catalog import data_date
 from sizing.decision.outcome import Answers
-from sizing.planning.plan import plan as simulated_plan
-from sizing.scenario.schema import Scenario
 
 CHAPTERS: tuple[Callable[[Subject], Section | None], ...] = (
     *(answer, questions, assumptions, latency, alternatives, cost),
@@ -38,37 +33,31 @@ Progress = Callable[[int, int], None]
 
 
 def build_report(
-    scenario: Scenario,
-    plan: Plan,
+    subject: Subject,
     *,
-    released: Released,
     made_at: datetime,
     author: str = "",
     customer: str = "",
-    money: Money | None = None,
-    planner: Planner = simulated_plan,
     answers: Answers | None = None,
     progress: Progress | None = None,
 ) -> Report:
-    """The report. ``plan`` is the answer to ``scenario``; at list prices it is planned again where that differs.
+    """The report of what is released of a scenario and its plan.
 
-    ``answers``: plans of the sensitivity that are known already. Raises InvalidScenario where the scenario cannot be
-    planned without its own prices.
+    ``answers``: plans of the sensitivity that are known already.
     """
-    subject = subject_of(scenario, plan, released, money=money, planner=planner)
     moved = sensitivity(subject, answers or Answers(), progress)
     drawn = [*(chapter(subject) for chapter in CHAPTERS), moved, *(chapter(subject) for chapter in AFTERWARDS)]
     sections = tuple(section for section in drawn if section is not None)
     report = Report(
-        title=scenario.name.strip() or "Untitled scenario",
+        title=subject.scenario.name.strip() or "Untitled scenario",
         customer=customer,
         author=author,
         made_at=made_at,
-        engine_version=plan.engine_version,
-        data_version=plan.data_version,
+        engine_version=subject.plan.engine_version,
+        data_version=subject.plan.data_version,
         data_date=data_date(),
         currency=subject.money.code,
-        released=released,
+        released=subject.released,
         answer=answer_text(subject),
         sections=sections,
     )

@@ -54,6 +54,16 @@ class NotMet:
     outcome: Outcome
 
 
+def bounds(one: Needed | NotMet) -> bool:
+    """Whether the load that broke a limit says how much of its capacity a candidate really has."""
+    return isinstance(one, Needed) or one.bounded
+
+
+def not_at_all(one: Needed | NotMet) -> bool:
+    """Whether a limit was broken however many instances there were."""
+    return isinstance(one, NotMet) and not one.bounded
+
+
 def needed(case: Case, guess: int, most: int | None = None, first: int = FIRST_REQUESTS) -> Needed | NotMet:
     """The fewest instances that meet every limit, searched from ``guess`` and up to ``most``.
 

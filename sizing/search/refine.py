@@ -15,7 +15,8 @@ import numpy as np
 from sizing.base.arrays import ROUNDING, Counts, Rows
 from sizing.question.understand import Question
 from sizing.search.aggregated import Aggregated, aggregated
-from sizing.search.instances import Needed, NotMet, needed, sharpened
+from sizing.search.instances import Needed, NotMet, bounds, needed, not_at_all, sharpened
+from sizing.search.pipelines import underrated
 from sizing.search.replicas import arrivals_of, lengths_of, replica_at
 from sizing.search.screen import Evaluated, instances_needed
 from sizing.search.trials import FARTHER, FARTHEST, FIRST_REQUESTS, LARGEST_BELOW, Case, in_flight_of
@@ -50,6 +51,8 @@ class Search:
     """Instances that the last simulated candidate needed, over those of its analytic estimate: others are like it."""
     first: int = FIRST_REQUESTS
     """Requests of the first run at a count, as the last simulated candidate needed them."""
+    pipelines_tried: bool = False
+    """Those that the screen underrates."""
 
     @property
     def question(self) -> Question:
@@ -142,7 +145,7 @@ class Search:
         return np.asarray(index[able & (counted <= least * (1.0 + ROUNDING))])
 
     def _instances(self, index: Rows, evaluated: Evaluated) -> Counts:
-        """Instances that the candidates at ``index`` need for the peak."""
+        """Instances for the peak."""
         return instances_needed(self.question.demand.sustained_rps, evaluated.capacity.rps[index])
 
     def not_met(self) -> list[tuple[str, NotMet]]:
@@ -225,16 +228,29 @@ def _search(search: Search, certain: set[int]) -> None:
         search.simulate(index)
     for _ in range(MOST_FAILURES):
         last = _first_simulated(search)
-        if last.first is None:
+        if last.first is None or last.winner not in search.known:
             return
         result = search.results.get(last.winner)
-        if last.winner not in search.known or (isinstance(result, Needed) and last.winner in certain):
+        if isinstance(result, Needed) and last.winner in certain:
+            if _pipelines_tried(search, last):
+                continue
             return
         if isinstance(result, Needed):
             search.results[last.winner] = sharpened(result, REPORTED_REQUESTS)
             certain.add(last.winner)
         else:  # was looked at only as far as it could have come before one that now needs more, or not at all
             search.simulate(last.winner)
+
+
+def _pipelines_tried(search: Search, now: Refined) -> bool:
+    """Simulate once the pipelines that the screen underrates; whether there were any."""
+    if search.pipelines_tried or now.first is None:
+        return False
+    search.pipelines_tried = True
+    rivals = underrated(search.screened, now.winner, float(now.deployments.counted()[now.first]), search.known)
+    for index in rivals:
+        search.simulate(index)
+    return bool(rivals)
 
 
 def _first_simulated(search: Search) -> Refined:
@@ -249,16 +265,6 @@ def _first_simulated(search: Search) -> Refined:
         if len(search.results) >= (MOST_CANDIDATES if near else MOST_FAILURES):
             return _ranked(search, search.known)
         search.simulate(search.promising(now))
-
-
-def bounds(one: Needed | NotMet) -> bool:
-    """Whether the load that broke a limit says how much of its capacity a candidate really has."""
-    return isinstance(one, Needed) or one.bounded
-
-
-def not_at_all(one: Needed | NotMet) -> bool:
-    """Whether a limit was broken however many instances there were."""
-    return isinstance(one, NotMet) and not one.bounded
 
 
 def _certain(search: Search, certain: Set[int]) -> Refined:

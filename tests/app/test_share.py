@@ -3,8 +3,10 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from streamlit.delta_generator import DeltaGenerator
 from streamlit.testing.v1 import AppTest
 
 from sharing.author import owner
@@ -76,6 +78,25 @@ def test_a_frozen_link_is_of_what_is_saved(library: Library, share: AppTest) -> 
     assert links(library)[0].revoked_at is not None
     assert not any(one.label == "Revoke" for one in share.button)
     assert len(addresses(share)) == 1, "a link that opens nothing is not offered for copying"
+
+
+def test_a_bar_moves_while_a_frozen_link_is_made(
+    library: Library, share: AppTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown, progress = [], DeltaGenerator.progress
+
+    def watched(place: DeltaGenerator, value: float, text: str | None = None, **other: Any) -> DeltaGenerator:
+        shown.append((value, text))
+        return progress(place, value, text, **other)
+
+    press(share, "Save")
+    monkeypatch.setattr(DeltaGenerator, "progress", watched)
+    press(share, "Make a frozen link")
+    assert shown[0] == (0.0, "Computing the report")
+    values = [value for value, _ in shown]
+    assert values == sorted(values)
+    assert len(set(values)) > 3
+    assert not share.get("progress"), "it is gone at the end"
 
 
 def test_addresses_inside_a_network_are_in_no_link(share: AppTest) -> None:

@@ -4,6 +4,8 @@ from playwright.sync_api import Page
 
 from tests.e2e.browser import settle
 
+BACKGROUND = "getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"
+
 
 def enter(page: Page, label: str, text: str) -> None:
     """Type into the field of that label and leave it, as a person does."""
@@ -42,3 +44,8 @@ def figure(page: Page, label: str) -> str:
     """The value of one key figure."""
     metric = page.get_by_test_id("stMetric").filter(has=page.get_by_text(label, exact=True)).first
     return metric.get_by_test_id("stMetricValue").inner_text().strip()
+
+
+def background(page: Page) -> str:
+    """The colour behind the page."""
+    return str(page.evaluate(f"() => {BACKGROUND}"))

@@ -154,7 +154,7 @@ def settle(page: Page) -> None:
     while quiet_looks < QUIET_LOOKS:
         assert time.monotonic() < end_s, "The script runs on and on."
         page.wait_for_timeout(LOOK_MS)
-        page.wait_for_function(DRAWN)
+        page.wait_for_function(DRAWN, polling=LOOK_MS)
         quiet_looks = quiet_looks + 1 if RUNS[page].ended else 0
 
 

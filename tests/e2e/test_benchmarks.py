@@ -10,6 +10,7 @@ from tests.e2e.browser import settle, sideways_px
 from tests.e2e.conftest import OpenPage
 
 SAMPLES = Path(__file__).parents[1] / "collectors" / "benchmarks" / "samples"
+SCREENS = [(1440, "light"), pytest.param(390, "dark", marks=pytest.mark.slow)]
 VLLM = sorted((SAMPLES / "vllm").glob("bench_rate*.json"))
 
 
@@ -19,7 +20,7 @@ def drop(page: Page, *files: Path) -> None:
     settle(page)
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
+@pytest.mark.parametrize(("width", "scheme"), SCREENS)
 def test_a_real_vllm_benchmark_calibrates_the_scenario(open_page: OpenPage, width: int, scheme: str) -> None:
     # High enough for the form: a list that opens while the page scrolls closes again.
     page = open_page("benchmarks", width=width, height=3000, scheme=scheme)
@@ -53,7 +54,7 @@ def test_a_real_vllm_benchmark_calibrates_the_scenario(open_page: OpenPage, widt
     expect(main).not_to_contain_text("Measured benchmark in use")
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
+@pytest.mark.parametrize(("width", "scheme"), SCREENS)
 def test_the_evidence_library_is_searched(open_page: OpenPage, width: int, scheme: str) -> None:
     page = open_page("benchmarks?bench=Evidence+library", width=width, scheme=scheme)
     main = page.get_by_test_id("stMain")

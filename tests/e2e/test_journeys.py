@@ -6,12 +6,14 @@ from urllib.parse import parse_qs, urlparse
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.e2e.acting import answer, choose, enter, figure, pick
+from tests.e2e.acting import answer, background, choose, enter, figure, pick
 from tests.e2e.browser import Watch, new_page, settle, sideways_px
 from tests.e2e.conftest import OpenPage
 from tests.e2e.dashboard import ROOT, running_dashboard
 from ui.access import OPEN_TO_ALL
 
+FURTHER = [pytest.param(path, "dark", marks=pytest.mark.slow) for path in ("benchmarks", "methodology")]
+"""Pages without wide content beside the first two."""
 LINK = "size?isl=3500&osl=500&rps=31&gpu=H100+SXM5+80GB&gpu=H200+SXM+141GB&name=Deep+link&ttft=3000&itl="
 
 
@@ -38,6 +40,7 @@ def test_customer_case_1_is_answered_from_six_questions(open_page: OpenPage) -> 
     assert "31 requests/s" in answer(page)
 
 
+@pytest.mark.slow
 def test_customer_case_4_is_answered_from_six_questions(open_page: OpenPage) -> None:
     """Llama 3 8B, 2000/200, first token within 500 ms: a DGX H100 serves 2.04 M requests and 679 k users a day."""
     page = open_page("size")
@@ -123,9 +126,7 @@ def test_theme_follows_the_switch(open_page: OpenPage) -> None:
     assert answer(page)
 
 
-@pytest.mark.parametrize(
-    ("path", "scheme"), [("", "light"), ("size", "dark"), ("benchmarks", "light"), ("methodology", "dark")]
-)
+@pytest.mark.parametrize(("path", "scheme"), [("", "light"), ("size", "dark"), *FURTHER])
 def test_phone_shows_everything_without_sideways_scrolling(open_page: OpenPage, path: str, scheme: str) -> None:
     page = open_page(path, width=390, height=844, scheme=scheme)
     assert sideways_px(page) <= 2
@@ -162,8 +163,3 @@ def test_fix_of_an_unmeetable_limit_is_one_click(open_page: OpenPage) -> None:
     page.get_by_role("button", name="TTFT limit of").first.click()
     settle(page)
     assert answer(page)
-
-
-def background(page: Page) -> str:
-    """The colour behind the page."""
-    return str(page.evaluate("() => getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"))

@@ -4,7 +4,6 @@ import re
 import time
 from urllib.parse import parse_qs, urlparse
 
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.app.live import vllm
@@ -36,7 +35,7 @@ def tile(page: Page, label: str) -> str:
 
 
 def test_the_demo_is_labelled_and_every_tab_is_drawn(open_page: OpenPage) -> None:
-    page = ready(open_page("live"))
+    page = ready(open_page("live", scheme="dark"))
     expect(page.get_by_text("every number is simulated")).to_be_visible()
     for tab in TABS:
         page.get_by_role("tab", name=tab).click()
@@ -46,12 +45,13 @@ def test_the_demo_is_labelled_and_every_tab_is_drawn(open_page: OpenPage) -> Non
     assert parse_qs(urlparse(page.url).query)["tab"] == ["All sources"]
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1440, "dark"), (390, "light")])
-@pytest.mark.parametrize("tab", ["Latency", "GPUs"])
-def test_charts_are_drawn_on_every_screen(open_page: OpenPage, tab: str, width: int, scheme: str) -> None:
-    page = ready(open_page(f"live?tab={tab}", width=width, scheme=scheme))  # type: ignore[arg-type]
-    expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible()
-    assert sideways_px(page) <= 1
+def test_charts_fit_a_phone(open_page: OpenPage) -> None:
+    page = ready(open_page("live", width=390))
+    for tab in ("Latency", "GPUs"):
+        page.get_by_role("tab", name=tab).click()
+        settle(page)
+        expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible()
+        assert sideways_px(page) <= 1
 
 
 def test_a_moment_is_held_by_pause_and_opened_by_its_link(open_page: OpenPage) -> None:

@@ -10,6 +10,7 @@ from tests.e2e.browser import settle, sideways_px
 from tests.e2e.conftest import OpenPage
 
 INPUTS = "isl=3500&osl=500"
+FURTHER = [pytest.param(f"compare?compare_view={view}", marks=pytest.mark.slow) for view in ("Formats", "Levers")]
 
 
 def test_three_variants_are_compared_in_three_clicks(open_page: OpenPage) -> None:
@@ -74,7 +75,7 @@ def test_a_price_of_ones_own_moves_the_break_even_and_stays_out_of_files(open_pa
     expect(page.get_by_role("button", name="Download as CSV").last).to_be_visible()
 
 
-@pytest.mark.parametrize("path", ["cost", "compare?compare_view=Formats", "compare?compare_view=Levers"])
+@pytest.mark.parametrize("path", ["cost", *FURTHER])
 def test_a_phone_shows_money_without_sideways_scrolling(open_page: OpenPage, path: str) -> None:
     page = open_page(path, width=390, height=844, scheme="dark")
     assert sideways_px(page) <= 2

@@ -25,7 +25,7 @@ def compared(page: Page) -> None:
     settle(page)
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), pytest.param(390, "dark", marks=pytest.mark.slow)])
 def test_the_demo_against_its_plan(open_page: OpenPage, width: int, scheme: str) -> None:
     page = open_page("reality", width=width, scheme=scheme)
     compared(page)
@@ -60,6 +60,7 @@ def test_from_another_scenario_to_a_file(open_page: OpenPage) -> None:
     expect(main).to_contain_text("Step times from roofline")
 
 
+@pytest.mark.slow
 def test_there_and_back_at_the_same_moment(open_page: OpenPage) -> None:
     page = open_page("live?range=15+min")
     expect(page.get_by_test_id("stMetric").first).to_be_visible()

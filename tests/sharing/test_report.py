@@ -12,6 +12,7 @@ from sharing.report.build import build_report
 from sharing.report.content import Chart, Facts, Released, Report, Table
 from sharing.report.names import titled
 from sharing.report.prices import as_released, at_list_prices, has_own_prices
+from sharing.report.subject import subject_of
 from sizing.base.format import count, ms, usd
 from sizing.decision.outcome import Answers
 from sizing.decision.tornado import tornado
@@ -158,7 +159,8 @@ def test_a_plan_without_an_answer_says_why() -> None:
 
 def test_amounts_are_in_the_currency_that_is_handed_in() -> None:
     euros = Currency(code="EUR", per_usd=0.5, locale="de_DE")
-    shown = build_report(scenario("chat"), planned("chat"), released=Released.LIST_PRICES, made_at=MADE_AT, money=euros)
+    subject = subject_of(scenario("chat"), planned("chat"), Released.LIST_PRICES, money=euros)
+    shown = build_report(subject, made_at=MADE_AT)
     assert shown.currency == "EUR"
     title = next(title for title in tables(shown) if title.startswith("A month"))
     in_usd = tables(report("chat"))[title].rows[-1][1]

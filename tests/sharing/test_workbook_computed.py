@@ -24,6 +24,8 @@ from tests.sharing.office import changed, computed, opened, value_of
 from tests.sharing.report_cases import CASES
 from tests.sharing.report_example import report
 
+pytestmark = pytest.mark.slow
+
 CLOSE = 1e-9
 WAYS = ("on_prem", "cloud", "api")
 CONSTANTS = {

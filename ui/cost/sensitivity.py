@@ -23,7 +23,7 @@ from ui.figures.sensitivity import (
     two_inputs_table,
     unmoved,
 )
-from ui.shell import draw_chart, draw_choice, draw_csv, draw_table
+from ui.shell import draw_chart, draw_choice, draw_csv, draw_table, progress_bar
 
 VIEWS = {
     "tornado": "Every input",
@@ -110,12 +110,5 @@ def _input(title: str, names: dict[str, str], key: str, default: str) -> str:
 
 def _with_progress(compute: Callable[[Progress], Computed]) -> Computed:
     """The result, with a bar meanwhile where it takes long."""
-    place = st.empty()
-    try:
-        return compute(lambda done, of: _advance(place, done, of))
-    finally:
-        place.empty()
-
-
-def _advance(place: st.delta_generator.DeltaGenerator, done: int, of: int) -> None:
-    place.progress(done / of, text=f"{done} of {of} planned")
+    with progress_bar() as progress:
+        return compute(progress)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 
 import streamlit as st
 from pydantic import ValidationError
-from streamlit.delta_generator import DeltaGenerator
 
 from sharing.document import file_stem
 from sharing.errors import SharingError
@@ -22,7 +20,7 @@ from ui.access import actor
 from ui.currency import Currency
 from ui.library.manifests import draw_manifests
 from ui.library.released import PRICES, offered
-from ui.shell import chosen_currency, draw_problems, refreshed
+from ui.shell import chosen_currency, draw_problems, progress_bar, refreshed
 from ui.state import Answer
 
 _PLANNING = "Planning what moves the answer"
@@ -157,28 +155,22 @@ def _build(answer: Answer, scenario: Scenario, wanted: Wanted) -> None:
 
     st.session_state.pop(_BUILT, None)
     st.session_state.pop(_PROBLEM, None)
-    place = st.progress(0.0, text=_PLANNING)
     try:
-        source = source_of(
-            scenario,
-            answer.plan,
-            released=wanted.released,
-            made_at=datetime.now(UTC).replace(microsecond=0),
-            author=wanted.author,
-            customer=wanted.customer,
-            money=wanted.currency,
-            progress=partial(_advance, place),
-        )
-        place.progress(0.9, text="Writing the file")
-        content = FORMATS[wanted.suffix].write(source)
+        with progress_bar(_PLANNING) as progress:
+            source = source_of(
+                scenario,
+                answer.plan,
+                released=wanted.released,
+                made_at=datetime.now(UTC).replace(microsecond=0),
+                author=wanted.author,
+                customer=wanted.customer,
+                money=wanted.currency,
+                progress=progress,
+            )
+        with st.spinner("Writing the file"):
+            content = FORMATS[wanted.suffix].write(source)
     except (SharingError, SizingError) as error:
         st.session_state[_PROBLEM] = str(error)
     else:
         name = f"{file_stem(scenario.name)}{wanted.suffix}"
         st.session_state[_BUILT] = Built(wanted=wanted, name=name, content=content)
-    finally:
-        place.empty()
-
-
-def _advance(place: DeltaGenerator, done: int, of: int) -> None:
-    place.progress(0.9 * done / of, text=_PLANNING)

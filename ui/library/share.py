@@ -22,7 +22,7 @@ from ui.library.connection import library, refused
 from ui.library.opening import KEPT, Kept
 from ui.library.released import PRICES, offered
 from ui.library.save import draw_saved, save
-from ui.shell import draw_problems
+from ui.shell import draw_problems, progress_bar
 
 EXPIRES = {7: "In 7 days", 30: "In 30 days", 90: "In 90 days", None: "Never"}
 MOST_SHOWN = 20
@@ -122,13 +122,14 @@ def draw_making(version: Version) -> None:
 def _make(version: Version, released: Released, days: int | None, password: str) -> None:
     links, now, by = Links(library()), library().now(), actor()
     try:
-        with st.spinner("Computing the report"):
+        with progress_bar("Computing the report") as progress:
             report = frozen(
                 version,
                 released,
                 made_at=now,
                 author=by.name,
                 planner=lambda scenario: state.plan_of(scenario.model_dump_json()),
+                progress=progress,
             )
     except SizingError as error:
         draw_problems(str(error).splitlines())

@@ -18,6 +18,7 @@ from ui.shell.money import chosen_currency, draw_currency
 from ui.shell.navigation import draw_navigation
 from ui.shell.own_prices import WITHHELD, draw_own_prices, withhold
 from ui.shell.presenting import draw_looks, draw_present, draw_presented_header, is_presenting
+from ui.shell.progress import progress_bar
 from ui.shell.refreshing import refreshed
 from ui.shell.tabs import draw_tabs
 from ui.shell.window import is_narrow, on_a_phone, watch_window
@@ -50,6 +51,7 @@ __all__ = [
     "on_a_phone",
     "page_address",
     "parameters",
+    "progress_bar",
     "refreshed",
     "require",
     "watch_window",

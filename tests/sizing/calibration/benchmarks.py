@@ -1,8 +1,7 @@
-"""Benchmarks made up from predictions, and published curves."""
+"""Benchmarks made up from predictions."""
 
 import pandas as pd
 
-from bench.calibration_points import curves
 from sizing import Scenario
 from sizing.calibration.benchmark import calibrated_configuration
 from sizing.evidence.predict import predict_points
@@ -10,7 +9,6 @@ from sizing.question.understand import understand
 from sizing.steps.roofline import roofline
 from tests.sizing.asking import LLAMA_70B, raw
 
-CURVES = curves()
 LOADS = (4, 32, 128)
 H100 = {"gpus": ["h100_sxm"], "engines": ["vllm"], "precisions": ["fp8"], "tp": [4], "pp": [1]}
 

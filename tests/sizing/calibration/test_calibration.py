@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bench.calibration_points import REPORT, at_random, improved, leave_rest_out, relative, spread_out
+from bench.calibration_points import REPORT, Curve, at_random, curves, improved, leave_rest_out, relative, spread_out
 from sizing import Scenario
 from sizing.calibration.benchmark import calibration_points
 from sizing.calibration.calibrated import WIDEST
@@ -20,12 +20,17 @@ from sizing.evidence.uncertainty import interval
 from sizing.question.understand import understand
 from sizing.steps.roofline import roofline
 from tests.sizing.asking import LLAMA_70B, raw
-from tests.sizing.calibration.benchmarks import CURVES, benchmark, calibrated
+from tests.sizing.calibration.benchmarks import benchmark, calibrated
 
 
-def test_the_other_points_of_published_curves_improve():
-    rest = leave_rest_out(CURVES, 3, spread_out)
-    assert len(CURVES) > 120
+@pytest.fixture(scope="module")
+def published() -> list[Curve]:
+    return curves()
+
+
+def test_the_other_points_of_published_curves_improve(published):
+    rest = leave_rest_out(published, 3, spread_out)
+    assert len(published) > 120
     before, after = (relative(rest[name]) for name in ("before", "after"))
     assert after.median() < 0.5 * before.median()
     assert after.quantile(0.9) < 0.6 * before.quantile(0.9)
@@ -35,22 +40,22 @@ def test_the_other_points_of_published_curves_improve():
     assert relative(rest["ttft_after"]).median() < relative(rest["ttft_before"]).median()
 
 
-def test_intervals_are_narrower_and_still_hold():
-    rest = leave_rest_out(CURVES, 3, at_random)
+def test_intervals_are_narrower_and_still_hold(published):
+    rest = leave_rest_out(published, 3, at_random)
     assert rest["width"].median() < 0.6 * rest["width_before"].median()
     assert rest["inside"].mean() >= 0.8
 
 
-def test_one_point_already_helps():
+def test_one_point_already_helps(published):
     """By how much depends on how good the estimate is without: 7 % here, of curves that were in the fit."""
-    rest = leave_rest_out(CURVES, 1, spread_out)
+    rest = leave_rest_out(published, 1, spread_out)
     assert relative(rest["after"]).median() < 0.7 * relative(rest["before"]).median()
     assert relative(rest["after"]).median() < 0.05
 
 
-def test_the_report_is_that_of_these_curves():
+def test_the_report_is_that_of_these_curves(published):
     text = REPORT.read_text(encoding="utf-8")
-    assert f"{len(CURVES)} curves" in text
+    assert f"{len(published)} curves" in text
 
 
 def test_an_exact_prediction_changes_nothing():
@@ -102,8 +107,8 @@ def test_the_interval_widens_beyond_the_points():
     assert found.interval("decode", found.lowest / 16).high_factor > at.high_factor
 
 
-def test_calibrated_times_are_finite_positive_and_grow_with_the_batch():
-    for curve in CURVES[::10]:
+def test_calibrated_times_are_finite_positive_and_grow_with_the_batch(published):
+    for curve in published[::10]:
         found = fit_calibration(curve.calibration_points[:3])
         (part,) = prepare([a.point for a in curve.calibration_points], roofline())
         decode = found.scaled(part.times).decode_s[:, 0]
@@ -112,8 +117,8 @@ def test_calibrated_times_are_finite_positive_and_grow_with_the_batch():
         assert decode[0] > 0
 
 
-def test_leaving_each_point_out_is_honest():
-    curve = CURVES[20].calibration_points
+def test_leaving_each_point_out_is_honest(published):
+    curve = published[20].calibration_points
     errors = left_out_errors(curve)
     assert len(errors) == len(curve)
     assert np.median(np.abs(errors)) >= fit_calibration(curve).after - 0.02
@@ -137,9 +142,9 @@ def test_a_fast_or_slow_engine_is_not_something_else(factor):
     assert not fitted(factor).of_something_else
 
 
-def test_points_of_two_configurations_are_a_bug():
+def test_points_of_two_configurations_are_a_bug(published):
     with pytest.raises(ValueError, match="one configuration"):
-        fit_calibration([CURVES[0].calibration_points[0], CURVES[-1].calibration_points[0]])
+        fit_calibration([published[0].calibration_points[0], published[-1].calibration_points[0]])
 
 
 def test_kv_precision_counts_only_when_it_is_stated():

@@ -1,0 +1,54 @@
+"""Pipelines, which the screen underrates, are held against what comes first."""
+
+from typing import Any
+
+import numpy as np
+
+from sizing import Scenario
+from sizing.question.understand import understand
+from sizing.search.pipelines import JUST_BEHIND, MOST_TRIED, underrated
+from sizing.search.refine import Refined, refine
+from sizing.search.serving import screened
+
+H200: dict[str, Any] = {"gpus": ["h200"], "engines": ["trtllm"], "precisions": ["fp8"]}
+LONG: dict[str, Any] = {"input_tokens": 32_768, "output_tokens": 256, "peak_rps": 4}
+
+
+def refined(workload: dict[str, Any] = LONG, **deployment: Any) -> Refined:
+    asked = {"model": "Qwen/Qwen3-32B", "workload": workload, "limits": {"ttft_ms": 2000, "percentile": 99}}
+    question = understand(Scenario.model_validate({**asked, "deployment": {**H200, **deployment}}))
+    return refine(screened(question).together, seed=0)
+
+
+def gpus(found: Refined) -> int:
+    assert found.best is not None
+    return int(found.deployments.gpus[found.first])
+
+
+def test_of_long_prompts_no_single_layout_is_smaller_than_the_answer() -> None:
+    every = refined()
+    alone = {pp: gpus(refined(tp=[tp], pp=[pp])) for tp, pp in ((8, 2), (4, 4))}
+    assert alone[4] < alone[2]  # the screen has them the other way round
+    order = every.search.screened.order()
+    assert every.search.screened.row(int(order[0])).pp == 2
+    assert gpus(every) == alone[4]
+
+
+def test_what_is_tried_are_pipelines_just_behind_that_could_count_less() -> None:
+    every = refined()
+    search, screen = every.search, every.search.screened
+    first = int(screen.index[screen.order()[0]])
+    least = float(screen.counted()[screen.order()[0]])
+    tried = underrated(screen, first, least, {first})
+    assert 0 < len(tried) <= MOST_TRIED
+    for index in tried:
+        assert search.evaluated.candidates.pp[index] > 1
+        assert screen.counted()[np.flatnonzero(screen.index == index)[0]] <= JUST_BEHIND * least
+    assert not underrated(screen, first, float(screen.counted().min()) / 100, {first})  # nothing is that small
+
+
+def test_where_the_smallest_unit_suffices_no_pipeline_is_tried() -> None:
+    found = refined({"input_tokens": 500, "output_tokens": 100, "peak_rps": 1})
+    assert found.search.pipelines_tried
+    assert gpus(found) <= 8
+    assert all(found.search.evaluated.candidates.pp[i] == 1 for i in found.search.results)
