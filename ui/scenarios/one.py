@@ -65,13 +65,13 @@ def _restore(entry: Entry) -> None:
 
 
 def _remove(entry: Entry) -> None:
-    """Said once more before it is done: nothing brings it back."""
+    """Said once more before it is done, for each scenario anew: a second click must not remove the next one."""
     if not allowed(Right.PURGE):
         return
     popover = st.popover(
         "Remove for good",
         icon=":material/delete_forever:",
-        key="scenario_remove",
+        key=f"scenario_remove_{entry.id}",
         on_change="rerun",
         help="With its history; its links show nothing any more.",
     )
@@ -81,7 +81,9 @@ def _remove(entry: Entry) -> None:
         links = len(Links(library()).of_scenario(entry.id, by=actor()))
         gone = f"{counted(entry.version, 'version')} and {counted(links, 'frozen link')}"
         st.markdown(f"**{as_markdown(entry.name)}**: {gone} would be gone, and nothing brings them back.")
-        if st.button("Remove for good", key="scenario_purge", type="primary", help="Not in backups and files."):
+        if st.button(
+            "Remove for good", key=f"scenario_purge_{entry.id}", type="primary", help="Not in backups and files."
+        ):
             library().purge(entry.id, by=actor())
             st.rerun()
 
