@@ -16,6 +16,7 @@ from sharing.formats.pdf_chart import drawing
 from sharing.formats.pdf_pages import WIDTH, Document
 from sharing.formats.pdf_style import Style, style_of
 from sharing.formats.pdf_table import facts, table
+from sharing.formats.pdf_text import missing
 from sharing.formats.source import ReportSource
 from sharing.report.content import Block, Bullets, Chart, Facts, Report, Section, Table
 from sharing.report.content import Paragraph as Text
@@ -27,6 +28,8 @@ NEW_PAGE = ("alternatives", "cost", "sensitivity", "risks", "formulas")
 """Chapters that begin on a new page where less than ``ROOM`` of one is left."""
 
 ROOM = 130 * mm
+
+NOT_SHOWN = "Letters for which this file has no font stand as ?: the same report as a web page shows them."
 
 LOGO_HEIGHT, LOGO_WIDTH = 11 * mm, 60 * mm
 
@@ -46,7 +49,9 @@ def _top(report: Report, brand: Brand, style: Style) -> Iterator[Flowable]:
         yield Spacer(1, 3 * mm)
     company = f"{brand.name} · " if brand.name else ""
     yield Paragraph(style.shown(f"{company}Sizing of an LLM inference deployment"), style.text(9.0, quiet=True))
-    yield Paragraph(style.shown(report.title), style.text(24.0, bold=True, leading=29.0, spaceBefore=2, spaceAfter=4))
+    yield Paragraph(
+        style.shown(report.title, bold=True), style.text(24.0, bold=True, leading=29.0, spaceBefore=2, spaceAfter=4)
+    )
     about = (
         ("For", report.customer),
         ("By", report.author),
@@ -56,6 +61,8 @@ def _top(report: Report, brand: Brand, style: Style) -> Iterator[Flowable]:
     )
     parts = [f'<font color="#57606a">{name}</font> {style.shown(text)}' for name, text in about if text]
     yield Paragraph("&nbsp;&nbsp;&nbsp; ".join(parts), style.text(8.5, spaceAfter=6))
+    if missing([report.model_dump_json()], style.regular):
+        yield Paragraph(style.shown(NOT_SHOWN), style.text(8.5, quiet=True, spaceAfter=6))
 
 
 def _logo(brand: Brand) -> Image:
@@ -78,7 +85,7 @@ def _chapters(report: Report, style: Style) -> Iterator[Flowable]:
 
 def _chapter(section: Section, report: Report, style: Style) -> Iterator[Flowable]:
     title = Paragraph(
-        style.shown(section.title),
+        style.shown(section.title, bold=True),
         style.text(16.0, bold=True, textColor=style.primary, spaceBefore=12, spaceAfter=7, keepWithNext=1),
     )
     title.outline = (section.key, section.title)
@@ -95,7 +102,9 @@ def _block(block: Block, currency: str, style: Style, *, lead: bool) -> Iterator
         case Bullets():
             body = style.text(9.4)
             items = [ListItem(Paragraph(style.shown(item), body), leftIndent=12) for item in block.items]
-            yield ListFlowable(items, bulletType="bullet", start="•", bulletFontSize=8, leftIndent=12)
+            yield ListFlowable(
+                items, bulletType="bullet", start="•", leftIndent=12, bulletFontName=style.regular, bulletFontSize=8
+            )
             yield Spacer(1, 6)
         case Facts():
             yield facts(block, style, WIDTH)
@@ -114,7 +123,7 @@ def _drawn(chart: Chart, style: Style) -> Flowable:
 
 def _named(title: str, style: Style) -> Iterator[Flowable]:
     named = style.text(9.6, bold=True, spaceBefore=9, spaceAfter=4, keepWithNext=1)
-    yield Paragraph(style.shown(title), named)
+    yield Paragraph(style.shown(title, bold=True), named)
 
 
 def _note(text: str, style: Style) -> Iterator[Flowable]:

@@ -13,6 +13,7 @@ from reportlab.platypus import BaseDocTemplate, Flowable, Frame, PageTemplate
 
 from sharing.formats.brand import Brand
 from sharing.formats.pdf_style import Style
+from sharing.formats.pdf_text import runs
 from sharing.report.content import Report
 
 MARGIN, TOP, BOTTOM = 18 * mm, 19 * mm, 20 * mm
@@ -29,8 +30,8 @@ class Document(BaseDocTemplate):  # type: ignore[misc]  # reportlab has no types
         super().__init__(
             content,
             pagesize=A4,
-            title=style.plain(report.title),
-            author=style.plain(report.author or brand.name),
+            title=report.title,
+            author=report.author or brand.name,
             subject="Sizing of an LLM inference deployment",
             creator=f"Inference sizing {report.engine_version}",
             lang="en",
@@ -50,27 +51,34 @@ class Document(BaseDocTemplate):  # type: ignore[misc]  # reportlab has no types
         if outline := getattr(flowable, "outline", None):
             key, title = outline
             self.canv.bookmarkPage(key)
-            self.canv.addOutlineEntry(self._style.plain(title), key, level=0)
+            self.canv.addOutlineEntry(title, key, level=0)
 
     def _around(self, canvas: Canvas, document: BaseDocTemplate) -> None:
         style, report = self._style, self._report
         canvas.setFillColor(style.primary)
         canvas.rect(0, A4[1] - BAND, A4[0], BAND, stroke=0, fill=1)
-        canvas.setFont(style.regular, SIZE)
         canvas.setFillColor(style.quiet)
         if document.page > 1:
             above = A4[1] - 12 * mm
-            canvas.drawString(MARGIN, above, _short(style, report.title))
-            canvas.drawRightString(A4[0] - MARGIN, above, style.plain(self._brand.name))
+            _write(canvas, style, MARGIN, above, _short(style, report.title))
+            name = self._brand.name
+            _write(canvas, style, A4[0] - MARGIN - style.width(name, SIZE), above, name)
         versions = f"Engine {report.engine_version}, data {report.data_version}. Estimates, not guarantees."
-        canvas.drawString(MARGIN, 12 * mm, style.plain(versions))
+        _write(canvas, style, MARGIN, 12 * mm, versions)
         if self._brand.footer:
-            canvas.drawString(MARGIN, 8 * mm, _short(style, self._brand.footer))
+            _write(canvas, style, MARGIN, 8 * mm, _short(style, self._brand.footer))
+
+
+def _write(canvas: Canvas, style: Style, x: float, y: float, text: str) -> None:
+    """A line of small text."""
+    for run in runs(text, style.regular):
+        canvas.setFont(run.font, SIZE)
+        canvas.drawString(x, y, run.text)
+        x += run.width(SIZE)
 
 
 def _short(style: Style, text: str) -> str:
     """The text on one line of the page."""
-    text = style.plain(text)
     while style.width(text, SIZE) > WIDTH * 0.7:
         text = f"{text[:-4]}..."
     return text

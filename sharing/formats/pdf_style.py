@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import dataclass
 from hashlib import sha256
+from importlib.resources import files
 from io import BytesIO
 from xml.sax.saxutils import escape
 
 from reportlab.lib.colors import Color, HexColor
 from reportlab.lib.styles import ParagraphStyle
-from reportlab.pdfbase.pdfmetrics import getRegisteredFontNames, registerFont, stringWidth
+from reportlab.pdfbase.pdfmetrics import getRegisteredFontNames, registerFont
 from reportlab.pdfbase.ttfonts import TTFError, TTFont
 
 from sharing.formats.brand import BadBrand, Brand
+from sharing.formats.pdf_text import runs, width_of
 from sharing.formats.picture import LIGHT
 
-REGULAR, BOLD = "Helvetica", "Helvetica-Bold"
-"""Fonts that every reader of PDF has; they show what Western Europe writes."""
-
-ENCODING = "cp1252"
-MISSING = "?"
+PACKAGE, REGULAR, BOLD = "font_source_sans_pro", "SourceSansPro-Regular", "SourceSansPro-Bold"
+"""Fonts that are embedded (SIL Open Font License): Latin, Greek and Cyrillic letters of all languages."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,25 +45,27 @@ class Style:
         }
         return ParagraphStyle("text", **settings)
 
-    def shown(self, text: str) -> str:
-        """``text`` for a paragraph: nothing in it is markup, and no character is one that the font lacks."""
-        return escape(self.plain(text))
+    def shown(self, text: str, *, bold: bool = False) -> str:
+        """``text`` for a paragraph: nothing in it is markup, and no character is one that its font lacks."""
+        own = self.font(bold=bold)
+        return "".join(
+            escape(run.text) if run.font == own else f'<font name="{run.font}">{escape(run.text)}</font>'
+            for run in runs(text, own)
+        )
 
-    def plain(self, text: str) -> str:
-        """``text`` with the characters that the font has."""
-        if self.regular != REGULAR:
-            return text
-        return "".join(one if _has(one) else _nearest(one) for one in text)
+    def font(self, *, bold: bool = False) -> str:
+        """The name of a font of the document."""
+        return self.bold if bold else self.regular
 
     def width(self, text: str, size: float, *, bold: bool = False) -> float:
         """Points that a line of text takes."""
-        return float(stringWidth(self.plain(text), self.bold if bold else self.regular, size))
+        return width_of(text, self.font(bold=bold), size)
 
 
 def style_of(brand: Brand) -> Style:
     """The look of a brand. Raises BadBrand where its font cannot be used."""
-    regular = _font(brand.font) if brand.font else REGULAR
-    bold = _font(brand.font_bold) if brand.font_bold else regular if brand.font else BOLD
+    regular = _font(brand.font) if brand.font else _own(REGULAR)
+    bold = _font(brand.font_bold) if brand.font_bold else regular if brand.font else _own(BOLD)
     return Style(
         regular=regular,
         bold=bold,
@@ -78,6 +78,13 @@ def style_of(brand: Brand) -> Style:
     )
 
 
+def _own(name: str) -> str:
+    """A font of the product, registered."""
+    if name not in getRegisteredFontNames():
+        registerFont(TTFont(name, BytesIO((files(PACKAGE) / "files" / f"{name}.ttf").read_bytes())))
+    return name
+
+
 def _font(content: bytes) -> str:
     name = f"brand-{sha256(content).hexdigest()[:16]}"
     if name not in getRegisteredFontNames():
@@ -86,17 +93,3 @@ def _font(content: bytes) -> str:
         except TTFError:
             raise BadBrand("The font of the brand is no TrueType font that can be embedded.") from None
     return name
-
-
-def _has(character: str) -> bool:
-    try:
-        character.encode(ENCODING)
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _nearest(character: str) -> str:
-    """The character without its accents where the font has that, else a sign that one is missing."""
-    plain = "".join(one for one in unicodedata.normalize("NFKD", character) if _has(one))
-    return plain or MISSING

@@ -42,7 +42,7 @@ def table(block: Table, currency: str, style: Style, width: float) -> LongTable:
         True: style.text(size, bold=True, quiet=True, alignment=TA_RIGHT),
         False: style.text(size, bold=True, quiet=True),
     }
-    rows = [[Paragraph(style.shown(text), bold[side]) for text, side in zip(heads, right, strict=True)]]
+    rows = [[Paragraph(style.shown(text, bold=True), bold[side]) for text, side in zip(heads, right, strict=True)]]
     for row in cells:
         rows.append([Paragraph(style.shown(text), plain[side]) for text, side in zip(row, right, strict=True)])
     tall = any(_height(row, widths) > TALL for row in rows)
@@ -98,7 +98,7 @@ def facts(block: Facts, style: Style, width: float) -> Grid:
     cards = [
         [
             Paragraph(style.shown(fact.label), label),
-            Paragraph(style.shown(fact.value), value),
+            Paragraph(style.shown(fact.value, bold=True), value),
             Paragraph(style.shown(fact.note), note),
         ]
         for fact in block.facts

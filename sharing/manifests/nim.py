@@ -23,7 +23,10 @@ def refuses(facts: Facts) -> Reason | None:
         return Reason.HARDWARE
     if facts.disaggregated:
         return Reason.DISAGGREGATED
-    return Reason.RANKS_OVER_NODES if facts.groups[0].dp > 1 and facts.nodes > 1 else None
+    (group,) = facts.groups
+    if facts.nodes > 1 and group.dp > 1:
+        return Reason.RANKS_OVER_NODES
+    return Reason.STAGES if facts.nodes > 1 and group.pp != facts.nodes else None
 
 
 def files(facts: Facts) -> Mapping[str, File]:

@@ -49,6 +49,7 @@ class Reason(StrEnum):
         "data-parallel ranks of an instance are spread over nodes, which needs an order that it cannot give"
     )
     TENSOR_OVER_NODES = "it spreads pipeline stages or data-parallel ranks over nodes, not one tensor-parallel group"
+    STAGES = "it puts one pipeline stage on each node of an instance, the plan more, or a part of one"
     EXPERTS = "the engine spreads experts over all GPUs of an instance or over none, the plan over some"
     MIXED = "the engine does not combine this data parallelism with tensor or pipeline parallelism"
     GPU_NAME = "its list of GPUs does not have this one"

@@ -1,4 +1,4 @@
-"""What moves the answer: each input alone between the ends of its range, and each promise relaxed."""
+"""What moves the answer: each input alone between the ends of its range, what flips it, each promise relaxed."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from sharing.report.content import Block, Cell, Chart, Column, Paragraph, Section, Series, Table
 from sharing.report.cost import DISCOUNT
-from sharing.report.names import gpu_name, precision_name, titled
+from sharing.report.flips import flips_found
+from sharing.report.names import titled
+from sharing.report.ordered import money_columns, ordered
 from sharing.report.subject import Subject
-from sizing.base.format import count
 from sizing.decision.outcome import Answers, Outcome, Progress
 from sizing.decision.promises import Promise, promises
 from sizing.decision.text import name_of, shown
@@ -34,6 +35,7 @@ def sensitivity(subject: Subject, answers: Answers, progress: Progress | None = 
         Paragraph(text="Each input is moved alone, everything else as it is, and the scenario is planned again."),
         *_chart(subject, moved),
         _table(subject, moved),
+        *flips_found(subject, answers),
     ]
     if relaxed:
         blocks.append(_promises(subject, relaxed))
@@ -65,7 +67,7 @@ def _table(subject: Subject, moved: Tornado) -> Table:
     """The inputs that move the answer, with what would be ordered at both ends of their range."""
     columns = (
         *(Column(label=label) for label in ("Input", "Now", "Range", "At the low end", "At the high end")),
-        *_money_columns(subject, ("A month, low end", "A month, high end")),
+        *money_columns(subject, ("A month, low end", "A month, high end")),
     )
     still = [bar for bar in moved.bars if _moves_nothing(bar, moved.base)]
     rows = tuple(_row(subject, bar) for bar in moved.bars if bar not in still)
@@ -90,21 +92,8 @@ def _row(subject: Subject, bar: Bar) -> tuple[Cell, ...]:
     if subject.shows_money:
         amounts = tuple(None if end is None else end.usd_per_month for end in ends)
     span = f"{shown(bar.key, bar.low)} to {shown(bar.key, bar.high)}"
-    orders = (_ordered(end, subject) for end in ends)
+    orders = (ordered(end, subject) for end in ends)
     return titled(bar.key), shown(bar.key, bar.value), span, *orders, *amounts
-
-
-def _ordered(outcome: Outcome | None, subject: Subject) -> str:
-    """What would be ordered, without its price."""
-    if outcome is None:
-        return "cannot be"
-    if not outcome.feasible:
-        return "nothing serves it within the limits"
-    return f"{count(outcome.gpus)} x {gpu_name(outcome.gpu, subject.question)}, {precision_name(outcome.precision)}"
-
-
-def _money_columns(subject: Subject, labels: Sequence[str]) -> tuple[Column, ...]:
-    return tuple(Column(label=label, holds="money", digits=0) for label in labels) if subject.shows_money else ()
 
 
 def _promises(subject: Subject, relaxed: Sequence[Promise]) -> Block:
@@ -114,7 +103,7 @@ def _promises(subject: Subject, relaxed: Sequence[Promise]) -> Block:
     columns = (
         *(Column(label=label) for label in ("Promise", "Now", "Relaxed to", "Then")),
         Column(label="GPUs saved", holds="number", digits=0),
-        *_money_columns(subject, ("Saved a month",)),
+        *money_columns(subject, ("Saved a month",)),
     )
     return Table(
         title="What each promise costs",
@@ -127,4 +116,4 @@ def _promises(subject: Subject, relaxed: Sequence[Promise]) -> Block:
 def _promise(subject: Subject, one: Promise) -> tuple[Cell, ...]:
     to = "not promised" if one.relaxed is None else shown(one.key, one.relaxed)
     saved: tuple[Cell, ...] = (one.usd_saved,) if subject.shows_money else ()
-    return titled(one.key), shown(one.key, one.value), to, _ordered(one.outcome, subject), one.gpus_saved, *saved
+    return titled(one.key), shown(one.key, one.value), to, ordered(one.outcome, subject), one.gpus_saved, *saved

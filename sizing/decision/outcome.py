@@ -61,11 +61,12 @@ NOTHING = Outcome(
 
 
 class Answers:
-    """Plans and costs of scenarios, each plan made once: constants of cost do not move it."""
+    """Plans and costs of scenarios, each made once; constants of cost do not move a plan."""
 
     def __init__(self, planner: Planner | None = None) -> None:
         self._planner = planner or _plan
         self._plans: dict[str, Plan] = {}
+        self._outcomes: dict[str, Outcome] = {}
 
     def plan(self, scenario: Scenario) -> Plan:
         """The plan of a scenario."""
@@ -80,7 +81,10 @@ class Answers:
 
     def outcome(self, scenario: Scenario) -> Outcome:
         """What the scenario leads to. Raises InvalidScenario for an unknown model, GPU, region or provider."""
-        return priced(scenario, self.plan(scenario))
+        key = scenario.model_copy(update={"name": ""}).model_dump_json()
+        if key not in self._outcomes:
+            self._outcomes[key] = priced(scenario, self.plan(scenario))
+        return self._outcomes[key]
 
 
 def priced(scenario: Scenario, answer: Plan) -> Outcome:

@@ -83,22 +83,25 @@ def test_deleted_restored_and_duplicated(library: Library, app: AppTest) -> None
 
 def test_removed_for_good_after_a_confirmation(library: Library, size: AppTest) -> None:
     save(size)
+    another = library.add(Draft(scenario=scenario("another")), by=owner("ann"))
+    library.delete(another.scenario_id, 1, by=owner("ann"))
     page = size.switch_page(PAGE).run()
-    assert "scenario_remove" not in {one.key for one in page.get("popover")}
+    assert "scenario_remove_1" not in {one.key for one in page.get("popover")}
     page.button(key="scenario_delete").click().run()
     page.toggle(key="scenarios_deleted").set_value(True).run()
-    page.session_state["scenario_remove"] = True
+    page.session_state["scenario_remove_1"] = True
     page.run()
     assert any("2 versions and 0 frozen links" in one.value for one in page.markdown)
     assert library.entry(1).version == 2
-    page.button(key="scenario_purge").click().run()
+    page.button(key="scenario_purge_1").click().run()
     assert not page.exception
-    assert library.search(Query(deleted=True)).total == 0
+    assert [entry.name for entry in library.search(Query(deleted=True)).entries] == ["another"]
+    assert not [one for one in page.button if (one.key or "").startswith("scenario_purge")]
     size = page.switch_page("pages/size.py").run()
     save(size, "save_version")
     assert "somebody has removed it" in problems(size)[0]
     save(size)
-    assert library.entry(2).version == 1
+    assert library.entry(3).version == 1
 
 
 def test_a_database_that_is_away_keeps_the_draft(library: Library, size: AppTest, monkeypatch, tmp_path) -> None:

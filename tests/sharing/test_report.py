@@ -10,11 +10,14 @@ import pytest
 from sharing.report.addresses import cleared
 from sharing.report.build import build_report
 from sharing.report.content import Chart, Facts, Released, Report, Table
+from sharing.report.flips import MOST_LOOKS, NEAR
 from sharing.report.names import titled
 from sharing.report.prices import as_released, at_list_prices, has_own_prices
 from sharing.report.subject import subject_of
 from sizing.base.format import count, ms, usd
+from sizing.decision.flips import flips
 from sizing.decision.outcome import Answers
+from sizing.decision.text import name_of
 from sizing.decision.tornado import tornado
 from sizing.economics.cost import cost
 from tests.sharing.report_cases import CASES, MADE_AT, planned, report, scenario
@@ -95,6 +98,25 @@ def test_the_tornado_is_that_of_the_cost_page() -> None:
     assert chart.base == moved.base.usd_per_month
     low = {titled(bar.key): bar.at_low and bar.at_low.usd_per_month for bar in moved.bars}
     assert list(chart.series[0].values) == [low[str(name)] for name in chart.x]
+
+
+def test_what_flips_the_answer_has_the_values_around_it_and_what_would_be_ordered() -> None:
+    answers = Answers()
+    answers.knows(scenario("chat"), planned("chat"))
+    searched = flips(scenario("chat"), answers, most=MOST_LOOKS, near=NEAR)
+    table = tables(report("chat"))["What flips the answer"]
+    assert [row[0] for row in table.rows] == [titled(one.key) for one in searched.nearest]
+    assert [row[-1] for row in table.rows] == [one.after.usd_per_month for one in searched.nearest]
+    assert all(one.after.choice != one.before.choice for one in searched.nearest)
+    assert all(
+        f"{one.after.systems} system" in str(row[4]) for row, one in zip(table.rows, searched.nearest, strict=True)
+    )
+    assert [one.key for one in searched.unmoved if name_of(one.key) not in table.note] == []
+    assert "not searched" in table.note
+    flips(scenario("chat"), answers)  # all of it is known now, and the report stays the same
+    subject = subject_of(scenario("chat"), planned("chat"), Released.LIST_PRICES)
+    again = build_report(subject, made_at=MADE_AT, answers=answers)
+    assert tables(again)["What flips the answer"] == table
 
 
 @pytest.mark.parametrize("name", CASES)

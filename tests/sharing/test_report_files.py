@@ -171,12 +171,6 @@ def test_a_pdf_says_what_the_plan_says() -> None:
     assert reader.metadata.title == report.title
 
 
-def test_a_pdf_shows_letters_that_its_font_lacks_as_near_as_it_can() -> None:
-    text = pdf_text(FORMATS[".pdf"].write(named("Łódź Škoda 東京", "impossible")))
-    assert "Škoda" in text
-    assert "??" in text
-
-
 def shapes(chart: Chart, width: float) -> Iterator[tuple[float, float]]:
     for shape in picture(chart, width).shapes:
         if isinstance(shape, Box):

@@ -121,7 +121,8 @@ def _drivers(comparison: Comparison, currency: Currency) -> None:
 def _charts(comparison: Comparison, currency: Currency, *, dark: bool, per_row: int = _PER_ROW) -> None:
     st.caption(
         "All costs: hardware, power and cooling, and support, staff and the rest where a value is known, as on Cost. "
-        "The answer above names the hardware alone. Latencies are at the percentile of the limits."
+        "The answer above names the hardware alone. Latencies are at the percentile of the limits. Bars of one "
+        "colour are of one family of GPUs."
     )
     outcomes = outcomes_of(comparison)
     shown = measures(currency)

@@ -77,7 +77,7 @@ def tornado_of(scenario_json: str, costs_json: str, _progress: Progress) -> Torn
 def flips_of(scenario_json: str, costs_json: str, _progress: Progress) -> tuple[Flip, ...]:
     """What flips the answer. Raises InvalidScenario."""
     scenario, answers = _answers(scenario_json, costs_json)
-    return flips(scenario, answers, _progress)
+    return flips(scenario, answers, _progress).nearest
 
 
 @_kept

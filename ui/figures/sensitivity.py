@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import wrap
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -20,6 +21,9 @@ from ui.format import known
 
 SHOWN_BARS = 12
 """Inputs that a tornado shows: those that move the cost most."""
+
+_NAME = 16
+"""Characters of a name before its line is broken: bars have room beside it on a phone."""
 
 _CELL_TEXT = 12
 """Pixels of a number in a cell. Chosen: because five of them stand side by side on a phone."""
@@ -39,7 +43,7 @@ def build_tornado(drawn: Tornado, *, currency: Currency = DOLLARS, dark: bool = 
                 "type": "bar",
                 "orientation": "h",
                 "name": name,
-                "y": [name_of(bar.key) for bar in bars],
+                "y": ["<br>".join(wrap(name_of(bar.key), _NAME)) for bar in bars],
                 "x": [0.0 if v is None else v - base for v in values],
                 "base": base,
                 "marker": {"color": colour, "pattern": {"shape": pattern}},

@@ -14,6 +14,7 @@ from sharing.formats import FORMATS
 from sharing.library.records import NAME_LENGTH
 from sharing.report.content import Released
 from sizing.base.errors import SizingError
+from sizing.decision.outcome import Answers
 from sizing.scenario.schema import Scenario
 from ui import state
 from ui.access import actor
@@ -24,7 +25,7 @@ from ui.shell import chosen_currency, draw_problems, progress_bar, refreshed
 from ui.state import Answer
 
 _PLANNING = "Planning what moves the answer"
-_BUILT, _PROBLEM = "export_built", "export_problem"
+_BUILT, _PROBLEM, _ANSWERS = "export_built", "export_problem", "export_answers"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,6 +166,7 @@ def _build(answer: Answer, scenario: Scenario, wanted: Wanted) -> None:
                 author=wanted.author,
                 customer=wanted.customer,
                 money=wanted.currency,
+                answers=_answers(wanted.scenario),
                 progress=progress,
             )
         with st.spinner("Writing the file"):
@@ -174,3 +176,11 @@ def _build(answer: Answer, scenario: Scenario, wanted: Wanted) -> None:
     else:
         name = f"{file_stem(scenario.name)}{wanted.suffix}"
         st.session_state[_BUILT] = Built(wanted=wanted, name=name, content=content)
+
+
+def _answers(scenario: str) -> Answers:
+    """What was planned for a file of the same scenario before, so that its next format waits for the writing alone."""
+    kept: tuple[str, Answers] | None = st.session_state.get(_ANSWERS)
+    if kept is None or kept[0] != scenario:
+        kept = st.session_state[_ANSWERS] = (scenario, Answers())
+    return kept[1]

@@ -12,6 +12,8 @@ COLUMNS = 8
 FIRST_WIDTH, WIDTH, MOST_WIDTH = 44.0, 18.0, 60.0
 """Of the first and of other columns, and of those with long texts, in characters."""
 CHART_ROWS = 20
+DRAWN = "Drawn above: "
+"""Begins the title of the cells that a chart shows."""
 
 
 def write_summary(book: Book, sheet: Sheet, report: Report, sheets: list[str]) -> None:
@@ -104,8 +106,9 @@ def _note(sheet: Sheet, row: int, note: str) -> int:
 
 
 def _chart(book: Book, sheet: Sheet, row: int, chart: Chart) -> int:
-    """The chart, and below it the cells that it shows: places, series, then the ends of its marks."""
-    numeric, first = is_numeric(chart), row + CHART_ROWS + 1
+    """The chart, and below it under its title the cells that it shows: places, series, then the ends of its marks."""
+    numeric, first = is_numeric(chart), row + CHART_ROWS + 2
+    sheet.text(first - 2, 0, f"{DRAWN}{chart.title}", bold=True)
     marks_at = 1 + len(chart.series)
     drawn = draw(book, sheet, chart, first, marks_at)
     sheet.sheet.insert_chart(row, 0, drawn, {"x_offset": 4, "y_offset": 2, "description": chart.title})

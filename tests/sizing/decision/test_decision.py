@@ -11,7 +11,7 @@ from sizing.base.result import Plan
 from sizing.decision.comparison import compare
 from sizing.decision.flips import NEAR, flips
 from sizing.decision.heat_map import two_inputs
-from sizing.decision.inputs import inputs_of
+from sizing.decision.inputs import inputs_of, sizing_inputs
 from sizing.decision.keys import values_of, with_values
 from sizing.decision.outcome import NOTHING, Answers, Outcome
 from sizing.decision.promises import promises
@@ -122,11 +122,26 @@ def test_progress_is_told_before_each_input() -> None:
 def test_a_flip_is_found_within_two_percent() -> None:
     """Above 14 requests/s another GPU is the best, and below a TTFT limit of 900 ms."""
     market = Market(tokens, lambda s: "b" if (s.workload.peak_rps or 0) > 14 or (s.limits.ttft_ms or 0) < 900 else "a")
-    by_key = {flip.key: flip for flip in flips(asked(), market)}
+    by_key = {flip.key: flip for flip in flips(asked(), market).nearest}
     assert set(by_key) == {"workload.peak_rps", "limits.ttft_ms"}
     assert 14.0 < by_key["workload.peak_rps"].at <= 14.0 * NEAR
     assert 900.0 / NEAR <= by_key["limits.ttft_ms"].at < 900.0
     assert by_key["workload.peak_rps"].after.gpu == "b"
+
+
+def test_a_bounded_search_looks_at_so_many_values_and_says_how_far_it_came() -> None:
+    market = Market(tokens, lambda s: "b" if (s.workload.peak_rps or 0) > 14 else "a")
+    full = flips(asked(), market)
+    inputs, market.count = sizing_inputs(asked()), 0
+    bounded = flips(asked(), market, most=5, near=1.06)
+    ends = sum((one.low != one.value) + (one.high != one.value) for one in inputs)
+    assert market.count <= 1 + ends + 5
+    assert {flip.key for flip in bounded.nearest} <= {flip.key for flip in full.nearest}
+    assert not all(one.all for one in bounded.unmoved)
+    assert all(one.all for one in full.unmoved)
+    assert all(flip.unchanged <= 14 < flip.at for flip in (*bounded.nearest, *full.nearest))
+    wide = flips(asked(), market, most=0).unmoved
+    assert {(one.key, one.to) for one in wide} <= {(one.key, end) for one in inputs for end in (one.low, one.high)}
 
 
 def test_a_promise_shows_what_it_costs() -> None:

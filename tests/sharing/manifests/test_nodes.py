@@ -1,4 +1,4 @@
-"""What KServe makes of an instance, one node or several."""
+"""An instance on one node or several, as KServe and NIM divide it."""
 
 import shlex
 
@@ -6,6 +6,9 @@ import pytest
 import yaml
 
 from sharing.manifests import manifests
+from sharing.manifests.bundle import TARGETS, refused
+from sharing.manifests.facts import facts_of
+from sharing.manifests.targets import Reason
 from sizing import Scenario
 from sizing.planning.analytic import analytic_plan
 from tests.sharing.manifests.cases import LLAMA_70B, arguments, case
@@ -26,3 +29,12 @@ def test_kserve_has_a_pod_for_each_stage_and_its_gpus(tp, pp, pods, passed):
     assert int(main["resources"]["limits"]["nvidia.com/gpu"]) * pods == tp * pp
     given = arguments(shlex.split(next(one["value"] for one in main["env"] if one["name"] == "VLLM_ADDITIONAL_ARGS")))
     assert given.get("--pipeline-parallel-size") == passed
+
+
+@pytest.mark.parametrize(("gpu", "tp", "pp"), [("h100_sxm", 4, 4), ("gb200", 8, 1)])
+def test_nim_has_a_pipeline_stage_on_each_node(gpu, tp, pp):
+    keys = case(LLAMA_70B, gpu, "nim", tp=[tp], pp=[pp], limits={})
+    scenario = Scenario.model_validate(keys)
+    facts = facts_of(scenario, analytic_plan(scenario))
+    assert facts.nodes == 2
+    assert refused(facts)[next(t for t in TARGETS if t.id == "nim")] is Reason.STAGES

@@ -1,0 +1,25 @@
+"""What another scenario would lead to, in the words of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sharing.report.content import Column
+from sharing.report.names import gpu_name, precision_name
+from sharing.report.subject import Subject
+from sizing.base.format import count
+from sizing.decision.outcome import Outcome
+
+
+def ordered(outcome: Outcome | None, subject: Subject) -> str:
+    """What would be ordered, without its price."""
+    if outcome is None:
+        return "cannot be"
+    if not outcome.feasible:
+        return "nothing serves it within the limits"
+    return f"{count(outcome.gpus)} x {gpu_name(outcome.gpu, subject.question)}, {precision_name(outcome.precision)}"
+
+
+def money_columns(subject: Subject, labels: Sequence[str]) -> tuple[Column, ...]:
+    """Columns of amounts; none where no money is shown."""
+    return tuple(Column(label=label, holds="money", digits=0) for label in labels) if subject.shows_money else ()
