@@ -1,8 +1,18 @@
 """The scenario library from a page: what a scenario is called and can be done with, saving it, opening what is kept."""
 
 from ui.library.bar import draw_bar
-from ui.library.connection import library, refused
+from ui.library.connection import library, links, refused
 from ui.library.opening import KEPT, draw_not_held, open_document, open_version
 from ui.library.share import draw_share_of
 
-__all__ = ["KEPT", "draw_bar", "draw_not_held", "draw_share_of", "library", "open_document", "open_version", "refused"]
+__all__ = [
+    "KEPT",
+    "draw_bar",
+    "draw_not_held",
+    "draw_share_of",
+    "library",
+    "links",
+    "open_document",
+    "open_version",
+    "refused",
+]

@@ -1,26 +1,40 @@
-"""The one library of this server."""
+"""The one library of this server, loaded when it is first used."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from sharing.errors import SharingError
-from sharing.library import Library, open_library
-from sharing.library.database import configured
 from ui.shell import draw_problems
+
+if TYPE_CHECKING:
+    from sharing.library import Library
+    from sharing.links import Links
 
 
 @st.cache_resource(show_spinner=False, on_release=lambda library: library.close())
 def _library_at(address: str) -> Library:
+    from sharing.library import open_library
+
     return open_library(address)
 
 
 def library() -> Library:
     """The library, opened once for all sessions. Raises LibraryUnavailable, NewerLibrary."""
+    from sharing.library.database import configured
+
     return _library_at(configured())
+
+
+def links() -> Links:
+    """The frozen links of the library. Raises as :func:`library`."""
+    from sharing.links import Links
+
+    return Links(library())
 
 
 @contextmanager

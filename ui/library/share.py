@@ -9,7 +9,6 @@ import streamlit as st
 from sharing.access import Right
 from sharing.document import whole_document
 from sharing.library.records import Version
-from sharing.links import Links
 from sharing.links.freezing import frozen
 from sharing.links.live import live_link
 from sharing.links.records import Link, State, Terms
@@ -18,7 +17,7 @@ from sizing.base.errors import SizingError
 from ui import shell, state
 from ui.access import actor, allowed
 from ui.format import as_markdown
-from ui.library.connection import library, refused
+from ui.library.connection import library, links, refused
 from ui.library.opening import KEPT, Kept
 from ui.library.released import PRICES, offered
 from ui.library.save import draw_saved, save
@@ -120,7 +119,7 @@ def draw_making(version: Version) -> None:
 
 
 def _make(version: Version, released: Released, days: int | None, password: str) -> None:
-    links, now, by = Links(library()), library().now(), actor()
+    now, by = library().now(), actor()
     try:
         with progress_bar("Computing the report") as progress:
             report = frozen(
@@ -135,17 +134,17 @@ def _make(version: Version, released: Released, days: int | None, password: str)
         draw_problems(str(error).splitlines())
         return
     terms = Terms(expires_at=now + timedelta(days=days) if days else None, password=password)
-    made = links.make(version.scenario_id, version.number, report, terms, by=by)
+    made = links().make(version.scenario_id, version.number, report, terms, by=by)
     address = f"{shell.page_address('shared')}?token={made.token}"
     st.session_state[_MADE] = ((version.scenario_id, version.number), address)
 
 
 def draw_links(scenario_id: int) -> None:
     """The frozen links of a scenario, each with its end."""
-    links = Links(library()).of_scenario(scenario_id, by=actor())[:MOST_SHOWN]
-    if links:
+    latest = links().of_scenario(scenario_id, by=actor())[:MOST_SHOWN]
+    if latest:
         st.markdown("**Frozen links of this scenario**")
-    for link in links:
+    for link in latest:
         with st.container(horizontal=True, vertical_alignment="center"):
             is_open = link.state(library().now()) is State.OPEN
             st.markdown(as_markdown(_described(link)), width="stretch")
@@ -167,4 +166,4 @@ def _revoke(link_id: int) -> None:
     """Let a link show nothing any more (for callbacks), and the address offered for copying: it may be that one."""
     st.session_state.pop(_MADE, None)
     with refused():
-        Links(library()).revoke(link_id, by=actor())
+        links().revoke(link_id, by=actor())

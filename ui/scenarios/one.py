@@ -7,13 +7,12 @@ import streamlit as st
 from sharing.access import Right
 from sharing.document import file_stem, to_json, to_yaml
 from sharing.library.records import Conflict, Entry, Version
-from sharing.links import Links
 from sharing.report.prices import at_list_prices, has_own_prices
 from sizing.scenario.bounds import LONGEST_NAME
 from ui.access import actor, allowed
 from ui.currency import Currency
 from ui.format import as_markdown, counted
-from ui.library import draw_share_of, library, refused
+from ui.library import draw_share_of, library, links, refused
 from ui.scenarios.customer import draw_button
 from ui.scenarios.history import draw_history, open_in_size
 from ui.shell import draw_download, draw_own_prices
@@ -78,8 +77,8 @@ def _remove(entry: Entry) -> None:
     if not popover.open:
         return
     with popover:
-        links = len(Links(library()).of_scenario(entry.id, by=actor()))
-        gone = f"{counted(entry.version, 'version')} and {counted(links, 'frozen link')}"
+        shared = len(links().of_scenario(entry.id, by=actor()))
+        gone = f"{counted(entry.version, 'version')} and {counted(shared, 'frozen link')}"
         st.markdown(f"**{as_markdown(entry.name)}**: {gone} would be gone, and nothing brings them back.")
         if st.button(
             "Remove for good", key=f"scenario_purge_{entry.id}", type="primary", help="Not in backups and files."

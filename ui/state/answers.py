@@ -6,6 +6,7 @@ import gc
 import threading
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import streamlit as st
@@ -150,6 +151,7 @@ def _first_answer() -> None:
     finally:
         _READY.set()
     evidence()
+    import_module("sharing.links.store")  # and with it SQLAlchemy: nobody waits for it at the first Save or Share
     # Streamlit collects all garbage after every run and every look of a fragment: 130 ms, in which no thread works,
     # over 250,000 objects of libraries and catalogue. None of these ever goes.
     gc.collect()
