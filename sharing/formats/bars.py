@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sharing.formats.axes import Scale, scale, tick_text
-from sharing.formats.frame import MARGIN, above, cut, legend, named, widest, width_of, wrapped
+from sharing.formats.frame import MARGIN, above, cut, legend, named, named_ticks, widest, width_of, wrapped
 from sharing.formats.picture import SERIES, Box, Label, Line, Picture, Shape
 from sharing.report.content import Chart
 
@@ -34,11 +34,12 @@ def _lying(chart: Chart, width: float) -> Picture:
     left = min(widest(names), width * 0.38) + 10.0
     ends = _ends(chart)
     beyond = max((width_of(tick_text(value)) for value in ends), default=0.0) + 8.0
-    right = width - (beyond if chart.draws != "tornado" else MARGIN)
+    right = width - (beyond if chart.draws != "tornado" else max(beyond / 2.0, MARGIN))
     x = scale(ends, left, right, from_zero=chart.draws != "tornado")
     shapes: list[Shape] = [*legend(chart.series, chart.y_label, width)]
     for tick in x.ticks:
         shapes.append(Line(points=((x.at(tick), top), (x.at(tick), bottom)), role="grid"))
+    for tick in named_ticks(x):
         shapes.append(Label(x=x.at(tick), y=bottom + 16.0, text=tick_text(tick), role="quiet", anchor="middle"))
     for place, name in enumerate(names):
         middle = top + ROW * (place + 0.5)

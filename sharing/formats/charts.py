@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from sharing.formats.axes import Scale, scale, tick_text
 from sharing.formats.bars import bars
 from sharing.formats.chart_shape import drawn_values
-from sharing.formats.frame import MARGIN, above, legend, named, widest
+from sharing.formats.frame import MARGIN, above, legend, named, named_ticks, widest
 from sharing.formats.picture import SERIES, Label, Line, Picture, Shape
 from sharing.report.content import Chart, Mark
 
@@ -47,7 +47,7 @@ def _grid(chart: Chart, x: Scale, y: Scale) -> Iterator[Shape]:
     for tick in y.ticks:
         yield Line(points=((x.start, y.at(tick)), (x.end, y.at(tick))), role="grid")
         yield Label(x=x.start - 6.0, y=y.at(tick) + 4.0, text=tick_text(tick), role="quiet", anchor="end")
-    for tick in x.ticks:
+    for tick in named_ticks(x):
         yield Label(x=x.at(tick), y=y.start + 17.0, text=tick_text(tick), role="quiet", anchor="middle")
     yield Label(x=(x.start + x.end) / 2.0, y=y.start + 36.0, text=chart.x_label, role="quiet", anchor="middle")
 

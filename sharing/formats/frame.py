@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from reportlab.pdfbase.pdfmetrics import stringWidth
 
+from sharing.formats.axes import Scale, tick_text
 from sharing.formats.picture import SERIES, TEXT_SIZE, Box, Label, Line, Shape
 from sharing.report.content import Chart, Series
 from sizing.base.format import significant
@@ -17,8 +19,8 @@ LINE_HEIGHT, KEY, GAP = 19.0, 22.0, 16.0
 """Of the legend: height of a line, width of a sample, distance of two entries."""
 
 FONT = "Helvetica"
-ROOM = 1.04
-"""How much wider than that font a reader's may be."""
+ROOM = 1.18
+"""How much wider than that font a reader's may be: DejaVu Sans, which stands for Helvetica on many a Linux, is."""
 CUT = "..."
 
 
@@ -30,6 +32,13 @@ def width_of(text: str) -> float:
 def widest(texts: Iterable[str]) -> float:
     """Pixels that the longest of them takes."""
     return max(map(width_of, texts), default=0.0)
+
+
+def named_ticks(along: Scale) -> tuple[float, ...]:
+    """Ticks of a horizontal scale whose names have room beside each other: all, or every second, third, ..."""
+    apart = abs(along.at(along.ticks[1]) - along.at(along.ticks[0])) if len(along.ticks) > 1 else 1.0
+    needed = widest(map(tick_text, along.ticks)) + 8.0
+    return along.ticks[:: max(1, math.ceil(needed / max(apart, 1.0)))]
 
 
 def cut(text: str, most: float) -> str:

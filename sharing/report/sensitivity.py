@@ -34,8 +34,8 @@ def sensitivity(subject: Subject, answers: Answers, progress: Progress | None = 
     blocks: list[Block] = [
         Paragraph(text="Each input is moved alone, everything else as it is, and the scenario is planned again."),
         *_chart(subject, moved),
-        _table(subject, moved),
         *flips_found(subject, answers),
+        _table(subject, moved),
     ]
     if relaxed:
         blocks.append(_promises(subject, relaxed))

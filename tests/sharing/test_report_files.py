@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 
 import pypdf
@@ -20,6 +21,7 @@ from sharing.formats import FORMATS
 from sharing.formats.axes import scale
 from sharing.formats.brand import VARIABLE, BadBrand, Brand, configured_brand, read_brand
 from sharing.formats.charts import picture
+from sharing.formats.frame import width_of
 from sharing.formats.markdown import plain
 from sharing.formats.picture import Box, Label, Line
 from sharing.formats.source import ReportSource
@@ -191,6 +193,17 @@ def test_charts_stay_within_their_picture(name: str, width: float) -> None:
             assert all(-0.5 <= x <= width + 0.5 and -0.5 <= y <= height + 0.5 for x, y in shapes(chart, width)), (
                 chart.title
             )
+
+
+@pytest.mark.parametrize("width", [760.0, 340.0])
+def test_names_of_ticks_stand_beside_each_other(width: float) -> None:
+    series = (Series(name="low", values=(3100.0,)), Series(name="high", values=(4400.0,)))
+    chart = Chart(title="t", draws="tornado", x_label="", y_label="USD", x=("PUE",), series=series, base=3590.0)
+    shown = [one for one in picture(chart, width).shapes if isinstance(one, Label) and one.anchor == "middle"]
+    ends = [(one.x - width_of(one.text) / 2.0, one.x + width_of(one.text) / 2.0) for one in shown]
+    assert len(ends) >= 2
+    assert all(right < left for (_, right), (left, _) in pairwise(ends))
+    assert ends[-1][1] <= width
 
 
 def test_the_name_of_a_limit_does_not_run_into_the_legend() -> None:
