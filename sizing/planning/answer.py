@@ -85,7 +85,7 @@ def bought(deployed: Deployed, gpu: str) -> str:
     working = deployed.gpus - deployed.spare_gpus
     used = f"{count(working)} of {'its' if systems == 1 else 'the'} {count(every)} GPUs carry"
     if working == every:
-        used = "its GPU carries" if every == 1 else f"all {count(every)} GPUs carry"
+        used = {1: "its GPU carries", 2: "both GPUs carry"}.get(every, f"all {count(every)} GPUs carry")
     elif working == 1:
         used = f"1 of {'its' if systems == 1 else 'the'} {count(every)} GPUs carries"
     spare = f", {count(deployed.spare_gpus)} more stand{'s' if deployed.spare_gpus == 1 else ''} by"
