@@ -2,13 +2,16 @@
 
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from tests.patience import PATIENCE_S
 from ui import state
+from ui.size import jobs
 from ui.sources import reading
 from ui.sources.reading import REFRESH_S, Registry
 
@@ -34,6 +37,25 @@ class Clock:
 def compiled() -> None:
     """Pages answer by simulation from the first: the simulator is compiled, once on this machine."""
     state.warm_up().join()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def components_are_searched_once() -> Iterator[None]:
+    """Every run of a page under test looks through all installed packages for components: a tenth of its time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def jobs_end_with_their_test() -> Iterator[None]:
+    """What a page has started beside it would go on for minutes, beside the next tests."""
+    yield
+    if jobs._pool.cache_info().currsize:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(jobs, "PATIENCE_S", -1.0)
+            jobs._pool().shutdown()
+        jobs._pool.cache_clear()
 
 
 @pytest.fixture

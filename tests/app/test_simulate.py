@@ -197,6 +197,14 @@ def test_a_job_that_nobody_looks_at_is_given_up(monkeypatch: pytest.MonkeyPatch)
     assert not job.heard(0.2)
 
 
+def test_a_job_whose_browser_is_gone_is_given_up_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    job = jobs.Job(scenario=preset(), about=None)
+    monkeypatch.setattr(jobs, "AFTER_CLOSING_S", -1.0)
+    assert job.heard(0.1)
+    monkeypatch.setattr(jobs, "_in_a_browser", lambda session_id: False)
+    assert not job.heard(0.2)
+
+
 def test_a_bug_is_not_hidden_and_a_bad_scenario_is_a_sentence() -> None:
     asked = preset().model_dump(mode="json") | {"measured": {"system": "dgx_h100", "rps_per_system": 2.0}}
     job = jobs.start_simulation(Scenario.model_validate(asked), hours=1.0, what_if=AS_PLANNED)

@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar
 
+from streamlit import runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
 from sizing.base.errors import SizingError
 from sizing.base.result import Plan
 from sizing.scenario.schema import Scenario
@@ -42,7 +45,20 @@ AT_ONCE = 2
 """Jobs at once, over all sessions; more wait for their turn."""
 
 PATIENCE_S = 120.0
-"""A job that no page has looked at for so long is given up: its browser window was closed."""
+"""A job that no page has looked at for so long is given up: the user went elsewhere, or the browser holds a hidden tab
+back, which it lets look once a minute."""
+AFTER_CLOSING_S = 10.0
+"""The same where the browser is gone: time to come back after the network failed for a moment."""
+
+
+def _in_a_browser(session_id: str | None) -> bool:
+    """Whether a browser is connected to the session; without a server nobody can tell, and it counts as if one were."""
+    return session_id is None or not runtime.exists() or runtime.get_instance().is_active_session(session_id)
+
+
+def _session_id() -> str | None:
+    context = get_script_run_ctx()
+    return None if context is None else context.session_id
 
 
 @dataclass(kw_only=True, eq=False)
@@ -53,6 +69,7 @@ class Job(Generic[T, About]):
     about: About
     share: float = 0.0
     looked_at: float = field(default_factory=time.monotonic)
+    session_id: str | None = field(default_factory=_session_id)
     cancelled: threading.Event = field(default_factory=threading.Event)
     future: Future[T] | None = None
 
@@ -77,7 +94,8 @@ class Job(Generic[T, About]):
     def heard(self, share: float) -> bool:
         """What the work calls now and then; whether it is still wanted."""
         self.share = share
-        return not self.cancelled.is_set() and time.monotonic() - self.looked_at < PATIENCE_S
+        patience_s = PATIENCE_S if _in_a_browser(self.session_id) else AFTER_CLOSING_S
+        return not self.cancelled.is_set() and time.monotonic() - self.looked_at < patience_s
 
     def outcome(self) -> T | tuple[str, ...]:
         """The result, or the sentences that say why there is none."""
