@@ -49,6 +49,9 @@ def test_offers_are_shown_with_what_failed(page: AppTest, monkeypatch: pytest.Mo
     assert any("Without oci (offline)" in one.value.replace("\\", "") for one in page.caption)
 
 
+SOURCES = ["What", "Source", "Date", "Age"]
+
+
 def test_an_offer_that_is_used_becomes_a_price_of_ones_own_with_its_source(
     page: AppTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,7 +73,7 @@ def test_an_offer_that_is_used_becomes_a_price_of_ones_own_with_its_source(
     assert (price["gpu"], price["usd"], price["gpus"]) == (gpu, 2.0, 8)
     assert (price["provider"], price["region"]) == ("verda", "FIN-01")
     assert page.session_state["cost_purchase"] == "spot"
-    sources = next(frame.value for frame in page.dataframe if "Date" in frame.value)
+    sources = next(frame.value for frame in page.dataframe if [*frame.value] == SOURCES)
     row = sources[sources["Source"].str.contains("gpuhunt")].iloc[0]
     assert row["Source"].startswith("verda 8x in FIN-01, spot, looked up through gpuhunt (20")
     assert row["Age"] == "your own"
