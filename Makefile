@@ -2,7 +2,7 @@
 #
 #   make run      the dashboard on http://localhost:8501    (PORT=8502, ADDRESS=0.0.0.0, PYTHON=python3.12)
 #   make test     style, types and all tests but the slow ones    (PYTEST_ARGS="tests/sizing -k memory")
-#   make test-slow   what rarely breaks alone: journeys again on another screen, whole workbooks computed anew
+#   make test-slow   what rarely breaks alone: further journeys of each page, whole workbooks computed anew
 #   make properties  what must hold for every scenario, on many more of them
 #   make bench    how fast it is                            (BENCH=page_latency; without BENCH: which there are)
 #   make chain    a real vLLM, its load generator, Prometheus and our collector on one run (2.3 GB the first time)

@@ -39,7 +39,9 @@ def findings(page: Page, rules: list[str] | None = None) -> list[str]:
     return list(page.evaluate(FINDINGS, [["serious", "critical"], OF_STREAMLIT, rules]))
 
 
-@pytest.mark.parametrize("slug", PAGES)
+@pytest.mark.parametrize(
+    "slug", [*FILLED, *(pytest.param(page, marks=pytest.mark.slow) for page in PAGES if page not in FILLED)]
+)
 def test_axe_finds_nothing_serious(open_page: OpenPage, slug: str) -> None:
     page = open_page(FILLED.get(slug, slug))
     assert findings(page) == []

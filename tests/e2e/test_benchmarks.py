@@ -54,6 +54,7 @@ def test_a_real_vllm_benchmark_calibrates_the_scenario(open_page: OpenPage, widt
     expect(main).not_to_contain_text("Measured benchmark in use")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), SCREENS)
 def test_the_evidence_library_is_searched(open_page: OpenPage, width: int, scheme: str) -> None:
     page = open_page("benchmarks?bench=Evidence+library", width=width, scheme=scheme)
@@ -76,6 +77,7 @@ def test_a_file_that_is_no_result_is_one_sentence(open_page: OpenPage, tmp_path:
     expect(alert).to_contain_text("server.log is not the result of a benchmark tool known here")
 
 
+@pytest.mark.slow
 def test_good_rows_survive_bad_ones(open_page: OpenPage) -> None:
     page = open_page("benchmarks")
     drop(page, SAMPLES / "made_up" / "own.csv")

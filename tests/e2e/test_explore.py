@@ -59,7 +59,7 @@ def test_inputs_go_along_from_size_to_explore_and_back(open_page: OpenPage) -> N
     assert parse_qs(urlparse(page.url).query)["osl"] == ["500"]
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1440, "dark"), (390, "light")])
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "dark"), pytest.param(390, "light", marks=pytest.mark.slow)])
 def test_charts_are_drawn_on_every_screen(open_page: OpenPage, width: int, scheme: Literal["light", "dark"]) -> None:
     page = open_page(LINK, width=width, scheme=scheme)
     for view, table in VIEWS.items():
@@ -70,6 +70,7 @@ def test_charts_are_drawn_on_every_screen(open_page: OpenPage, width: int, schem
         assert sideways_px(page) <= 1, view
 
 
+@pytest.mark.slow
 def test_a_csv_of_the_frontier_can_be_downloaded(open_page: OpenPage) -> None:
     page = open_page(LINK, height=1300)
     page.get_by_text("Latency against throughput: table and CSV").click()

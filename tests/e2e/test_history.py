@@ -2,6 +2,7 @@
 
 from urllib.parse import parse_qs, urlparse
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.acting import answer, enter
@@ -27,6 +28,7 @@ def entries(page: Page) -> int:
     return int(page.evaluate("history.length"))
 
 
+@pytest.mark.slow
 def test_back_and_forward_keep_every_input(page: Page) -> None:
     """Home, an example, an edit, two other pages: each step back is one page, with its inputs."""
     page.get_by_role("button", name="Size RAG", exact=True).click()

@@ -4,6 +4,7 @@ import re
 import time
 from urllib.parse import parse_qs, urlparse
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.app.live import vllm
@@ -45,6 +46,7 @@ def test_the_demo_is_labelled_and_every_tab_is_drawn(open_page: OpenPage) -> Non
     assert parse_qs(urlparse(page.url).query)["tab"] == ["All sources"]
 
 
+@pytest.mark.slow
 def test_charts_fit_a_phone(open_page: OpenPage) -> None:
     page = ready(open_page("live", width=390))
     for tab in ("Latency", "GPUs"):
@@ -54,6 +56,7 @@ def test_charts_fit_a_phone(open_page: OpenPage) -> None:
         assert sideways_px(page) <= 1
 
 
+@pytest.mark.slow
 def test_a_moment_is_held_by_pause_and_opened_by_its_link(open_page: OpenPage) -> None:
     page = ready(open_page("live?range=15+min"))
     page.get_by_role("button", name="Pause").click()

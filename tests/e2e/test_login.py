@@ -140,6 +140,7 @@ def links(page: Page) -> list[str]:
     return page.get_by_test_id("stSidebar").get_by_role("link").all_inner_texts()
 
 
+@pytest.mark.slow
 def test_login_roles_and_logout(tmp_path: Path, browser: Browser, visit: Callable[..., Page]) -> None:
     with guarded(tmp_path) as dashboard:
         page = new_page(browser, Watch(host="localhost"), width=1440, height=900, scheme="light")

@@ -81,6 +81,7 @@ def test_a_phone_shows_money_without_sideways_scrolling(open_page: OpenPage, pat
     assert sideways_px(page) <= 2
 
 
+@pytest.mark.slow
 def test_a_chart_is_saved_as_a_picture(open_page: OpenPage) -> None:
     page = open_page(f"cost?{INPUTS}")
     page.locator(".js-plotly-plot").first.hover()

@@ -1,5 +1,6 @@
 """A presentation in a real browser: on a projector and on a phone, and back with Esc."""
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.e2e.acting import answer
@@ -24,6 +25,7 @@ def test_on_a_projector_and_back_by_escape(open_page: OpenPage) -> None:
     assert answer(page) == sized
 
 
+@pytest.mark.slow
 def test_on_a_phone(open_page: OpenPage) -> None:
     page = open_page("cost?present=on", width=390, scheme="dark")
     assert answer(page)

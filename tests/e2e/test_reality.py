@@ -43,6 +43,7 @@ def test_the_demo_against_its_plan(open_page: OpenPage, width: int, scheme: str)
     expect(page.get_by_test_id("stPlotlyChart")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_from_another_scenario_to_a_file(open_page: OpenPage) -> None:
     page = open_page("reality?range=15+min")
     compared(page)

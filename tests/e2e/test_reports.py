@@ -55,6 +55,7 @@ def same(read: Read, answer: str, money: str) -> None:
     assert f"Own systems for {instances * gpus} GPUs" in money
 
 
+@pytest.mark.slow
 def test_each_export_opens_and_its_sums_are_those_of_the_page(
     open_page: OpenPage, browser: Browser, tmp_path: Path
 ) -> None:

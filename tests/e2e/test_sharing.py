@@ -93,6 +93,7 @@ def nothing_else(page: Page) -> None:
     assert not page.get_by_text("Scenarios").count()
 
 
+@pytest.mark.slow
 def test_on_a_phone_a_shared_page_has_no_navigation_either(sharing: Dashboard, open_at: OpenAt) -> None:
     page = open_at(f"{sharing.url}/shared?token=guess", width=390)
     expect(page.get_by_text("This link leads nowhere")).to_be_visible()

@@ -3,6 +3,7 @@
 import re
 from urllib.parse import parse_qs, urlparse
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.acting import answer, enter, figure
@@ -104,6 +105,7 @@ def test_a_trace_fills_in_the_form_and_is_replayed(open_page: OpenPage) -> None:
     assert "trace" not in parse_qs(urlparse(page.url).query)
 
 
+@pytest.mark.slow
 def test_a_day_is_planned_from_its_hours(open_page: OpenPage) -> None:
     page = open_page(DAY)
     expect(page.get_by_text("of the instance hours")).to_be_visible()
@@ -121,6 +123,7 @@ def test_a_day_is_planned_from_its_hours(open_page: OpenPage) -> None:
     expect(page.get_by_test_id("stDataFrame").last).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_link_says_what_it_could_not_carry(open_page: OpenPage) -> None:
     page = open_page("size?mode=Nonsense&gpu=Abacus&gpu=H100+SXM5+80GB&is1=5")
     for said in (
