@@ -101,7 +101,7 @@ def _sentences(cost: CostAnswer, money: Money) -> Iterator[str]:
         yield against_api(cost.break_even.api)
     if cost.not_counted:
         names = ", ".join(CONSTANTS.get(name, name) for name in cost.not_counted)
-        yield f"Not counted, because no source gives a value and none was entered: {names}."
+        yield f"Not counted, because no source gives a value for every installation and none was entered: {names}."
 
 
 def _parts(cost: CostAnswer, money: Money) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from textwrap import wrap
 
 EMU_PER_POINT = 12_700
 LETTER, LINE = 0.55, 1.22
@@ -61,9 +61,9 @@ def emu(length: float) -> int:
 
 
 def lines_of(text: str, size: float, width: int) -> int:
-    """Lines that a text takes in letters of a size."""
-    each = max(points(width) / (size * LETTER), 1.0)
-    return sum(max(1, math.ceil(len(line) / each)) for line in text.split("\n"))
+    """Lines that a text takes in letters of a size, broken between words."""
+    each = max(int(points(width) / (size * LETTER)), 1)
+    return sum(max(1, len(wrap(line, each))) for line in text.split("\n"))
 
 
 def height_of(texts: Sequence[str], size: float, width: int, between: float = 0.4) -> int:
