@@ -18,7 +18,7 @@ from pptx.util import Inches
 from sharing.formats import FORMATS
 from sharing.formats.brand import BadBrand, Brand, read_brand
 from sharing.formats.slides import to_pptx, write
-from sharing.formats.slides.boxes import Box, fitting, height_of
+from sharing.formats.slides.boxes import LETTER, Box, emu, fitting, height_of, lines_of
 from sharing.formats.slides.pages import MOST_SLIDES, pages_of
 from sharing.formats.source import ReportSource
 from sharing.report.content import Chart, Fact, Facts, Paragraph, Released, Report, Section, Table
@@ -86,6 +86,11 @@ def test_a_report_has_a_dozen_slides_at_most_and_nothing_beyond_them(name: str) 
 
 def test_it_is_offered() -> None:
     assert Presentation(io.BytesIO(FORMATS[".pptx"].write(source("chat")))).core_properties is not None
+
+
+def test_lines_end_between_words() -> None:
+    """Three words of six letters on lines of ten take three lines, though their letters would fit on two."""
+    assert lines_of("spread better inputs", 12.0, emu(10.5 * 12.0 * LETTER)) == 3
 
 
 def test_charts_are_native_and_hold_the_data_of_the_report() -> None:
