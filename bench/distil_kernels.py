@@ -41,12 +41,12 @@ def distilled(wheel: Path) -> dict[str, object]:
     free_dense = dense_products(dense_rows)
     free_experts = expert_products(expert_rows, _typical(free_dense, "memory", "16"))
     exposed = {w: _exposed(free_dense, free_experts, w) for w in WIDTHS}
-    evenness = median(p.fit.values["evenness"] for p in free_experts)
+    shared = {name: median(p.fit.values[name] for p in free_experts) for name in ("evenness", "expert_passes")}
     power = _power(free_dense)
     dense = dense_products(dense_rows, exposed)
     families = _dense_families(dense, power)
     wide_memory = families["default"]["memory_16"]
-    experts = expert_products(expert_rows, wide_memory, exposed, evenness)
+    experts = expert_products(expert_rows, wide_memory, exposed, **shared)
     attention = prompts(wheel, defaultdict(lambda: wide_memory))
     _add(families, "attention", _kernel_families(attention))
     decode = decodes(wheel, _of(families, "attention"), exposed["16"])
@@ -58,7 +58,7 @@ def distilled(wheel: Path) -> dict[str, object]:
     common = {
         "power": power,
         **{f"exposed_{w}": exposed[w] for w in WIDTHS},
-        "evenness": evenness,
+        **shared,
         "imbalance": float(np.exp(np.mean(np.log(imbalance(expert_rows))))),
         "weight_only": weight_only,
         **_expert_rates(experts, families, power, weight_only),

@@ -11,7 +11,6 @@ from bench.distil_fit import FORMATS, Chip, Errors, Solved, chip_of, even, faste
 from bench.kernel_tables import newest
 from sizing.base.arrays import Floats
 from sizing.catalog.precisions import WIDE_BYTES
-from sizing.steps.roofline import EXPERT_PASSES
 
 LEAST_EDGE, LEAST_SIZE, LARGEST_SIZE, MOST_ROWS = 512, 2**20, 2**29, 16384
 """Shapes that serving uses: both edges of a weight matrix, its size, and tokens per step."""
@@ -27,6 +26,10 @@ Bounds = dict[str, tuple[float, float, float]]
 SHARES = {"matrix": (0.02, 0.5, 1.2), "memory": (0.05, 0.7, 1.2)}
 EXPOSED, START = (0.005, 0.3, 1.0), (1e-6, 1e-5, 1e-3)
 EVENNESS = (0.05, 1.0, 30.0)
+PASSES = (1.0, 5.0, 60.0)
+
+ACTIVATION_PASSES = 2.0
+"""Reads and writes of a value between two products: written by one, read by the next. The prior of the fit, too."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +126,8 @@ def moe_s(rows: pd.DataFrame, chip: Chip, kind: str, values: Mapping[str, float]
     touched = -np.expm1(-values["evenness"] * np.log1p(n * k / experts / values["evenness"]))
     flop = 2.0 * each * n * k / (chip.rate(kind) * values["matrix"])
     byte = experts * touched * each * weight_bytes(kind) / (chip.bandwidth * values["memory"])
-    moved = EXPERT_PASSES * k * h * WIDE_BYTES / tp * n / (chip.bandwidth * values["wide_memory"])
+    values_moved = k * (values["expert_passes"] * h + ACTIVATION_PASSES * each / h)
+    moved = values_moved * WIDE_BYTES * n / (chip.bandwidth * values["wide_memory"])
     return np.asarray(values["start"] + bound_s(flop, byte, values["exposed"]) + moved)
 
 
@@ -149,21 +153,20 @@ def expert_products(
     tables: Sequence[Measured],
     wide_memory: float,
     exposed: Mapping[str, float] | None = None,
-    evenness: float | None = None,
+    **known: float,
 ) -> list[Product]:
     """Experts with skewed popularity on one GPU or under tensor parallelism, fitted like the dense products; what is
     given is held fixed."""
     out = []
-    free = {**SHARES, "start": START, "exposed": EXPOSED, "evenness": EVENNESS}
+    free = {**SHARES, "start": START, "exposed": EXPOSED, "evenness": EVENNESS, "expert_passes": PASSES}
     for table in tables:
         rows = table.rows
         rows = rows[(rows["distribution"] == SKEWED) & (rows["moe_ep_size"] == 1) & (rows["moe_tp_size"] <= 8)]
         if len(rows) < LEAST_MEASURED:
             continue
         thin = replace(table, rows=thinned(rows.sort_values(MOE_SHAPE), "num_tokens", MOE_ROWS))
-        given = {"wide_memory": wide_memory}
+        given = {"wide_memory": wide_memory, **known}
         given |= {} if exposed is None else {"exposed": exposed[number_width(table.kind)]}
-        given |= {} if evenness is None else {"evenness": evenness}
         out.append(thin.fitted(moe_s, given, free, "num_tokens"))
     return out
 

@@ -12,6 +12,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.distil_matrices import ACTIVATION_PASSES
 from bench.kernel_priors import kernel_centre
 from sizing.base.arrays import Floats
 from sizing.steps.efficiency import CommonEfficiency, DeviceEfficiency, Efficiencies, EngineOverhead, PlatformFactor
@@ -35,7 +36,7 @@ class Prior:
 FROM_KERNELS = frozenset(
     {
         *("kv", "attention", "memory_8", "memory_4", "matrix_4"),
-        *("expert_matrix", "expert_memory_16", "expert_memory_8", "expert_memory_4", "evenness", "imbalance"),
+        *("expert_matrix", "expert_memory_16", "expert_memory_8", "expert_memory_4", "evenness", "imbalance", "expert_passes"),
         *("exposed_16", "exposed_8", "exposed_4"),
     }
 )
@@ -89,7 +90,8 @@ COMMON_PRIORS = {
     "exposed_16": Prior(centre=0.3, spread=0.3, between=0.0),
     "exposed_8": Prior(centre=0.6, spread=0.3, between=0.0),
     "exposed_4": Prior(centre=0.8, spread=0.3, between=0.0),
-    "activation_passes": Prior(centre=30.0, spread=0.3, between=0.0),
+    "activation_passes": Prior(centre=ACTIVATION_PASSES, spread=0.3, between=0.0),
+    "expert_passes": Prior(centre=5.0, spread=0.3, between=0.0),
     "matrix_ageing": Prior(centre=0.15, spread=0.15, between=0.0, linear=True),
     "attention_ageing": Prior(centre=0.15, spread=0.15, between=0.0, linear=True),
     "latent_ageing": Prior(centre=1.0, spread=0.7, between=0.0, linear=True),

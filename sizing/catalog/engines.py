@@ -18,7 +18,8 @@ LARGE_MEMORY_BYTES = 70 * GIB
 
 @dataclass(frozen=True, kw_only=True, eq=False)  # one object per engine: compared and hashed by identity
 class Engine:
-    """One serving engine. ``token_budget`` and ``max_sequences`` are (below 70 GiB, at or above).
+    """One serving engine. ``token_budget`` and ``max_sequences`` are (below 70 GiB, at or above); GPUs of
+    ``small_families`` have the former whatever their memory.
 
     ``surrogate`` is the engine whose fitted step times are used, mostly itself; ``evicts`` whether a running sequence
     can lose its KV cache to another; ``narrow_kv`` whether an unstated KV format is FP8 beside narrow weights;
@@ -40,6 +41,7 @@ class Engine:
     aliases: tuple[str, ...]
     evicts: bool
     eviction_source: str
+    small_families: tuple[str, ...] = ()
     narrow_kv: bool = False
     kernel_tables: str = ""
     stands_in_for: tuple[str, ...] = ()
@@ -50,11 +52,14 @@ class Engine:
 
     def budget(self, gpu: Gpu) -> int:
         """Tokens the engine processes in one step on this GPU (prefill chunks plus decoding sequences)."""
-        return self.token_budget[gpu.memory_bytes >= LARGE_MEMORY_BYTES]
+        return self.token_budget[self._is_large(gpu)]
 
     def sequences(self, gpu: Gpu) -> int:
         """Sequences the engine keeps in flight on this GPU, by its defaults."""
-        return self.max_sequences[gpu.memory_bytes >= LARGE_MEMORY_BYTES]
+        return self.max_sequences[self._is_large(gpu)]
+
+    def _is_large(self, gpu: Gpu) -> bool:
+        return gpu.memory_bytes >= LARGE_MEMORY_BYTES and gpu.family not in self.small_families
 
 
 @cache
@@ -72,7 +77,7 @@ def _engine(name: str, row: dict[str, object]) -> Engine:
     families = values["families"]
     assert isinstance(families, dict)
     values["families"] = MappingProxyType({k: tuple(v) for k, v in families.items()})
-    for key in ("aliases", "disaggregated", "stands_in_for"):
+    for key in ("aliases", "disaggregated", "small_families", "stands_in_for"):
         values[key] = tuple(values.get(key, ()))  # type: ignore[arg-type]
     values["date"] = str(values["date"])
     return Engine(id=name, **{"surrogate": name, **values})  # type: ignore[arg-type]

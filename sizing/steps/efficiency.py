@@ -84,7 +84,8 @@ class CommonEfficiency:
     expert matrices relative to dense ones, the latter by the width of the weights; ``imbalance``: load of the busiest
     expert group relative to the mean; ``evenness``: shape of the gamma distribution of how popular experts are;
     ``power``: exponent of watts per 16-bit FLOP/s, relative to the H100 SXM, in the share of the matrix rate that is
-    sustained: dense products draw so much that the power limit lowers the clock;
+    sustained: dense products draw so much that the power limit lowers the clock; ``activation_passes`` and
+    ``expert_passes``: reads and writes of a value between two products, and of the row of a chosen expert;
     ``latent_ageing`` and ``fixed_ageing``: growth of the fixed times of MLA and of layers per year of age of the
     software.
 
@@ -106,6 +107,7 @@ class CommonEfficiency:
     exposed_8: float
     exposed_4: float
     activation_passes: float
+    expert_passes: float
     matrix_ageing: float
     attention_ageing: float
     latent_ageing: float

@@ -25,6 +25,10 @@ _CLASS_OF = {"wide": 0, "fp8": 1, "int8": 1, "fp4": 2, "mxfp4": 1}
 """Matrices multiplied at 16, 8 and 4 bit are class 0, 1 and 2, by the format they are computed in."""
 
 
+_SHARED = ("prompt_token_s", "activation_passes", "expert_passes", "imbalance", "evenness")
+"""Fitted numbers of all candidates alike."""
+
+
 @dataclass(frozen=True)
 class Hardware(Columns):
     """Datasheet facts of every candidate as columns (C, 1), in bytes and FLOP per second; nothing fitted."""
@@ -80,6 +84,7 @@ class Rates:
     exposed: Floats
     wide_exposed: float
     activation_passes: float
+    expert_passes: float
     imbalance: float
     evenness: float
     budget: Floats
@@ -194,7 +199,7 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
     return Rates(
         matrix=matrix * np.where(_is_plain(facts), of.library, 1.0),
         wide_matrix=wide_matrix,
-        expert_matrix=matrix * common.expert_matrix,
+        expert_matrix=np.minimum(matrix * common.expert_matrix, facts.matrix),
         attention=facts.wide * of.device(lambda d: d.attention) * np.exp(-common.attention_ageing * age),
         memory=memory * np.where((facts.width_class == 0)[:, None], of.library, 1.0),
         expert_memory=memory * by_width[facts.width_class][:, None],
@@ -218,7 +223,7 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
         exposed=np.array([common.exposed_16, common.exposed_8, common.exposed_4])[facts.number_class][:, None],
         wide_exposed=common.exposed_16,
         budget=facts.budget,
-        **{name: getattr(common, name) for name in ("prompt_token_s", "activation_passes", "imbalance", "evenness")},
+        **{name: getattr(common, name) for name in _SHARED},
         **{name: getattr(candidates, name)[:, None] for name in ("tp", "pp", "ep", "dp")},
     )
 

@@ -187,17 +187,19 @@ REPLICATED_PASSES = 8.0
 """Reads and writes of the hidden state per layer by residual sums and norms, which every GPU of a TP group repeats:
 each of the two reads the state and its increment and writes both."""
 
-EXPERT_PASSES = 6.0
-"""Reads and writes of a row of the hidden state per chosen expert: gather, both products' ends, activation, scatter."""
-
 
 def activations_s(shape: Shape, speed: Rates, tokens: Floats) -> Floats:
-    """Memory traffic of everything between matrix products: (replicated + (others + k x expert) / TP) x h x 2 bytes
-    per token and layer, over the attention-DP ranks. Counted from the operators of a transformer layer; fitted."""
-    experts = EXPERT_PASSES * np.asarray(shape.moe_layers) * shape.experts_per_token
-    split = (shape.layers * speed.activation_passes + experts) / speed.tp
-    passes = REPLICATED_PASSES * shape.layers + split
-    return np.asarray(passes * shape.hidden * WIDE_BYTES / speed.dp / speed.wide_memory * tokens)
+    """Memory traffic of everything between matrix products, per token over the attention-DP ranks and 2 bytes a value:
+    replicated x L x h + activation passes x w / TP + expert passes x k x L_moe x h / EP.
+
+    w = parameters used per token / h: every product has an end at the hidden state and one that TP splits, and the
+    sizes of the latter add up to it. Every GPU of a TP group gathers and scatters the whole rows of the experts chosen.
+    Counted from the operators of a transformer layer; both numbers of passes fitted.
+    """
+    split = speed.activation_passes * (shape.dense + shape.experts * shape.routed) / shape.hidden / speed.tp
+    rows = speed.expert_passes * np.asarray(shape.moe_layers) * shape.experts_per_token / speed.ep
+    own = (REPLICATED_PASSES * shape.layers * shape.hidden + split) / speed.dp
+    return np.asarray((own + rows * shape.hidden) * WIDE_BYTES / speed.wide_memory * tokens)
 
 
 def fixed_s(shape: Shape, speed: Rates) -> Floats:
