@@ -150,10 +150,7 @@ def expert_tables(wheel: Path) -> list[Measured]:
 
 
 def expert_products(
-    tables: Sequence[Measured],
-    wide_memory: float,
-    exposed: Mapping[str, float] | None = None,
-    **known: float,
+    tables: Sequence[Measured], wide_memory: float, exposed: Mapping[str, float] | None = None, **known: float
 ) -> list[Product]:
     """Experts with skewed popularity on one GPU or under tensor parallelism, fitted like the dense products; what is
     given is held fixed."""

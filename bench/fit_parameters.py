@@ -36,7 +36,15 @@ class Prior:
 FROM_KERNELS = frozenset(
     {
         *("kv", "attention", "memory_8", "memory_4", "matrix_4"),
-        *("expert_matrix", "expert_memory_16", "expert_memory_8", "expert_memory_4", "evenness", "imbalance", "expert_passes"),
+        *(
+            "expert_matrix",
+            "expert_memory_16",
+            "expert_memory_8",
+            "expert_memory_4",
+            "evenness",
+            "imbalance",
+            "expert_passes",
+        ),
         *("exposed_16", "exposed_8", "exposed_4"),
     }
 )
@@ -97,6 +105,7 @@ COMMON_PRIORS = {
     "latent_ageing": Prior(centre=1.0, spread=0.7, between=0.0, linear=True),
     "fixed_ageing": Prior(centre=0.4, spread=0.3, between=0.0, linear=True),
     "power": Prior(centre=0.3, spread=0.15, between=0.0, linear=True),
+    "power_within": Prior(centre=0.7, spread=0.25, between=0.0, linear=True),
     "evenness": Prior(centre=1.0, spread=0.15, between=0.0),
     "prompt_token_s": Prior(centre=0.000005, spread=0.7, between=0.0),
 }

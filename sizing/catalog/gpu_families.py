@@ -13,11 +13,12 @@ from sizing.catalog.files import read_yaml
 @dataclass(frozen=True, kw_only=True)
 class GpuFamily:
     """``label``: its name; ``older_network``: sold with the slower network between systems; ``colour``: place in the
-    figures' palette."""
+    figures' palette; ``reference``: the GPU that its others are compared to in watts per FLOP/s, "" for none."""
 
     label: str
     older_network: bool = False
     colour: int | None = None
+    reference: str = ""
 
 
 @cache

@@ -103,10 +103,19 @@ def _frozen(value: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class NamedPrecision:
-    """The weight format that a text names; ``remark`` is what stood in parentheses and is not counted, "" for none."""
+    """The weight format that a text names; ``remark`` is what stood in parentheses and is not counted, "" for none;
+    ``instead_of`` the format named where the model has no weights in it."""
 
     precision: Precision
     remark: str = ""
+    instead_of: Precision | None = None
+
+    def of_weights(self, own: Precision) -> NamedPrecision:
+        """The same for a model with weights ``own``: those that were trained narrower exist in no other format, and
+        "FP8" beside them is what they are multiplied in (TensorRT-LLM's tables of gpt-oss on Hopper)."""
+        if not own.from_training or self.precision.compute != "fp8":
+            return self
+        return NamedPrecision(precision=own, remark=self.remark, instead_of=self.precision)
 
 
 def resolve_precision(name: str) -> Precision:

@@ -153,6 +153,7 @@ def _points(row: int, cells: Mapping[str, object]) -> list[Point]:
     model = named.model
     engine = _engine(_text(cells, "engine"))
     stated = _stated_precision(_text(cells, "weight_precision"))
+    stated = stated.of_weights(named.weight_format) if stated else None
     precision = stated.precision if stated else _weight_format(named, gpu, _submission(cells, mode))
     isl, osl = _tokens(cells, mode)
     cached = min(_number(cells, "prefix_cached_tokens") or 0.0, isl - 1.0)

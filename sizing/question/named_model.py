@@ -21,8 +21,10 @@ def assumed_of_cells(resolved: ResolvedModel, precision: NamedPrecision | None) 
     in_name = resolved.precision if precision is None else None
     format_told = f"The name tells weights in {in_name.label}." if in_name else ""
     remark = f"Not counted: weights in “{precision.remark}”." if precision and precision.remark else ""
+    other = precision.instead_of if precision else None
+    kept = f"Weights in {precision.precision.label}, as trained, not {other.label}." if precision and other else ""
     apart = _about_architecture(resolved) if resolved.match in ("alias", "descendant", "size") else ()
-    return " ".join(filter(None, [*apart, format_told, remark]))
+    return " ".join(filter(None, [*apart, format_told, kept, remark]))
 
 
 def _about_architecture(resolved: ResolvedModel) -> Iterator[str]:

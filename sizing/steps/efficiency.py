@@ -103,6 +103,7 @@ class CommonEfficiency:
     imbalance: float
     evenness: float
     power: float
+    power_within: float
     exposed_16: float
     exposed_8: float
     exposed_4: float

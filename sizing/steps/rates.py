@@ -10,6 +10,8 @@ import numpy as np
 
 from sizing.base.arrays import Columns, Flags, Floats, Rows
 from sizing.catalog.gpu import Gpu
+from sizing.catalog.gpu_families import gpu_families
+from sizing.catalog.gpu_rows import gpus
 from sizing.catalog.precisions import KV_BYTES, WIDE_BYTES, compute_flops, wide_flops
 from sizing.deployments.candidates import Candidates
 from sizing.question.configuration import Configuration
@@ -36,6 +38,7 @@ class Hardware(Columns):
     matrix: Floats
     wide: Floats
     power: Floats
+    power_within: Floats
     memory: Floats
     link: Floats
     network: Floats
@@ -114,7 +117,8 @@ def hardware(candidates: Candidates) -> Hardware:
     return Hardware(
         matrix=col(lambda k: compute_flops(k.gpu, k.precision) or wide_flops(k.gpu)),
         wide=col(lambda k: wide_flops(k.gpu)),
-        power=col(lambda k: power_of(k.gpu)),
+        power=col(lambda k: power_of(_reference(k.gpu))),
+        power_within=col(lambda k: power_of(k.gpu) / power_of(_reference(k.gpu))),
         memory=col(lambda k: k.gpu.memory_bandwidth),
         link=np.where(fast[:, None], fast_link, slow_link),
         network=slow_link,
@@ -142,6 +146,12 @@ def power_of(gpu: Gpu) -> float:
     if not gpu.tdp_w:
         return 1.0
     return float(np.clip(gpu.tdp_w / wide_flops(gpu) * H100_FLOPS / H100_W, *POWER_RANGE))
+
+
+def _reference(gpu: Gpu) -> Gpu:
+    """The GPU of its family that others are compared to; itself where the family names none."""
+    family = gpu_families().get(gpu.family)
+    return gpus()[family.reference] if family and family.reference else gpu
 
 
 def _number_class(row: Configuration) -> int:
@@ -241,7 +251,7 @@ def _is_plain(facts: Hardware) -> Flags:
 def _matrix_rates(of: _Fitted) -> tuple[Floats, Floats]:
     """Sustained matrix rates, (C, 1) each: of 16-bit products, and at the width of the weights."""
     facts, common = of.facts, of.fit.common
-    sustained = facts.power**common.power
+    sustained = facts.power**common.power * facts.power_within**common.power_within
     then = np.exp(-(of.device(lambda d: d.wide_ageing) + common.matrix_ageing) * of.age)
     by_number = of.by_class(lambda d: (d.matrix_16, d.matrix_8, d.matrix_4), facts.number_class)
     matrix = facts.matrix * np.minimum(sustained * by_number, 1.0) * np.where(_is_wide(facts), then, 1.0)

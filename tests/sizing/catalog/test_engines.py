@@ -6,6 +6,7 @@ import pytest
 
 from sizing.base.errors import UnknownName
 from sizing.catalog.engines import engine_in_a_benchmark, engines, resolve_engine
+from sizing.catalog.gpu_rows import gpus
 from sizing.catalog.precisions import precisions
 
 
@@ -22,6 +23,16 @@ def test_what_an_engine_names_is_in_the_catalogue() -> None:
         assert set(engine.disaggregated) <= set(engine.families)
         assert engine.source
         assert engine.eviction_source
+
+
+@pytest.mark.parametrize(
+    ("gpu", "tokens", "sequences"), [("h100_sxm", 8192, 1024), ("a100_sxm_80g", 2048, 256), ("l40s", 2048, 256)]
+)
+def test_vllm_takes_the_a100_for_a_small_gpu(gpu: str, tokens: int, sequences: int) -> None:
+    """EngineArgs.get_batch_defaults: the larger defaults from 70 GiB on, but for the A100 (pull request 17885)."""
+    vllm = engines()["vllm"]
+    assert (vllm.budget(gpus()[gpu]), vllm.sequences(gpus()[gpu])) == (tokens, sequences)
+    assert engines()["sglang"].budget(gpus()["a100_sxm_80g"]) == 8192
 
 
 def test_an_engine_outside_the_catalogue_has_defaults_of_another_and_a_fit_of_its_own() -> None:

@@ -36,6 +36,15 @@ def test_what_was_taken_from_names_is_said():
     assert "assumed" not in found["source"][3]
 
 
+@pytest.mark.parametrize(("precision", "kept"), [("fp8", "mxfp4"), ("mxfp4", "mxfp4"), ("bf16", "bf16"), ("", "mxfp4")])
+def test_fp8_beside_weights_trained_in_four_bits_is_what_they_multiply_in(precision, kept):
+    """TensorRT-LLM's tables call gpt-oss on Hopper FP8; its only weights are MXFP4."""
+    points, _ = points_of(table({"model": "openai/gpt-oss-20b", "weight_precision": precision}))
+    assert points[0].configuration.precision.id == kept
+    assumed = predict_points(table({"model": "openai/gpt-oss-20b", "weight_precision": precision}))["source"][0]
+    assert ("Weights in MXFP4" in assumed and "not FP8" in assumed) == (precision == "fp8")
+
+
 @pytest.mark.parametrize("none", [0, 0.0, "0", np.nan, ""])
 @pytest.mark.parametrize("degree", ["ep", "pp", "dp"])
 def test_a_degree_of_zero_is_none(degree, none):

@@ -116,12 +116,45 @@ def test_no_power_lifts_a_rate_above_the_datasheet():
     assert speed.matrix[1, 0] == rates(row, facts, fit, 2026.0).matrix[1, 0]
 
 
+def test_within_a_family_less_power_sustains_less():
+    """H100 NVL: 400 W for 835.5 TFLOP/s are 0.677 times the watts per FLOP/s of the family's SXM part, which has the
+    family's own factor; at an exponent of 0.7 its matrices sustain 0.677^0.7 = 0.761 times the share."""
+    fit = efficiencies()
+    flat, steep = (replace(fit, common=replace(fit.common, power_within=p)) for p in (0.0, 0.7))
+    row = table([configuration(1, name, "bf16") for name in ("h100_nvl", "h100_sxm", "b200_sxm")])
+    assert hardware(row).power[:, 0] == pytest.approx([1.0, 1.0, power_of(gpus()["b200_sxm"])], rel=1e-3)
+    speed = [rates(row, hardware(row), f, 2026.0).matrix[:, 0] for f in (flat, steep)]
+    assert speed[1] / speed[0] == pytest.approx([0.761, 1.0, 1.0], rel=2e-3)
+
+
 @pytest.mark.parametrize(("watts", "relative"), [(1.0, 0.5), (700.0, 1.0), (100_000.0, 8.0)])
 def test_an_impossible_power_is_taken_for_the_nearest_of_the_catalogue(watts, relative):
     odd = replace(gpus()["h100_sxm"], tdp_w=watts)
-    row = table([replace(configuration(1), gpu=odd)])
-    assert hardware(row).power[0, 0] == pytest.approx(relative, rel=1e-3)
+    facts = hardware(table([replace(configuration(1), gpu=odd)]))
+    assert (facts.power * facts.power_within)[0, 0] == pytest.approx(relative, rel=1e-3)
     assert all(0.5 < p < 8.0 for g in gpus().values() if g.tdp_w for p in [power_of(g)])
+
+
+@pytest.mark.parametrize(("tp", "ep"), [(1, 1), (8, 1), (8, 8)])
+def test_a_gpu_moves_the_whole_rows_of_its_experts(tp, ep):
+    """gpt-oss-120b, 1,000 tokens: 36 layers x 2,880 x 2 bytes x (8 for residual sums and norms + passes x 4 experts,
+    which expert parallelism shares out and tensor parallelism does not), and what lies between the products over TP."""
+    model = models()["openai/gpt-oss-120b"]
+    shape, row = shape_of(model), table([replace(configuration(tp), ep=ep)])
+    speed = rates(row, hardware(row), efficiencies(), 2026.0)
+    state = 36 * 2880 * 2 * (8.0 + speed.expert_passes * 4 / ep)
+    used = shape.dense + shape.experts * 4 / 128
+    between = speed.activation_passes * used / 2880 * 2 / tp
+    moved = activations_s(shape, speed, np.array([[1000.0]]))[0, 0]
+    assert moved * speed.wide_memory[0, 0] == pytest.approx(1000.0 * (state + between))
+    assert used / 2880 / 36 == pytest.approx(15.2 * 2880, rel=0.02)  # 3.2 of attention, 4 experts of 3
+
+
+def test_experts_are_no_faster_than_the_datasheet():
+    fit = efficiencies()
+    fast = replace(fit, common=replace(fit.common, expert_matrix=5.0))
+    row = table([configuration(1)])
+    assert rates(row, hardware(row), fast, 2026.0).expert_matrix[0, 0] == hardware(row).matrix[0, 0]
 
 
 def test_falcon_reduces_once_a_layer():
