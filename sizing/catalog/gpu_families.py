@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -13,12 +14,14 @@ from sizing.catalog.files import read_yaml
 @dataclass(frozen=True, kw_only=True)
 class GpuFamily:
     """``label``: its name; ``older_network``: sold with the slower network between systems; ``colour``: place in the
-    figures' palette; ``reference``: the GPU that its others are compared to in watts per FLOP/s, "" for none."""
+    figures' palette; ``reference``: the GPU that its others are compared to in watts per FLOP/s, "" for none;
+    ``launched``: decimal year of its first GPU."""
 
     label: str
     older_network: bool = False
     colour: int | None = None
     reference: str = ""
+    launched: float = math.inf
 
 
 @cache

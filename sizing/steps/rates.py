@@ -23,6 +23,10 @@ POWER_RANGE = (0.5, 8.0)
 H100_FLOPS, H100_W = 989.4e12, 700.0
 """Dense 16-bit FLOP/s and power of the H100 SXM (NVIDIA H100 datasheet)."""
 
+MATURITY_YEARS = 3.0
+"""Years from a family's first GPU during which the vendor's library gains on plain products. Chosen: because A100 and
+H100 changed little in published products of cuBLAS from then on."""
+
 _CLASS_OF = {"wide": 0, "fp8": 1, "int8": 1, "fp4": 2, "mxfp4": 1}
 """Matrices multiplied at 16, 8 and 4 bit are class 0, 1 and 2, by the format they are computed in."""
 
@@ -39,6 +43,7 @@ class Hardware(Columns):
     wide: Floats
     power: Floats
     power_within: Floats
+    launched: Floats
     memory: Floats
     link: Floats
     network: Floats
@@ -119,6 +124,7 @@ def hardware(candidates: Candidates) -> Hardware:
         wide=col(lambda k: wide_flops(k.gpu)),
         power=col(lambda k: power_of(_reference(k.gpu))),
         power_within=col(lambda k: power_of(k.gpu) / power_of(_reference(k.gpu))),
+        launched=col(lambda k: _launched(k.gpu)),
         memory=col(lambda k: k.gpu.memory_bandwidth),
         link=np.where(fast[:, None], fast_link, slow_link),
         network=slow_link,
@@ -152,6 +158,12 @@ def _reference(gpu: Gpu) -> Gpu:
     """The GPU of its family that others are compared to; itself where the family names none."""
     family = gpu_families().get(gpu.family)
     return gpus()[family.reference] if family and family.reference else gpu
+
+
+def _launched(gpu: Gpu) -> float:
+    """Decimal year of the first GPU of its family; infinite where it is not known."""
+    family = gpu_families().get(gpu.family)
+    return family.launched if family else np.inf
 
 
 def _number_class(row: Configuration) -> int:
@@ -252,7 +264,8 @@ def _matrix_rates(of: _Fitted) -> tuple[Floats, Floats]:
     """Sustained matrix rates, (C, 1) each: of 16-bit products, and at the width of the weights."""
     facts, common = of.facts, of.fit.common
     sustained = facts.power**common.power * facts.power_within**common.power_within
-    then = np.exp(-(of.device(lambda d: d.wide_ageing) + common.matrix_ageing) * of.age)
+    immature = np.clip(facts.launched + MATURITY_YEARS - REFERENCE_YEAR + of.age, 0.0, of.age)
+    then = np.exp(-of.device(lambda d: d.wide_ageing) * of.age - common.matrix_ageing * immature)
     by_number = of.by_class(lambda d: (d.matrix_16, d.matrix_8, d.matrix_4), facts.number_class)
     matrix = facts.matrix * np.minimum(sustained * by_number, 1.0) * np.where(_is_wide(facts), then, 1.0)
     matrix = matrix * np.where(facts.weight_only[:, None], common.weight_only, 1.0)
