@@ -64,8 +64,6 @@ FORMS: Mapping[str, Form] = MappingProxyType(
     {
         "group-wise conformal": group_wise,
         "conformal, sweeps by the root of their rows": partial(group_wise, power=0.5),
-        "conformal, sweeps by the fourth root of their rows": partial(group_wise, power=0.75),
-        "conformal, sweeps by three fourths of their rows": partial(group_wise, power=0.25),
         "conformal, rows alike": partial(group_wise, power=0.0),
         "random effects": random_effects,
     }

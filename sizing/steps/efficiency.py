@@ -84,7 +84,9 @@ class CommonEfficiency:
     expert matrices relative to dense ones, the latter by the width of the weights; ``imbalance``: load of the busiest
     expert group relative to the mean; ``evenness``: shape of the gamma distribution of how popular experts are;
     ``power``: exponent of watts per 16-bit FLOP/s, relative to the H100 SXM, in the share of the matrix rate that is
-    sustained: dense products draw so much that the power limit lowers the clock; ``activation_passes`` and
+    sustained: dense products draw so much that the power limit lowers the clock; ``power_within`` the same of a GPU
+    relative to the reference of its family; ``matrix_ageing``: growth of the time of 16-bit products per year that the
+    vendor's library was younger than mature; ``activation_passes`` and
     ``expert_passes``: reads and writes of a value between two products, and of the row of a chosen expert;
     ``latent_ageing`` and ``fixed_ageing``: growth of the fixed times of MLA and of layers per year of age of the
     software.

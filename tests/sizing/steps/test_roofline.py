@@ -94,6 +94,28 @@ def test_plain_16_bit_products_do_not_age_with_the_engine(precision, ages):
     assert prefill_work_s(aged, "h100_sxm", precision, 2026.0) == prefill_work_s(still, "h100_sxm", precision, 2026.0)
 
 
+def test_a_vendors_library_matures():
+    """Hopper of 2022.8 gains until 2025.8, log 2 a year: of 2024.8 by half; Ampere of 2020.4 gained all by 2023.4."""
+    fit = efficiencies()
+    growing = replace(fit, common=replace(fit.common, matrix_ageing=np.log(2.0)))
+    row = table([configuration(1, name, "bf16") for name in ("h100_sxm", "a100_sxm_80g")])
+
+    def share(year: float) -> list[float]:
+        steady = replace(fit, common=replace(fit.common, matrix_ageing=0.0))
+        return [
+            float(a / b)
+            for a, b in zip(
+                rates(row, hardware(row), growing, year).matrix[:, 0],
+                rates(row, hardware(row), steady, year).matrix[:, 0],
+                strict=True,
+            )
+        ]
+
+    assert share(2025.9) == [1.0, 1.0]
+    assert share(2024.8) == pytest.approx([0.5, 1.0])
+    assert share(2022.4) == pytest.approx([2.0**-3.4, 0.5])
+
+
 def test_power_limits_the_sustained_rate():
     """A100: 400 W for 312 TFLOP/s are 1.81 times the watts per FLOP/s of the H100 (700 W for 989.4); at an exponent of
     0.4 its matrices sustain 1.81^0.4 = 1.268 times the share."""
@@ -107,10 +129,10 @@ def test_power_limits_the_sustained_rate():
 def test_no_power_lifts_a_rate_above_the_datasheet():
     """A10G: 150 W for 70 TFLOP/s; and a GPU whose power is unknown has the share of the H100."""
     fit = efficiencies()
-    high = replace(fit, common=replace(fit.common, power=3.0))
+    high = replace(fit, common=replace(fit.common, power_within=3.0))
     row = table([configuration(1, "a10g", "bf16"), configuration(1, "gh200", "bf16")])
     facts = hardware(row)
-    assert facts.power[1, 0] == 1.0
+    assert facts.power_within[1, 0] == 1.0
     speed = rates(row, facts, high, 2026.0)
     assert speed.matrix[0, 0] == pytest.approx(facts.matrix[0, 0])
     assert speed.matrix[1, 0] == rates(row, facts, fit, 2026.0).matrix[1, 0]
