@@ -152,8 +152,7 @@ def _points(row: int, cells: Mapping[str, object]) -> list[Point]:
     named = resolve_model(name)
     model = named.model
     engine = _engine(_text(cells, "engine"))
-    stated = _stated_precision(_text(cells, "weight_precision"))
-    stated = stated.of_weights(named.weight_format) if stated else None
+    stated = _stated_precision(_text(cells, "weight_precision"), named.weight_format)
     precision = stated.precision if stated else _weight_format(named, gpu, _submission(cells, mode))
     isl, osl = _tokens(cells, mode)
     cached = min(_number(cells, "prefix_cached_tokens") or 0.0, isl - 1.0)
@@ -219,8 +218,8 @@ def _submission(cells: Mapping[str, object], mode: str) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _stated_precision(name: str) -> NamedPrecision | None:
-    return named_precision(name) if name else None
+def _stated_precision(name: str, own: Precision) -> NamedPrecision | None:
+    return named_precision(name).of_weights(own) if name else None
 
 
 def _weight_format(model: ResolvedModel, gpu: Gpu, submission: bool) -> Precision:

@@ -189,12 +189,11 @@ each of the two reads the state and its increment and writes both."""
 
 
 def activations_s(shape: Shape, speed: Rates, tokens: Floats) -> Floats:
-    """Memory traffic of everything between matrix products, per token over the attention-DP ranks and 2 bytes a value:
-    replicated x L x h + activation passes x w / TP + expert passes x k x L_moe x h / EP.
+    """Memory traffic between matrix products, at 2 bytes a value: ((replicated x L x h + activation passes x w / TP)
+    / DP + expert passes x k x L_moe x h / EP) a token, with w = parameters used per token / h.
 
-    w = parameters used per token / h: every product has an end at the hidden state and one that TP splits, and the
-    sizes of the latter add up to it. Every GPU of a TP group gathers and scatters the whole rows of the experts chosen.
-    Counted from the operators of a transformer layer; both numbers of passes fitted.
+    Every product has an end at the hidden state and one that TP splits: the sizes of the latter add up to w. Every GPU
+    of a TP group moves the whole rows of its experts. Counted from a layer's operators; both passes fitted.
     """
     split = speed.activation_passes * (shape.dense + shape.experts * shape.routed) / shape.hidden / speed.tp
     rows = speed.expert_passes * np.asarray(shape.moe_layers) * shape.experts_per_token / speed.ep

@@ -21,7 +21,8 @@ from sizing.catalog.gpu_names import resolve_gpu
 
 H100 = Chip(resolve_gpu("h100_sxm"))
 DENSE = {"matrix": 0.7, "memory": 0.8, "start": 4e-6, "exposed": 0.3}
-EXPERTS = {"matrix": 0.4, "memory": 0.8, "start": 3e-5, "exposed": 0.6, "evenness": 0.8, "wide_memory": 0.9}
+EXPERTS = {"matrix": 0.4, "memory": 0.8, "start": 3e-5, "exposed": 0.6, "evenness": 0.8, "expert_passes": 4.0,
+           "wide_memory": 0.9}  # fmt: skip
 
 
 def wheel(folder: Path, tables: dict[str, pd.DataFrame]) -> Path:

@@ -55,10 +55,10 @@ def test_a_budget_buys_whole_systems_only() -> None:
 
 
 def test_the_longest_prompt_fits_and_a_longer_one_does_not() -> None:
-    found = longest_prompt(scenario(), 4).value
+    found = longest_prompt(with_peak(40), 4).value
     assert found is not None
     for tokens, fits in ((found, True), (found * 1.03, False)):
-        answer = analytic_plan(scenario(workload={"input_tokens": tokens, "output_tokens": 200, "peak_rps": 20}))
+        answer = analytic_plan(scenario(workload={"input_tokens": tokens, "output_tokens": 200, "peak_rps": 40}))
         assert answer.deployment is not None
         assert (answer.deployment.gpus <= 4) is fits
 

@@ -32,7 +32,8 @@ def test_each_row_is_the_engines_answer_for_that_load(scenario: Scenario, planne
     assert next(row.plan for row in rows if row.requests_per_s == planned.sustained_rps) is planned
     for row in rows[::12]:
         again = plan(at_load(pinned_to(planned.deployment, scenario), row.requests_per_s))
-        assert row.working == (again.deployment.instances,)
+        assert again.deployment is not None
+        assert row.working == tuple(kind.instances - kind.spare_instances for kind in again.deployment.kinds)
 
 
 def test_loads_stand_close_where_the_count_steps_up(scenario: Scenario, planned: Plan) -> None:

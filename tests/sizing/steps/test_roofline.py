@@ -14,7 +14,7 @@ from sizing.deployments.candidates import table
 from sizing.question.configuration import Configuration
 from sizing.question.traffic import Traffic
 from sizing.steps.efficiency import Efficiencies, efficiencies
-from sizing.steps.rates import hardware, power_of, rates
+from sizing.steps.rates import hardware, rates
 from sizing.steps.roofline import Roofline, activations_s, all_to_all_s, communication_s, roofline
 from sizing.steps.shape import shape_of
 from sizing.steps.times import StepTimes
@@ -94,69 +94,6 @@ def test_plain_16_bit_products_do_not_age_with_the_engine(precision, ages):
     assert prefill_work_s(aged, "h100_sxm", precision, 2026.0) == prefill_work_s(still, "h100_sxm", precision, 2026.0)
 
 
-def test_a_vendors_library_matures():
-    """Hopper of 2022.8 gains until 2025.8, log 2 a year: of 2024.8 by half; Ampere of 2020.4 gained all by 2023.4."""
-    fit = efficiencies()
-    growing = replace(fit, common=replace(fit.common, matrix_ageing=np.log(2.0)))
-    row = table([configuration(1, name, "bf16") for name in ("h100_sxm", "a100_sxm_80g")])
-
-    def share(year: float) -> list[float]:
-        steady = replace(fit, common=replace(fit.common, matrix_ageing=0.0))
-        return [
-            float(a / b)
-            for a, b in zip(
-                rates(row, hardware(row), growing, year).matrix[:, 0],
-                rates(row, hardware(row), steady, year).matrix[:, 0],
-                strict=True,
-            )
-        ]
-
-    assert share(2025.9) == [1.0, 1.0]
-    assert share(2024.8) == pytest.approx([0.5, 1.0])
-    assert share(2022.4) == pytest.approx([2.0**-3.4, 0.5])
-
-
-def test_power_limits_the_sustained_rate():
-    """A100: 400 W for 312 TFLOP/s are 1.81 times the watts per FLOP/s of the H100 (700 W for 989.4); at an exponent of
-    0.4 its matrices sustain 1.81^0.4 = 1.268 times the share."""
-    fit = efficiencies()
-    flat, steep = (replace(fit, common=replace(fit.common, power=p)) for p in (0.0, 0.4))
-    row = table([configuration(1, "a100_sxm_80g", "bf16"), configuration(1, "h100_sxm", "bf16")])
-    speed = [rates(row, hardware(row), f, 2026.0).matrix[:, 0] for f in (flat, steep)]
-    assert speed[1] / speed[0] == pytest.approx([(400.0 / 312.0e12 / (700.0 / 989.4e12)) ** 0.4, 1.0], rel=2e-3)
-
-
-def test_no_power_lifts_a_rate_above_the_datasheet():
-    """A10G: 150 W for 70 TFLOP/s; and a GPU whose power is unknown has the share of the H100."""
-    fit = efficiencies()
-    high = replace(fit, common=replace(fit.common, power_within=3.0))
-    row = table([configuration(1, "a10g", "bf16"), configuration(1, "gh200", "bf16")])
-    facts = hardware(row)
-    assert facts.power_within[1, 0] == 1.0
-    speed = rates(row, facts, high, 2026.0)
-    assert speed.matrix[0, 0] == pytest.approx(facts.matrix[0, 0])
-    assert speed.matrix[1, 0] == rates(row, facts, fit, 2026.0).matrix[1, 0]
-
-
-def test_within_a_family_less_power_sustains_less():
-    """H100 NVL: 400 W for 835.5 TFLOP/s are 0.677 times the watts per FLOP/s of the family's SXM part, which has the
-    family's own factor; at an exponent of 0.7 its matrices sustain 0.677^0.7 = 0.761 times the share."""
-    fit = efficiencies()
-    flat, steep = (replace(fit, common=replace(fit.common, power_within=p)) for p in (0.0, 0.7))
-    row = table([configuration(1, name, "bf16") for name in ("h100_nvl", "h100_sxm", "b200_sxm")])
-    assert hardware(row).power[:, 0] == pytest.approx([1.0, 1.0, power_of(gpus()["b200_sxm"])], rel=1e-3)
-    speed = [rates(row, hardware(row), f, 2026.0).matrix[:, 0] for f in (flat, steep)]
-    assert speed[1] / speed[0] == pytest.approx([0.761, 1.0, 1.0], rel=2e-3)
-
-
-@pytest.mark.parametrize(("watts", "relative"), [(1.0, 0.5), (700.0, 1.0), (100_000.0, 8.0)])
-def test_an_impossible_power_is_taken_for_the_nearest_of_the_catalogue(watts, relative):
-    odd = replace(gpus()["h100_sxm"], tdp_w=watts)
-    facts = hardware(table([replace(configuration(1), gpu=odd)]))
-    assert (facts.power * facts.power_within)[0, 0] == pytest.approx(relative, rel=1e-3)
-    assert all(0.5 < p < 8.0 for g in gpus().values() if g.tdp_w for p in [power_of(g)])
-
-
 @pytest.mark.parametrize(("tp", "ep"), [(1, 1), (8, 1), (8, 8)])
 def test_a_gpu_moves_the_whole_rows_of_its_experts(tp, ep):
     """gpt-oss-120b, 1,000 tokens: 36 layers x 2,880 x 2 bytes x (8 for residual sums and norms + passes x 4 experts,
@@ -170,13 +107,6 @@ def test_a_gpu_moves_the_whole_rows_of_its_experts(tp, ep):
     moved = activations_s(shape, speed, np.array([[1000.0]]))[0, 0]
     assert moved * speed.wide_memory[0, 0] == pytest.approx(1000.0 * (state + between))
     assert used / 2880 / 36 == pytest.approx(15.2 * 2880, rel=0.02)  # 3.2 of attention, 4 experts of 3
-
-
-def test_experts_are_no_faster_than_the_datasheet():
-    fit = efficiencies()
-    fast = replace(fit, common=replace(fit.common, expert_matrix=5.0))
-    row = table([configuration(1)])
-    assert rates(row, hardware(row), fast, 2026.0).expert_matrix[0, 0] == hardware(row).matrix[0, 0]
 
 
 def test_falcon_reduces_once_a_layer():
