@@ -16,10 +16,11 @@ from sharing.report.prices import as_released, at_list_prices, has_own_prices
 from sharing.report.subject import subject_of
 from sizing.base.format import count, ms, usd
 from sizing.decision.flips import flips
-from sizing.decision.outcome import Answers
-from sizing.decision.text import name_of
+from sizing.decision.outcome import Answers, Outcome
+from sizing.decision.text import GPU_CHANGE, MORE_FOR_LESS, name_of
 from sizing.decision.tornado import tornado
 from sizing.economics.cost import cost
+from sizing.scenario import Scenario
 from tests.sharing.report_cases import CASES, MADE_AT, planned, report, scenario
 from ui.currency import Currency
 
@@ -98,6 +99,30 @@ def test_the_tornado_is_that_of_the_cost_page() -> None:
     assert chart.base == moved.base.usd_per_month
     low = {titled(bar.key): bar.at_low and bar.at_low.usd_per_month for bar in moved.bars}
     assert list(chart.series[0].values) == [low[str(name)] for name in chart.x]
+
+
+def test_a_promise_that_needs_more_gpus_for_less_money_is_worded_so() -> None:
+    class Cheaper(Answers):
+        """Without the TTFT limit twice the GPUs for half the money."""
+
+        def outcome(self, scenario: Scenario) -> Outcome:
+            now = Answers.outcome(self, scenario)
+            if scenario.limits.ttft_ms is not None or now.gpus is None or now.usd_per_month is None:
+                return now
+            return now.model_copy(update={"gpus": now.gpus * 2, "usd_per_month": now.usd_per_month / 2})
+
+    def promised(released: Released) -> Table | None:
+        subject = subject_of(scenario("chat"), planned("chat"), released)
+        return tables(build_report(subject, made_at=MADE_AT, answers=Cheaper())).get("What each promise costs")
+
+    table, gpus = promised(Released.LIST_PRICES), planned("chat").deployment
+    assert table is not None
+    assert gpus is not None
+    place = [column.label for column in table.columns].index(GPU_CHANGE)
+    assert (table.rows[0][2], table.rows[0][place]) == ("not promised", f"{gpus.gpus} more")
+    assert MORE_FOR_LESS in table.note
+    unpriced = promised(Released.NOTHING)
+    assert unpriced is None or all("more" not in str(row[place]) for row in unpriced.rows)
 
 
 def test_what_flips_the_answer_has_the_values_around_it_and_what_would_be_ordered() -> None:
