@@ -35,10 +35,10 @@ def test_two_faults_are_two_sentences(pair: tuple[tuple[str, str], ...]) -> None
 
 
 def test_a_clause_ends_by_itself_or_with_a_full_stop() -> None:
-    shorts = ("Prompt length: did you mean 3,000 or 3.0?", "Peak load is empty", "Replicas (9 were entered)", "Bad file.")
+    shorts = ("Prompt length: did you mean 3,000 or 3.0?", "Peak load is empty", "Spares (9 were entered)", "Bad file.")
     known = [Fault(sentence="", short=short, fields=frozenset({short})) for short in shorts]
     assert in_short(known) == (
-        "Prompt length: did you mean 3,000 or 3.0? Peak load is empty. Replicas (9 were entered). Bad file."
+        "Prompt length: did you mean 3,000 or 3.0? Peak load is empty. Spares (9 were entered). Bad file."
     )
 
 

@@ -145,6 +145,20 @@ def test_what_flips_the_answer_has_the_values_around_it_and_what_would_be_ordere
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("released", Released)
+def test_the_glossary_holds_the_words_of_the_document_and_no_others(name: str, released: Released) -> None:
+    shown = report(name, released)
+    read = [section for section in shown.sections if section.key not in ("glossary", "formulas")]
+    text = json.dumps([section.model_dump(mode="json") for section in read], ensure_ascii=False).casefold()
+    (terms,) = shown.sections[-1].blocks
+    assert isinstance(terms, Table)
+    names = [str(term).removesuffix(")").rpartition(" (")[-1] for term, _ in terms.rows]
+    assert [name for name in names if name.casefold() not in text] == []
+    assert ("List price" in names) == ("list price" in text)
+    assert {"TTFT", "Percentile"} <= set(names)
+
+
+@pytest.mark.parametrize("name", CASES)
 def test_nothing_released_means_no_money_anywhere(name: str) -> None:
     shown = report(name, Released.NOTHING)
     text = json.dumps([section.model_dump(mode="json") for section in shown.sections if section.key != "glossary"])
