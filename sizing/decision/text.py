@@ -54,6 +54,7 @@ NAMES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "prices.depreciation_years": ("depreciation", "years"),
         "prices.system_usd": ("price of a system", "USD"),
         "prices.gpu_hour_usd": ("price of a GPU-hour", "USD"),
+        "prices.rent_percent": ("prices of rented instances", "% of now"),
         "costs.electricity_usd_per_kwh": ("electricity", "USD/kWh"),
         "costs.pue": ("PUE", ""),
         "costs.power_utilization": ("mean share of maximum power", ""),
