@@ -1,8 +1,6 @@
 """Share on a page: a live link, frozen links of a saved version, their list, and taking them back."""
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,20 +8,12 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.testing.v1 import AppTest
 
 from sharing.author import owner
-from sharing.library import Library, open_library
+from sharing.library import Library
 from sharing.library.records import Draft
 from sharing.links import Holder, Links
 from sharing.links.records import Link
 from sharing.report.content import Released
-from tests.app.test_scenarios import scenario
-
-
-@pytest.fixture
-def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Library]:
-    monkeypatch.setenv("SHARING_DATABASE", str(tmp_path / "library.sqlite"))
-    library = open_library()
-    yield library
-    library.close()
+from tests.app.conftest import scenario
 
 
 @pytest.fixture
