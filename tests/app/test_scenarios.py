@@ -192,6 +192,7 @@ def test_a_line_for_each_version(library: Library, app: AppTest) -> None:
     assert lines["GPUs"].tolist()[-1] == 8
 
 
+@pytest.mark.slow
 def test_a_customer_sees_the_report_without_prices_until_they_are_released(library: Library, app: AppTest) -> None:
     priced = Scenario.model_validate(
         {**scenario().model_dump(), "prices": {"system_usd": 123_457.0, "system": "hgx_h100_8"}}

@@ -70,6 +70,7 @@ def test_a_frozen_link_is_of_what_is_saved(library: Library, share: AppTest) -> 
     assert len(addresses(share)) == 1, "a link that opens nothing is not offered for copying"
 
 
+@pytest.mark.slow
 def test_a_bar_moves_while_a_frozen_link_is_made(
     library: Library, share: AppTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,6 +97,7 @@ def test_addresses_inside_a_network_are_in_no_link(share: AppTest) -> None:
     assert "10.0.0.5" not in live
 
 
+@pytest.mark.slow
 def test_a_scenario_in_the_list_is_shared_alike(library: Library, app: AppTest) -> None:
     library.add(Draft(scenario=scenario("In the list")), by=owner("ann"))
     app.session_state["scenario_share"] = True
