@@ -203,4 +203,7 @@ def _constant(one: Assumption) -> results.CostConstant:
         basis=one.basis,
         source=one.source,
         date=one.date,
+        published=one.published,
+        published_by=one.published_by,
+        published_date=one.published_date,
     )
