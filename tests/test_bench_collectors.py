@@ -25,7 +25,10 @@ from collectors.reading.observation import State
 from collectors.source import Source, source_from
 from tests.patience import PATIENCE_S
 
-pytestmark = pytest.mark.skipif(shutil.which("prometheus") is None, reason="Prometheus is not installed")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("prometheus") is None, reason="Prometheus is not installed"),
+]
 
 END_S = 1_795_200_000
 FLEET = Fleet(replicas=FLEET_REPLICAS + 20, gpus=2_080, hours=0.5)

@@ -19,6 +19,7 @@ _BOUNDS = {
     "less_than": ("lt", "must be less than {}"),
     "less_than_equal": ("le", "must be at most {}"),
 }
+ENDS = (".", "?", "!")
 _COUNTED = {"tokens", "people", "instances", "documents", "turns", "years"}
 _RULES: dict[Rule, str] = {
     "cached_part_is_shorter": "The part of the prompt found in the prefix cache must be shorter than the "
@@ -120,10 +121,16 @@ def sentence(error: Exception) -> str:
     raise error
 
 
-def in_one_sentence(faults: Sequence[Fault]) -> str:
-    """Every fault; rules between several values only where each of them can be read by itself."""
+def in_short(faults: Sequence[Fault]) -> str:
+    """The sentence of a single fault, else a short one of each; rules between several values only where each of them
+    can be read by itself."""
     named = [fault for fault in faults if fault.fields] or list(faults[:1])
-    return named[0].sentence if len(named) == 1 else f"{'; '.join(fault.short for fault in named)}."
+    return named[0].sentence if len(named) == 1 else " ".join(_ended(fault.short) for fault in named)
+
+
+def _ended(clause: str) -> str:
+    """A clause as a sentence; one that ends by itself, a question for example, stays as it is."""
+    return clause if clause.endswith(ENDS) else f"{clause}."
 
 
 def faults_of(error: ValidationError) -> list[Fault]:

@@ -11,8 +11,8 @@ from sharing.report.names import titled
 from sharing.report.ordered import money_columns, ordered
 from sharing.report.subject import Subject
 from sizing.decision.outcome import Answers, Outcome, Progress
-from sizing.decision.promises import Promise, promises
-from sizing.decision.text import name_of, shown
+from sizing.decision.promises import Promise, cheaper_with_more_gpus, promises, saved
+from sizing.decision.text import GPU_CHANGE, MORE_FOR_LESS, gpu_change, name_of, shown
 from sizing.decision.tornado import Bar, Tornado, counted, in_gpus, swing, tornado
 
 DRAWN = 12
@@ -97,23 +97,29 @@ def _row(subject: Subject, bar: Bar) -> tuple[Cell, ...]:
 
 
 def _promises(subject: Subject, relaxed: Sequence[Promise]) -> Block:
-    saving = [one for one in relaxed if (one.gpus_saved or 0) > 0 or (subject.shows_money and (one.usd_saved or 0) > 0)]
+    saving = sorted(
+        (one for one in relaxed if saved(one, in_money=subject.shows_money) > 0),
+        key=lambda one: -saved(one, in_money=subject.shows_money),
+    )
     if not saving:
         return Paragraph(text="No promise of the scenario, relaxed alone, would save hardware.")
     columns = (
         *(Column(label=label) for label in ("Promise", "Now", "Relaxed to", "Then")),
-        Column(label="GPUs saved", holds="number", digits=0),
+        Column(label=GPU_CHANGE),
         *money_columns(subject, ("Saved a month",)),
     )
+    listed = saving[:LISTED]
+    why = MORE_FOR_LESS if subject.shows_money and cheaper_with_more_gpus(listed) else ""
     return Table(
         title="What each promise costs",
         columns=columns,
-        rows=tuple(_promise(subject, one) for one in saving[:LISTED]),
-        note="Each promise relaxed in turn, everything else as it is; what saves most first.",
+        rows=tuple(_promise(subject, one) for one in listed),
+        note=f"Each promise relaxed in turn, everything else as it is; what saves most first. {why}".strip(),
     )
 
 
 def _promise(subject: Subject, one: Promise) -> tuple[Cell, ...]:
     to = "not promised" if one.relaxed is None else shown(one.key, one.relaxed)
-    saved: tuple[Cell, ...] = (one.usd_saved,) if subject.shows_money else ()
-    return titled(one.key), shown(one.key, one.value), to, ordered(one.outcome, subject), one.gpus_saved, *saved
+    amount: tuple[Cell, ...] = (one.usd_saved,) if subject.shows_money else ()
+    then = ordered(one.outcome, subject)
+    return titled(one.key), shown(one.key, one.value), to, then, gpu_change(one.gpus_saved), *amount

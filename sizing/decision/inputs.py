@@ -11,6 +11,8 @@ from sizing.catalog import systems
 from sizing.decision.keys import Values, values_of, with_values
 from sizing.economics.assumptions import assumptions_for, used_in
 from sizing.prices.system_price import system_price
+from sizing.question.understand import understand
+from sizing.scenario.prices import Prices
 from sizing.scenario.schema import Scenario
 
 Range = Literal["share", "sources", "natural"]
@@ -72,7 +74,8 @@ def price_input(scenario: Scenario, answer: Plan) -> Input | None:
 
     A price that the scenario gives, or that is known exactly, is moved by a share.
     """
-    where, prices, bought = scenario.deployment.location, scenario.prices, answer.deployment
+    where, bought = scenario.deployment.location, answer.deployment
+    prices = understand(scenario).prices
     own = where == "on_prem" or (where == "hybrid" and scenario.costs.hybrid_base == "on_prem")
     known = next((one for one in systems().values() if bought is not None and one.name == bought.system), None)
     if not own or known is None or (prices.system_usd is not None and prices.system != known.id):
@@ -89,8 +92,19 @@ def price_input(scenario: Scenario, answer: Plan) -> Input | None:
         high=high,
         basis="sources" if ranged else "share",
         base=usd.typical,
-        beside={"prices.system": known.id},
+        beside={"prices.system": known.id, **_without(prices, known.id)},
     )
+
+
+def _without(prices: Prices, system: str) -> Values:
+    """The price books as keys, without what they say of a system: a price has one place."""
+    books = {"listed": prices.listed.systems, "negotiated": prices.negotiated.systems}
+    kept = {name: [one for one in book if one.system != system] for name, book in books.items()}
+    return {
+        f"prices.{name}.systems": [one.model_dump(mode="json") for one in kept[name]]
+        for name, book in books.items()
+        if len(kept[name]) < len(book)
+    }
 
 
 def inputs_of(scenario: Scenario) -> tuple[Input, ...]:

@@ -86,12 +86,17 @@ class Answers:
             self._outcomes[key] = priced(scenario, self.plan(scenario))
         return self._outcomes[key]
 
+    def outcome_at(self, scenario: Scenario, rent: float) -> Outcome:
+        """The same with everything rented at ``rent`` times its price: hardware is chosen as before, because the
+        prices of all of it move alike. Raises InvalidScenario as :meth:`outcome`."""
+        return priced(scenario, self.plan(scenario), rent)
 
-def priced(scenario: Scenario, answer: Plan) -> Outcome:
+
+def priced(scenario: Scenario, answer: Plan, rent: float = 1.0) -> Outcome:
     """What a plan comes to, as far as a decision looks at it. Raises InvalidScenario as :func:`cost`."""
     if not answer.feasible or answer.deployment is None:
         return NOTHING
-    money = cost(scenario, plan=answer)
+    money = cost(scenario, plan=answer, rent=rent)
     return Outcome(
         feasible=True,
         gpu=answer.deployment.gpu,

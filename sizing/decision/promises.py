@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sizing.base.quantity import Result, quantity
 from sizing.decision.keys import values_of, with_values
 from sizing.decision.outcome import Answers, Outcome
@@ -41,7 +43,21 @@ def promises(scenario: Scenario, answers: Answers) -> tuple[Promise, ...]:
             moved = with_values(scenario, {key: relaxed})
             if moved is not None:
                 out.append(_promise(key, float(value or 0.0), relaxed, base, answers.outcome(moved)))
-    return tuple(sorted(out, key=lambda one: -(one.usd_saved or one.gpus_saved or 0.0)))
+    return tuple(sorted(out, key=lambda one: -saved(one)))
+
+
+def saved(one: Promise, *, in_money: bool = True) -> float:
+    """What relaxing saves: USD a month, or GPUs where a cost is not known or not shown; negative where it takes more.
+
+    Money decides: for less of it a scenario may be ordered more GPUs of a cheaper type.
+    """
+    usd = one.usd_saved if in_money else None
+    return float((one.gpus_saved or 0) if usd is None else usd)
+
+
+def cheaper_with_more_gpus(relaxed: Sequence[Promise]) -> bool:
+    """Whether one of them saves money with more GPUs than now."""
+    return any((one.usd_saved or 0.0) > 0.0 and (one.gpus_saved or 0) < 0 for one in relaxed)
 
 
 def _relaxed(key: str, value: float | None) -> tuple[float | None, ...]:

@@ -54,6 +54,7 @@ NAMES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "prices.depreciation_years": ("depreciation", "years"),
         "prices.system_usd": ("price of a system", "USD"),
         "prices.gpu_hour_usd": ("price of a GPU-hour", "USD"),
+        "prices.rent_percent": ("prices of rented instances", "% of now"),
         "costs.electricity_usd_per_kwh": ("electricity", "USD/kWh"),
         "costs.pue": ("PUE", ""),
         "costs.power_utilization": ("mean share of maximum power", ""),
@@ -74,6 +75,12 @@ NAMES: Mapping[str, tuple[str, str]] = MappingProxyType(
     }
 )
 """Names and units of scenario keys; one without a name is called by its key."""
+
+GPU_CHANGE = "Change in GPUs"
+"""Head of a column of :func:`gpu_change`."""
+
+MORE_FOR_LESS = "More GPUs that cost less in all are of a cheaper type, or stand in cheaper systems."
+"""Beside a row that saves money with more GPUs."""
 
 
 def name_of(key: str) -> str:
@@ -108,6 +115,13 @@ def in_words(outcome: Outcome, money: Money = usd) -> str:
         return "nothing serves it within the limits"
     cost = "price unknown" if outcome.usd_per_month is None else f"{money(outcome.usd_per_month)} a month"
     return f"{count(outcome.gpus)} x {outcome.gpu} ({outcome.precision}), {cost}"
+
+
+def gpu_change(saved: int | None) -> str:
+    """How many GPUs more or fewer than now, ``saved`` being how many fewer; empty where one of both is not known."""
+    if saved is None:
+        return ""
+    return f"{count(abs(saved))} {'fewer' if saved > 0 else 'more'}" if saved else "as many"
 
 
 def driver_sentence(one: Compared, first: str, money: Money = usd) -> str:

@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sizing.base.quantity import Result, quantity
-from sizing.decision.inputs import Input, Range, inputs_of, price_input
+from sizing.decision.inputs import SHARE, Input, Range, inputs_of, price_input
 from sizing.decision.outcome import Answers, Outcome, Progress
 from sizing.scenario.schema import Scenario
+
+RENT = "prices.rent_percent"
+"""Key of the prices of rented instances, in percent of what they are; no key of a scenario."""
+
+AS_IT_IS = 100.0
+"""Percent."""
 
 PRICES = ("prices", "costs")
 """Sections of a scenario that say what things cost."""
@@ -16,7 +22,7 @@ PRICES = ("prices", "costs")
 class Bar(Result):
     """One input at both ends of its range, everything else as it is."""
 
-    key: str = quantity("Input", help="Scenario key.")
+    key: str = quantity("Input", help="Scenario key; prices.rent_percent: every price of what is rented, moved alike.")
     value: float = quantity("Value", "see key", "scenario", help="As the scenario has it.")
     low: float = quantity("Low", "see key", "see basis", help="Lower end of its range.")
     high: float = quantity("High", "see key", "see basis", help="Upper end of its range.")
@@ -52,7 +58,20 @@ def tornado(scenario: Scenario, answers: Answers, progress: Progress | None = No
         if progress is not None:
             progress(done, len(inputs))
         bars.append(_bar(one, scenario, answers))
+    bars += _rent(scenario, answers, base)
     return Tornado(base=base, bars=tuple(_sorted(bars, base)))
+
+
+def _rent(scenario: Scenario, answers: Answers, base: Outcome) -> list[Bar]:
+    """Prices of rented instances, by a share to both sides; none where nothing is rented or priced, or the scenario
+    has a price of its own for the GPU-hour, which is an input like others."""
+    if scenario.deployment.location == "on_prem" or scenario.prices.gpu_hour_usd is not None:
+        return []
+    if base.usd_per_month is None:
+        return []
+    at_low, at_high = (answers.outcome_at(scenario, share) for share in (1.0 - SHARE, 1.0 + SHARE))
+    low, high = AS_IT_IS * (1.0 - SHARE), AS_IT_IS * (1.0 + SHARE)
+    return [Bar(key=RENT, value=AS_IT_IS, low=low, high=high, basis="share", at_low=at_low, at_high=at_high)]
 
 
 def in_gpus(drawn: Tornado) -> Tornado:

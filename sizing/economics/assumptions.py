@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
 
@@ -28,7 +28,10 @@ ELECTRICITY, CARBON = "electricity_usd_per_kwh", "carbon_g_per_kwh"
 
 @dataclass(frozen=True, kw_only=True)
 class Assumption:
-    """One constant of the cost model. ``amount`` is None where no figure is known and none is counted as 0."""
+    """One constant of the cost model. ``amount`` is None where no figure is known and none is counted as 0.
+
+    ``published``: what somebody publishes on one that is not counted until it is given, None where nobody does.
+    """
 
     name: str
     meaning: str
@@ -37,6 +40,9 @@ class Assumption:
     basis: Basis
     source: str
     date: str
+    published: float | None = None
+    published_by: str = ""
+    published_date: str = ""
 
 
 class Assumptions(Mapping[str, Assumption]):
@@ -104,15 +110,8 @@ def licences_each(gpu_id: str) -> Amount:
 def _given(known: Assumption, value: float | None) -> Assumption:
     if value is None:
         return known
-    return Assumption(
-        name=known.name,
-        meaning=known.meaning,
-        unit=known.unit,
-        amount=Amount.exactly(value),
-        basis="scenario",
-        source=f"scenario: costs.{known.name}",
-        date="",
-    )
+    source = f"scenario: costs.{known.name}"
+    return replace(known, amount=Amount.exactly(value), basis="scenario", source=source, date="")
 
 
 @cache
@@ -124,7 +123,16 @@ def _constant(name: str, entry: Mapping[str, Any]) -> Assumption:
     described = {"name": name, "meaning": entry["meaning"], "unit": entry["unit"]}
     if entry.get("gap"):
         source = f"not counted until it is given: {entry.get('published', 'no source known')}"
-        return Assumption(**described, amount=Amount.exactly(0.0), basis="gap", source=source, date="")
+        return Assumption(
+            **described,
+            amount=Amount.exactly(0.0),
+            basis="gap",
+            source=source,
+            date="",
+            published=entry.get("published_value"),
+            published_by=entry.get("published_by", ""),
+            published_date=str(entry.get("published_date", "")),
+        )
     if "chosen" in entry:
         amount = _ranged(entry["value"], entry)
         return Assumption(
@@ -134,7 +142,7 @@ def _constant(name: str, entry: Mapping[str, Any]) -> Assumption:
     return _sourced(described, fact, entry)
 
 
-def _sourced(described: Mapping[str, str], fact: TcoFact, entry: Mapping[str, Any]) -> Assumption:
+def _sourced(described: Mapping[str, Any], fact: TcoFact, entry: Mapping[str, Any]) -> Assumption:
     assert fact.typical is not None, f"tco.csv: {fact.item} in {fact.region} has no typical value"
     source = fact.source + (f"; range: {entry['range']}" if "range" in entry else "")
     return Assumption(**described, amount=_ranged(fact.typical, entry), basis="sourced", source=source, date=fact.date)
@@ -154,12 +162,20 @@ def _of_region(region: str | None) -> Mapping[str, Assumption]:
     electricity = next(
         f for f in tco() if (f.category, f.region, f.unit) == ("electricity", entry["electricity"], "USD/kWh")
     )
-    price = {"name": ELECTRICITY, "meaning": f"Electricity for businesses, {entry['electricity']}.", "unit": "USD/kWh"}
+    price: dict[str, Any] = {
+        "name": ELECTRICITY,
+        "meaning": f"Electricity for businesses, {entry['electricity']}.",
+        "unit": "USD/kWh",
+    }
     return {ELECTRICITY: _sourced(price, electricity, entry), CARBON: _carbon(name, entry.get("carbon"))}
 
 
 def _carbon(name: str, region: str | None) -> Assumption:
-    described = {"name": CARBON, "meaning": f"Carbon of the electricity, {region or name}.", "unit": "g CO2e/kWh"}
+    described: dict[str, Any] = {
+        "name": CARBON,
+        "meaning": f"Carbon of the electricity, {region or name}.",
+        "unit": "g CO2e/kWh",
+    }
     if region is None:
         source = f"no figure for {name} is known: choose a country in costs.region, or give it"
         return Assumption(**described, amount=None, basis="gap", source=source, date="")

@@ -96,6 +96,11 @@ def rented(gpu: Gpu, money: Money, prices: Prices, purchase: Purchase) -> tuple[
     Raises InvalidScenario for a provider or region without any instance in the catalogue.
     """
     check_place(money.costs)
+    each = _priced(gpu, money, prices, purchase)
+    return tuple(replace(one, usd_per_hour=one.usd_per_hour * money.rent) for one in each)
+
+
+def _priced(gpu: Gpu, money: Money, prices: Prices, purchase: Purchase) -> tuple[Rented, ...]:
     own = prices.of_gpu_hour(gpu.id)
     if own is not None:
         each = (_asked(option, own) for option in options(gpu, "cloud", prices) if option.usd_per_hour is not None)

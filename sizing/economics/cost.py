@@ -36,16 +36,21 @@ from sizing.scenario.schema import Scenario
 
 
 def cost(
-    scenario: Scenario, *, plan: Plan | None = None, planner: Planner = simulated_plan, on: date | None = None
+    scenario: Scenario,
+    *,
+    plan: Plan | None = None,
+    planner: Planner = simulated_plan,
+    on: date | None = None,
+    rent: float = 1.0,
 ) -> results.CostAnswer:
     """What the plan of a scenario costs, part by part, over 36 months, per token, and against the other ways.
 
     ``plan``: its answer where that is known already, else that of ``planner``. ``on``: the day against which the age of
-    prices is counted, that of the catalogue if left out. Raises InvalidScenario where nothing serves the scenario, and
-    for a region, provider or model that is not known.
+    prices is counted, that of the catalogue if left out. ``rent``: times the price of everything rented. Raises
+    InvalidScenario where nothing serves the scenario, and for a region, provider or model that is not known.
     """
     question = understand(scenario)
-    ways = ways_of(question, plan or planner(scenario))
+    ways = ways_of(question, plan or planner(scenario), rent)
     views = [way(1.0) for way in ways.by_name.values()]
     split = blended(ways, planner)
     return answer_of(ways, views if split is None else [*views, split], on or date.fromisoformat(data_date()))
@@ -198,4 +203,7 @@ def _constant(one: Assumption) -> results.CostConstant:
         basis=one.basis,
         source=one.source,
         date=one.date,
+        published=one.published,
+        published_by=one.published_by,
+        published_date=one.published_date,
     )

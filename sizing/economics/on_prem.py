@@ -18,11 +18,12 @@ from sizing.scenario.prices import Prices
 
 @dataclass(frozen=True, kw_only=True)
 class Money:
-    """What the cost of any way depends on beside the hardware."""
+    """What the cost of any way depends on beside the hardware. ``rent``: times the price of everything rented."""
 
     costs: Costs
     assumptions: Assumptions
     prices: Prices
+    rent: float = 1.0
 
     @property
     def depreciation_years(self) -> float:

@@ -129,6 +129,11 @@ class CostConstant(Result):
     basis: Basis = quantity("Basis", help="scenario, sourced, chosen without a source, or gap: not counted.")
     source: str = quantity("Source", help="Where it comes from, or why it was chosen.")
     date: str = quantity("Date", help="Date of the source.")
+    published: float | None = quantity(
+        "Published", "see unit", "as published", "For orientation, where the constant is not counted."
+    )
+    published_by: str = quantity("Published by", help="Who says so; empty where nobody does.")
+    published_date: str = quantity("Published on", help="When; empty where nobody does.")
 
 
 class CostAnswer(Result):

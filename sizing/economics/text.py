@@ -7,7 +7,7 @@ from typing import get_args
 
 from sizing.base.format import count, large, percent, significant, usd
 from sizing.economics.break_even import Outcome
-from sizing.economics.results import BreakEvenAt, CostAnswer, UnitCost, WayToPay
+from sizing.economics.results import BreakEvenAt, CostAnswer, CostConstant, UnitCost, WayToPay
 from sizing.economics.views import PartName, Unavailable, ViewName
 
 WAYS: Mapping[ViewName, str] = {
@@ -100,8 +100,25 @@ def _sentences(cost: CostAnswer, money: Money) -> Iterator[str]:
         )
         yield against_api(cost.break_even.api)
     if cost.not_counted:
-        names = ", ".join(CONSTANTS.get(name, name) for name in cost.not_counted)
-        yield f"Not counted, because no source gives a value for every installation and none was entered: {names}."
+        yield (
+            "Not counted, because no source gives a value for every installation and none was entered: "
+            f"{', '.join(not_counted(cost))}."
+        )
+
+
+def not_counted(cost: CostAnswer) -> Iterator[str]:
+    """What is not counted, with what is published on it."""
+    constants = {one.name: one for one in cost.assumptions}
+    for name in cost.not_counted:
+        words, one = CONSTANTS.get(name, name), constants.get(name)
+        yield words if one is None or one.published is None else f"{words} ({published(one)})"
+
+
+def published(one: CostConstant) -> str:
+    """What is published on a constant that is not counted, with who says so and when; empty where nothing is."""
+    if one.published is None:
+        return ""
+    return f"published: about {significant(one.published)} {one.unit}, {one.published_by} {one.published_date}"
 
 
 def _parts(cost: CostAnswer, money: Money) -> str:
@@ -140,6 +157,8 @@ def as_text(cost: CostAnswer) -> str:
     lines += [f"  {way.name:10} {_amount(way)}" for way in cost.ways]
     lines += ["", *_per_unit(cost), against_api(cost.break_even.api), against_renting(cost.break_even.renting)]
     lines += [*_over_time(cost), *_energy(cost), *_old_prices(cost)]
+    if cost.not_counted:
+        lines += [f"Not counted until the scenario gives it, under costs: {', '.join(cost.not_counted)}"]
     return "\n".join(lines)
 
 

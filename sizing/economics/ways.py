@@ -103,12 +103,15 @@ class Ways:
         return Base(system_gpus=best.option.gpus, view=lambda fleet: cloud_on(best, fleet, self.money, purchase))
 
 
-def ways_of(question: Question, plan: Plan) -> Ways:
-    """The ways of a plan. Raises InvalidScenario where nothing serves, or for a place or model that is not known."""
+def ways_of(question: Question, plan: Plan, rent: float = 1.0) -> Ways:
+    """The ways of a plan, everything rented at ``rent`` times its price.
+
+    Raises InvalidScenario where nothing serves, or for a place or model that is not known.
+    """
     fleet, scenario = fleet_of(plan), question.scenario
     assert plan.deployment is not None
     gpu = _gpu(question, plan.deployment.gpu)
-    money = Money(costs=scenario.costs, assumptions=assumptions_for(scenario.costs), prices=question.prices)
+    money = Money(costs=scenario.costs, assumptions=assumptions_for(scenario.costs), prices=question.prices, rent=rent)
     month = month_of(plan, question.traffic)
     return Ways(
         question=question,

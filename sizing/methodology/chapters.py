@@ -63,7 +63,9 @@ def results() -> Section:
 
 def terms() -> Section:
     """The glossary."""
-    entries = tuple(Entry(title=t.name, text=t.meaning, group=t.group, also=t.also) for t in glossary())
+    entries = tuple(
+        Entry(title=t.name, text=t.meaning, group=t.group, also=t.also, related=t.related) for t in glossary()
+    )
     return Section(
         slug="glossary", title="Glossary", intro="The words of the field as this product uses them.", entries=entries
     )

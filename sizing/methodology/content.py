@@ -12,6 +12,7 @@ Cell = str | float | int | bool | None
 class Entry:
     """One thing explained: a formula of the engine or a term. ``group`` is its module or theme, ``where`` its function.
 
+    ``also`` are other names of it, ``related`` words that are only searched by.
     ``text`` and ``formula`` may hold `code`; everything else is plain.
     """
 
@@ -22,6 +23,7 @@ class Entry:
     formula: str = ""
     source: str = ""
     also: tuple[str, ...] = ()
+    related: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

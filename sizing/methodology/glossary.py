@@ -26,11 +26,15 @@ TERMS = Path(__file__).with_name("glossary.yaml")
 
 @dataclass(frozen=True, kw_only=True)
 class Term:
-    """One word of the field: ``name`` as shown, ``meaning`` in plain words, ``also`` other names, ``group``."""
+    """One word of the field: ``name`` as shown, ``meaning`` in plain words, ``also`` other names, ``group``.
+
+    ``related``: words of another or a wider meaning that a search is to find it by.
+    """
 
     name: str
     meaning: str
     also: tuple[str, ...]
+    related: tuple[str, ...]
     group: str
 
 
@@ -57,7 +61,13 @@ def glossary() -> tuple[Term, ...]:
     """The terms of the field that the product uses, in reading order."""
     groups = read_yaml(TERMS)
     return tuple(
-        Term(name=name, meaning=entry["meaning"], also=tuple(entry.get("also", ())), group=group)
+        Term(
+            name=name,
+            meaning=entry["meaning"],
+            also=tuple(entry.get("also", ())),
+            related=tuple(entry.get("related", ())),
+            group=group,
+        )
         for group, entries in groups.items()
         for name, entry in entries.items()
     )

@@ -38,7 +38,7 @@ def _reduced(section: Section, words: list[str], wanted: str) -> Section:
 
 
 def _is_named(entry: Entry, wanted: str) -> bool:
-    return wanted in (entry.title.casefold(), *(other.casefold() for other in entry.also))
+    return wanted in (entry.title.casefold(), *(other.casefold() for other in (*entry.also, *entry.related)))
 
 
 def _matching(table: Table, words: list[str]) -> Table:

@@ -9,7 +9,12 @@ import pytest
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
+from sharing.author import owner
+from sharing.library import Library, open_library
+from sharing.library.records import Draft
+from sizing import Scenario
 from tests.patience import PATIENCE_S
+from tests.sizing.asking import raw
 from ui import state
 from ui.size import jobs
 from ui.sources import reading
@@ -56,6 +61,27 @@ def jobs_end_with_their_test() -> Iterator[None]:
             patch.setattr(jobs, "PATIENCE_S", -1.0)
             jobs._pool().shutdown()
         jobs._pool.cache_clear()
+
+
+def scenario(name: str = "kept", rate: float = 7.0) -> Scenario:
+    """One to keep in a library."""
+    return Scenario.model_validate({**raw(workload={"peak_rps": rate}), "name": name})
+
+
+@pytest.fixture
+def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Library]:
+    """The library of the pages, a file of this test alone; empty."""
+    monkeypatch.setenv("SHARING_DATABASE", str(tmp_path / "library.sqlite"))
+    library = open_library()
+    yield library
+    library.close()
+
+
+@pytest.fixture
+def anns_library(library: Library) -> Library:
+    """The library with a scenario of Ann's in it."""
+    library.add(Draft(scenario=scenario("Acme's secret")), by=owner("ann"))
+    return library
 
 
 @pytest.fixture

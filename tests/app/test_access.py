@@ -1,7 +1,7 @@
 """Who sees and may do what on the pages, without a browser: roles, a login that ends, set-ups that let nobody in."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from sharing.author import owner
-from sharing.library import Library, open_library
-from sharing.library.records import Draft
+from sharing.library import Library
 from sharing.links import Links
 from sharing.links.records import Terms
 from tests.app.conftest import APP
@@ -37,16 +36,7 @@ LogIn = Callable[..., AppTest]
 
 
 @pytest.fixture
-def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Library]:
-    monkeypatch.setenv("SHARING_DATABASE", str(tmp_path / "library.sqlite"))
-    library = open_library()
-    library.add(Draft(scenario=scenario("Acme's secret")), by=owner("ann"))
-    yield library
-    library.close()
-
-
-@pytest.fixture
-def log_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, library: Library) -> LogIn:
+def log_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, anns_library: Library) -> LogIn:
     """A session of a server that asks for a login; of nobody where no claims are given."""
     rules = tmp_path / "access.yaml"
     rules.write_text(RULES)
@@ -61,12 +51,6 @@ def log_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, library: Library) ->
         return app.run()
 
     return logged_in
-
-
-def scenario(name: str) -> Any:
-    from tests.app.test_scenarios import scenario as made
-
-    return made(name)
 
 
 def keys(app: AppTest) -> set[str]:
@@ -115,13 +99,13 @@ def test_a_login_that_has_ended(log_in: LogIn) -> None:
     assert keys(app) == {"log_in_None"}
 
 
-def test_a_login_that_ends_while_a_page_is_open(log_in: LogIn, library: Library) -> None:
+def test_a_login_that_ends_while_a_page_is_open(log_in: LogIn, anns_library: Library) -> None:
     app = log_in(EDITOR, "size")
     app.user["exp"] = time.time() - 1.0
     app.button(key="save_new").click().run()
     assert not app.exception
     assert sentences(app).startswith("Your login has ended.")
-    assert library.search().total == 1
+    assert anns_library.search().total == 1
 
 
 @pytest.mark.parametrize(
@@ -144,23 +128,23 @@ def test_controls_of_each_role(log_in: LogIn, claims: dict[str, Any], buttons: s
     assert any(claims["email"] in text.value for text in size.sidebar.text)
 
 
-def test_a_role_that_is_taken_away_while_a_page_is_open(log_in: LogIn, library: Library, tmp_path: Path) -> None:
+def test_a_role_that_is_taken_away_while_a_page_is_open(log_in: LogIn, anns_library: Library, tmp_path: Path) -> None:
     app = log_in(EDITOR)
     (tmp_path / "access.yaml").write_text(RULES.replace("editors", "others"))
     app.button(key="scenario_delete").click().run()
     assert not app.exception
-    assert library.search().total == 1
+    assert anns_library.search().total == 1
     assert "scenario_delete" not in keys(app)
 
 
 def test_the_library_refuses_a_callback_of_a_page_that_was_drawn_before(
-    log_in: LogIn, library: Library, tmp_path: Path
+    log_in: LogIn, anns_library: Library, tmp_path: Path
 ) -> None:
     """Streamlit runs callbacks before the page and its controls are drawn anew."""
     app = log_in(EDITOR, "size")
     (tmp_path / "access.yaml").write_text(RULES.replace("editors", "others"))
     app.button(key="save_new").click().run()
-    assert library.search().total == 1
+    assert anns_library.search().total == 1
     assert "Editor is the role that may save scenarios: yours is viewer." in app.session_state["save_problem"]
 
 
@@ -171,9 +155,9 @@ def test_pages_of_a_role(log_in: LogIn, tmp_path: Path) -> None:
     assert not log_in(VIEWER, "scenarios").info
 
 
-def test_who_acts_stands_in_the_history(log_in: LogIn, library: Library) -> None:
+def test_who_acts_stands_in_the_history(log_in: LogIn, anns_library: Library) -> None:
     log_in(EDITOR, "size").button(key="save_new").click().run()
-    assert library.version(2).author == "vic@acme.com"
+    assert anns_library.version(2).author == "vic@acme.com"
 
 
 @pytest.mark.parametrize("rules", ["owner: {}", "a: [", None])
@@ -190,7 +174,7 @@ def test_rules_without_a_login_let_nobody_in(log_in: LogIn, app: AppTest) -> Non
 
 
 def test_secrets_that_cannot_be_read_let_nobody_in(
-    library: Library, app: AppTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    anns_library: Library, app: AppTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Streamlit takes broken secrets for none, and so a server that asks for a login for one that does not."""
     broken = tmp_path / "secrets.toml"
@@ -199,22 +183,22 @@ def test_secrets_that_cannot_be_read_let_nobody_in(
     assert sentences(app.run()).startswith("Nobody gets in")
 
 
-def test_without_a_login_one_user_owns_everything(library: Library, app: AppTest) -> None:
+def test_without_a_login_one_user_owns_everything(anns_library: Library, app: AppTest) -> None:
     page = app.switch_page("pages/scenarios.py").run()
     assert {"scenario_copy", "scenario_delete", "scenarios_deleted"} <= keys(page)
     assert not page.warning
 
 
 def test_without_a_login_other_machines_are_warned_of(
-    library: Library, app: AppTest, monkeypatch: pytest.MonkeyPatch
+    anns_library: Library, app: AppTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_option(monkeypatch, "server.address", "0.0.0.0")
     page = app.switch_page("pages/scenarios.py").run()
     assert "Nobody has to log in" in page.warning[0].value
 
 
-def test_who_holds_a_link_sees_it_without_a_login_and_nothing_else(log_in: LogIn, library: Library) -> None:
-    made = Links(library).make(1, 1, report("Shared"), Terms(), by=owner("ann"))
+def test_who_holds_a_link_sees_it_without_a_login_and_nothing_else(log_in: LogIn, anns_library: Library) -> None:
+    made = Links(anns_library).make(1, 1, report("Shared"), Terms(), by=owner("ann"))
     app = log_in(None, "shared")
     assert [one.value for one in app.title] == ["A shared sizing"]
     app.query_params["token"] = made.token

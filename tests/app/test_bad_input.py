@@ -93,11 +93,11 @@ def test_every_field_that_cannot_be_used_is_named(open_link: OpenLink) -> None:
     """One after the other would be as many tries as there are faults."""
     app = open_link(isl="abc", osl="", cached="900", ttft="0", spare="1.5", profile="1 2 x")
     assert problems(app) == [
-        "Prompt length: “abc” is not a number; Output length is empty; Load by hour needs 24 values (3 were entered); "
-        "TTFT limit must be more than 0 ms (0 was entered); Spare instances must be a whole number (1.5 was entered)."
+        "Prompt length: “abc” is not a number. Output length is empty. Load by hour needs 24 values (3 were entered). "
+        "TTFT limit must be more than 0 ms (0 was entered). Spare instances must be a whole number (1.5 was entered)."
     ]
     app.text_input(key="isl").set_value("3000").run()
-    assert problems(app)[0].startswith("Output length is empty; Load by hour")
+    assert problems(app)[0].startswith("Output length is empty. Load by hour")
     assert not app.exception
 
 
@@ -111,7 +111,7 @@ def test_a_field_without_a_value_does_not_hide_the_others(open_link: OpenLink) -
         profile=",".join("x" * 24),
     )
     assert problems(app) == [
-        "No config.json was given yet; Load by hour: “x” is not a number; Memory of the accelerator is empty; "
+        "No config.json was given yet. Load by hour: “x” is not a number. Memory of the accelerator is empty. "
         "FP16 rate of the accelerator must be more than 0 TFLOPS (-1 was entered)."
     ]
 

@@ -77,6 +77,17 @@ def test_a_constant_of_ones_own_moves_the_cost_and_stays_out_of_the_address(page
     assert not any("electricity" in key for key in page.query_params)
 
 
+def test_published_shares_stand_beside_what_is_not_counted(page: AppTest) -> None:
+    show(page, cost_view="Prices and constants")
+    book = next(frame.value for frame in page.dataframe if "Published" in frame.value)
+    by_constant = book.loc[["switches_percent", "storage_percent"]]
+    assert list(by_constant["Value"]) == [0.0, 0.0]
+    assert list(by_constant["Basis"]) == ["not counted", "not counted"]
+    assert list(by_constant["Published"]) == ["5.6 (Bernstein 2025-11)", "2.6 (Bernstein 2025-11)"]
+    show(page, **{GIVEN: {"switches_percent": 5.6}})
+    assert any("switches" in m.value and "switches (published" not in m.value for m in page.markdown)
+
+
 def test_the_sentence_leads_from_the_hardware_of_size_to_all_costs(page: AppTest) -> None:
     """Two amounts a month stand on one page: the first is a part of the second, and each says what it counts."""
     texts = [text.value.replace("\\", "") for text in page.markdown]

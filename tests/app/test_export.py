@@ -48,6 +48,7 @@ def test_every_format_is_offered(size: AppTest) -> None:
     assert box.options == [one.label for one in FORMATS.values()]
 
 
+@pytest.mark.slow
 def test_own_prices_are_offered_where_there_are_some_and_are_not_the_first_choice(size: AppTest) -> None:
     choice = opened(size).radio(key="export_prices")
     assert choice.options == [PRICES[Released.NOTHING], PRICES[Released.LIST_PRICES]]
@@ -64,6 +65,7 @@ def test_own_prices_are_offered_where_there_are_some_and_are_not_the_first_choic
     assert "7,65" in built(size).content.decode()
 
 
+@pytest.mark.slow
 def test_a_brand_that_cannot_be_read_is_a_sentence(size: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHARING_BRAND", "nowhere.yaml")
     page = opened(size)
@@ -80,6 +82,7 @@ def test_inputs_without_an_answer_are_not_exported(size: AppTest) -> None:
     assert not [button for button in page.button if button.key == "export_build"]
 
 
+@pytest.mark.slow
 def test_a_name_cannot_lead_to_another_folder(size: AppTest) -> None:
     size.text_input(key="name").set_value("../../etc/<b>passwd</b>").run()
     page = opened(size)

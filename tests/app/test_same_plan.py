@@ -143,6 +143,7 @@ def test_address_reopens_the_scenario(scenario: Scenario) -> None:
     assert reopened(query_of(scenario)) == scenario
 
 
+@pytest.mark.slow
 @given(scenario=scenarios())
 def test_export_and_address_give_the_plan(scenario: Scenario) -> None:
     try:

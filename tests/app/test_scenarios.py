@@ -5,10 +5,10 @@ from streamlit.testing.v1 import AppTest
 
 from sharing.author import owner
 from sharing.document import to_yaml
-from sharing.library import Library, open_library
+from sharing.library import Library
 from sharing.library.records import Draft, Figures, Project, Query
 from sizing import Scenario
-from tests.app.conftest import APP
+from tests.app.conftest import APP, scenario
 from tests.app.pages_text import problems
 from tests.patience import PATIENCE_S
 from tests.sizing.asking import raw
@@ -18,18 +18,6 @@ from ui.scenarios.history import history_table
 
 PAGE = "pages/scenarios.py"
 COST = Figures(answer="yes", engine_version="0", gpus=8, usd_per_month=1000.0, power_kw=10.0)
-
-
-@pytest.fixture
-def library(tmp_path, monkeypatch) -> Library:
-    monkeypatch.setenv("SHARING_DATABASE", str(tmp_path / "library.sqlite"))
-    library = open_library()
-    yield library
-    library.close()
-
-
-def scenario(name="kept", rate=7.0):
-    return Scenario.model_validate({**raw(workload={"peak_rps": rate}), "name": name})
 
 
 def save(size: AppTest, button="save_new") -> AppTest:
@@ -204,6 +192,7 @@ def test_a_line_for_each_version(library: Library, app: AppTest) -> None:
     assert lines["GPUs"].tolist()[-1] == 8
 
 
+@pytest.mark.slow
 def test_a_customer_sees_the_report_without_prices_until_they_are_released(library: Library, app: AppTest) -> None:
     priced = Scenario.model_validate(
         {**scenario().model_dump(), "prices": {"system_usd": 123_457.0, "system": "hgx_h100_8"}}

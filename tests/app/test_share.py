@@ -1,8 +1,6 @@
 """Share on a page: a live link, frozen links of a saved version, their list, and taking them back."""
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,20 +8,12 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.testing.v1 import AppTest
 
 from sharing.author import owner
-from sharing.library import Library, open_library
+from sharing.library import Library
 from sharing.library.records import Draft
 from sharing.links import Holder, Links
 from sharing.links.records import Link
 from sharing.report.content import Released
-from tests.app.test_scenarios import scenario
-
-
-@pytest.fixture
-def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Library]:
-    monkeypatch.setenv("SHARING_DATABASE", str(tmp_path / "library.sqlite"))
-    library = open_library()
-    yield library
-    library.close()
+from tests.app.conftest import scenario
 
 
 @pytest.fixture
@@ -80,6 +70,7 @@ def test_a_frozen_link_is_of_what_is_saved(library: Library, share: AppTest) -> 
     assert len(addresses(share)) == 1, "a link that opens nothing is not offered for copying"
 
 
+@pytest.mark.slow
 def test_a_bar_moves_while_a_frozen_link_is_made(
     library: Library, share: AppTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -106,6 +97,7 @@ def test_addresses_inside_a_network_are_in_no_link(share: AppTest) -> None:
     assert "10.0.0.5" not in live
 
 
+@pytest.mark.slow
 def test_a_scenario_in_the_list_is_shared_alike(library: Library, app: AppTest) -> None:
     library.add(Draft(scenario=scenario("In the list")), by=owner("ann"))
     app.session_state["scenario_share"] = True

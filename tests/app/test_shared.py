@@ -1,14 +1,13 @@
 """The page behind a frozen link: what was stored, nothing else of the server, and no markup that runs."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from sharing.author import owner
-from sharing.library import Library, open_library
+from sharing.library import Library
 from sharing.library.records import Draft
 from sharing.links import Links
 from sharing.links.freezing import frozen
@@ -27,23 +26,13 @@ from sharing.report.content import (
     Series,
     Table,
 )
-from tests.app.conftest import APP
-from tests.app.test_scenarios import scenario
+from tests.app.conftest import APP, scenario
 from tests.patience import PATIENCE_S
 from ui.figures.report import build_report_chart, report_chart_table
 from ui.format import as_markdown
 
 EVIL = '<script>alert(1)</script> [x](javascript:alert(1)) ![y](http://evil.org/a.png) $a$ :red[b] =cmd()|"/C calc"!A0'
 PASSWORD = "correct horse"
-
-
-@pytest.fixture
-def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Library]:
-    monkeypatch.setenv("SHARING_DATABASE", str(tmp_path / "library.sqlite"))
-    library = open_library()
-    library.add(Draft(scenario=scenario("Acme's secret")), by=owner("ann"))
-    yield library
-    library.close()
 
 
 def chart(draws: str = "line", name: str = EVIL) -> Chart:
@@ -77,12 +66,12 @@ def report(text: str = EVIL) -> Report:
     )
 
 
-def make(library: Library, terms: Terms | None = None) -> Made:
-    return Links(library).make(1, 1, report(), terms or Terms(), by=owner("ann"))
+def make(anns_library: Library, terms: Terms | None = None) -> Made:
+    return Links(anns_library).make(1, 1, report(), terms or Terms(), by=owner("ann"))
 
 
 @pytest.fixture
-def open_shared(library: Library) -> Callable[..., AppTest]:
+def open_shared(anns_library: Library) -> Callable[..., AppTest]:
     def opened(token: str) -> AppTest:
         app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
         app.query_params["goto"] = "shared"
@@ -105,8 +94,8 @@ def refusal(app: AppTest) -> str:
     return " ".join(one.value for one in app.warning).replace("\\", "")
 
 
-def test_what_was_stored_is_shown_with_its_versions(library, open_shared):
-    app = open_shared(make(library).token)
+def test_what_was_stored_is_shown_with_its_versions(anns_library, open_shared):
+    app = open_shared(make(anns_library).token)
     assert not app.exception
     assert app.title[0].value == as_markdown(EVIL)
     assert [one.value for one in app.metric] == ["8", "1.2 s"]
@@ -123,8 +112,8 @@ def test_what_was_stored_is_shown_with_its_versions(library, open_shared):
         assert as_markdown(sentence) in texts(app)
 
 
-def test_nothing_else_of_the_server_is_on_the_page(library, open_shared):
-    app = open_shared(make(library).token)
+def test_nothing_else_of_the_server_is_on_the_page(anns_library, open_shared):
+    app = open_shared(make(anns_library).token)
     assert not app.sidebar.children
     assert not app.get("page_link")
     assert "secret" not in texts(app)
@@ -132,8 +121,8 @@ def test_nothing_else_of_the_server_is_on_the_page(library, open_shared):
     assert {one.key for one in app.button} <= {"today"}
 
 
-def test_markup_in_a_report_is_text(library, open_shared):
-    app = open_shared(make(library).token)
+def test_markup_in_a_report_is_text(anns_library, open_shared):
+    app = open_shared(make(anns_library).token)
     shown = [one.value for kind in (app.markdown, app.caption, app.title, app.header, app.info) for one in kind]
     shown += [one.label for one in app.metric]
     for text in shown:
@@ -161,25 +150,25 @@ def test_a_token_that_is_none(open_shared, token):
     assert "This link leads nowhere" in refusal(open_shared(token))
 
 
-def test_a_revoked_link_is_refused_in_a_session_that_has_it_open(library, open_shared):
-    made = make(library)
+def test_a_revoked_link_is_refused_in_a_session_that_has_it_open(anns_library, open_shared):
+    made = make(anns_library)
     app = open_shared(made.token)
     assert app.metric
-    Links(library).revoke(made.link.id, by=owner("ann"))
+    Links(anns_library).revoke(made.link.id, by=owner("ann"))
     assert "This link was withdrawn on" in refusal(app.run())
     assert "This link was withdrawn on" in refusal(open_shared(made.token))
 
 
-def test_an_expired_link_is_refused(library, open_shared):
-    made = make(library, Terms(expires_at=datetime.now(UTC) + timedelta(hours=1)))
+def test_an_expired_link_is_refused(anns_library, open_shared):
+    made = make(anns_library, Terms(expires_at=datetime.now(UTC) + timedelta(hours=1)))
     assert "This link ends on" in texts(open_shared(made.token))
-    library.now = lambda: datetime.now(UTC) - timedelta(hours=3)
-    past = make(library, Terms(expires_at=datetime.now(UTC) - timedelta(hours=2)))
+    anns_library.now = lambda: datetime.now(UTC) - timedelta(hours=3)
+    past = make(anns_library, Terms(expires_at=datetime.now(UTC) - timedelta(hours=2)))
     assert "This link has expired on" in refusal(open_shared(past.token))
 
 
-def test_a_password_is_asked_for_once_in_a_session(library, open_shared):
-    made = make(library, Terms(password=PASSWORD))
+def test_a_password_is_asked_for_once_in_a_session(anns_library, open_shared):
+    made = make(anns_library, Terms(password=PASSWORD))
     app = open_shared(made.token)
     assert refusal(app) == ""
     app.text_input(key="link_guess").input("wrong horse")
@@ -193,11 +182,11 @@ def test_a_password_is_asked_for_once_in_a_session(library, open_shared):
     assert not open_shared(made.token).metric
 
 
-def test_a_session_counts_as_one_view(library, open_shared):
-    made = make(library)
+def test_a_session_counts_as_one_view(anns_library, open_shared):
+    made = make(anns_library)
     open_shared(made.token).run().run()
     open_shared(made.token)
-    (link,) = Links(library).of_scenario(1, by=owner("ann"))
+    (link,) = Links(anns_library).of_scenario(1, by=owner("ann"))
     assert link.views == 2
 
 
@@ -207,11 +196,11 @@ def test_a_library_that_is_away_says_nothing_of_where_it_is(open_shared, monkeyp
     assert refusal(open_shared("x")).startswith("This page cannot be shown now.")
 
 
-def test_todays_answer_stands_beside_the_stored_one(library, open_shared):
-    version = library.version(1)
+def test_todays_answer_stands_beside_the_stored_one(anns_library, open_shared):
+    version = anns_library.version(1)
     stored = frozen(version, Released.NOTHING, made_at=datetime.now(UTC), author="ann")
-    token = Links(library).make(1, 1, stored, Terms(), by=owner("ann")).token
-    library.save(1, 1, Draft(scenario=scenario("changed since", rate=500.0)), by=owner("ann"))
+    token = Links(anns_library).make(1, 1, stored, Terms(), by=owner("ann")).token
+    anns_library.save(1, 1, Draft(scenario=scenario("changed since", rate=500.0)), by=owner("ann"))
     app = open_shared(token)
     app.button(key="today").click().run()
     assert not app.exception
@@ -222,8 +211,8 @@ def test_todays_answer_stands_beside_the_stored_one(library, open_shared):
     assert "$" not in str(figures)
 
 
-def test_figures_that_differ_today_are_marked(library, open_shared):
-    app = open_shared(make(library).token)
+def test_figures_that_differ_today_are_marked(anns_library, open_shared):
+    app = open_shared(make(anns_library).token)
     app.button(key="today").click().run()
     assert "figures would differ" in texts(app)
     assert set(app.dataframe[-1].value["Differs"]) == {"yes"}

@@ -20,6 +20,7 @@ def drop(page: Page, *files: Path) -> None:
     settle(page)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), SCREENS)
 def test_a_real_vllm_benchmark_calibrates_the_scenario(open_page: OpenPage, width: int, scheme: str) -> None:
     # High enough for the form: a list that opens while the page scrolls closes again.

@@ -38,6 +38,7 @@ def test_a_clicked_point_is_sized(open_page: OpenPage) -> None:
     expect(page.get_by_role("button", name="Consider all hardware again")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_inputs_go_along_from_size_to_explore_and_back(open_page: OpenPage) -> None:
     page = open_page("size?osl=77&gpu=H100+SXM5+80GB")
     there = answer(page)
@@ -59,7 +60,8 @@ def test_inputs_go_along_from_size_to_explore_and_back(open_page: OpenPage) -> N
     assert parse_qs(urlparse(page.url).query)["osl"] == ["500"]
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1440, "dark"), pytest.param(390, "light", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "dark"), (390, "light")])
 def test_charts_are_drawn_on_every_screen(open_page: OpenPage, width: int, scheme: Literal["light", "dark"]) -> None:
     page = open_page(LINK, width=width, scheme=scheme)
     for view, table in VIEWS.items():

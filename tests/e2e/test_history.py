@@ -58,6 +58,7 @@ def test_back_and_forward_keep_every_input(page: Page) -> None:
     assert entries(page) == before + 2
 
 
+@pytest.mark.slow
 def test_a_deployment_is_used_and_given_up_in_one_step_each(open_page: OpenPage) -> None:
     page = open_page("size?spare=1&view=Throughput+or+latency", height=1400)
     free, before = answer(page), entries(page)

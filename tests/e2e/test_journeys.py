@@ -61,6 +61,7 @@ def test_customer_case_4_is_answered_from_six_questions(open_page: OpenPage) -> 
     assert figure(page, "Daily users") == "679k"
 
 
+@pytest.mark.slow
 def test_cold_deep_link_on_a_fresh_server_is_filled_in(browser: Browser, tmp_path: Path) -> None:
     """The first request to a server is a link to Size: navigation, settings and every parameter are there."""
     with running_dashboard(tmp_path, cold=True) as fresh:

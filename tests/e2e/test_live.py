@@ -71,6 +71,7 @@ def test_a_moment_is_held_by_pause_and_opened_by_its_link(open_page: OpenPage) -
     assert "end" not in parse_qs(urlparse(again.url).query)
 
 
+@pytest.mark.slow
 def test_a_typed_source_is_mapped_fails_and_comes_back_without_a_click(open_page: OpenPage) -> None:
     fake = FakePrometheus(Feed({"a:8000": vllm(), "b:8000": vllm()}), shift_s=time.time() - NOW)
     with serving(fake) as server:

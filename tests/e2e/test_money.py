@@ -44,6 +44,7 @@ def test_the_sums_of_a_downloaded_table_are_those_of_its_parts(open_page: OpenPa
         assert float(row["low"]) <= float(row["All costs (USD a month)"])
 
 
+@pytest.mark.slow
 def test_a_price_of_ones_own_moves_the_break_even_and_stays_out_of_files(open_page: OpenPage) -> None:
     page = open_page(f"cost?{INPUTS}&gpu=h100_sxm&cost_view=Break-even")
     sentence = page.get_by_test_id("stMarkdown").filter(has_text="Owning")

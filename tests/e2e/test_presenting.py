@@ -10,6 +10,7 @@ from tests.e2e.conftest import OpenPage
 OUTPUT = "Output (tokens)"
 
 
+@pytest.mark.slow
 def test_on_a_projector_and_back_by_escape(open_page: OpenPage) -> None:
     page = open_page("size?osl=300", width=1280, height=720)
     sized = answer(page)

@@ -57,6 +57,7 @@ def press(page: Page, name: str, *, within: str = "stApp") -> None:
     settle(page)
 
 
+@pytest.mark.slow
 def test_saved_frozen_opened_by_another_revoked_and_refused(
     sharing: Dashboard, place: Path, open_at: OpenAt, tmp_path: Path
 ) -> None:

@@ -28,6 +28,7 @@ def rows(count: int) -> bytes:
     return HEAD + "".join(f"{k * 0.5},{700 + k % 200},{50 + k % 40},{k % 3}\n" for k in range(count)).encode()
 
 
+@pytest.mark.slow
 def test_an_outage_is_judged_in_its_own_window(open_page: OpenPage) -> None:
     """Six seconds of an hour leave its p99 within the limits; those who asked meanwhile waited far longer."""
     page = open_page(HOUR)
@@ -48,6 +49,7 @@ def test_an_outage_is_judged_in_its_own_window(open_page: OpenPage) -> None:
     expect(page.get_by_test_id("stDataFrame").last).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_long_simulation_is_cancelled_and_the_page_answers_meanwhile(open_page: OpenPage) -> None:
     page = open_page(LONG)
     simulate = page.get_by_role("button", name="Simulate this hour")
@@ -79,6 +81,7 @@ def test_a_changed_input_cancels_the_simulation_of_the_old_one(open_page: OpenPa
     assert answer(page)
 
 
+@pytest.mark.slow
 def test_a_trace_fills_in_the_form_and_is_replayed(open_page: OpenPage) -> None:
     """Faults are named by row; a good trace gives lengths, peak and arrivals; a link names what it cannot carry."""
     page = open_page(HOUR)

@@ -167,7 +167,13 @@ def test_manifests_are_exported_to_a_folder(file, place):
     assert "holds notes.txt, which no export wrote" in refused.stderr
 
 
-@pytest.mark.parametrize("suffix", sorted(FORMATS))
+QUICK = (".md", ".pdf")
+"""Formats whose files are quickly made."""
+
+
+@pytest.mark.parametrize(
+    "suffix", [s if s in QUICK else pytest.param(s, marks=pytest.mark.slow) for s in sorted(FORMATS)]
+)
 def test_a_report_of_a_file_and_of_the_library(file, place, suffix):
     assert run("sharing", "export", file, "--to", place / f"a{suffix}").returncode == 0
     run("sharing", "import", file, "--customer", "Acme", "--no-plan")
@@ -177,6 +183,7 @@ def test_a_report_of_a_file_and_of_the_library(file, place, suffix):
         assert "Customer: Acme · By: Ann" in (place / "b.md").read_text()
 
 
+@pytest.mark.slow
 def test_a_report_shows_the_prices_that_are_released(file, place):
     file.write_text(SCENARIO + "prices: {gpu: h100_sxm, system: dgx_h100, system_usd: 123457}\n")
     texts = {}

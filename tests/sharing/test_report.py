@@ -16,10 +16,11 @@ from sharing.report.prices import as_released, at_list_prices, has_own_prices
 from sharing.report.subject import subject_of
 from sizing.base.format import count, ms, usd
 from sizing.decision.flips import flips
-from sizing.decision.outcome import Answers
-from sizing.decision.text import name_of
+from sizing.decision.outcome import Answers, Outcome
+from sizing.decision.text import GPU_CHANGE, MORE_FOR_LESS, name_of
 from sizing.decision.tornado import tornado
 from sizing.economics.cost import cost
+from sizing.scenario import Scenario
 from tests.sharing.report_cases import CASES, MADE_AT, planned, report, scenario
 from ui.currency import Currency
 
@@ -100,6 +101,30 @@ def test_the_tornado_is_that_of_the_cost_page() -> None:
     assert list(chart.series[0].values) == [low[str(name)] for name in chart.x]
 
 
+def test_a_promise_that_needs_more_gpus_for_less_money_is_worded_so() -> None:
+    class Cheaper(Answers):
+        """Without the TTFT limit twice the GPUs for half the money."""
+
+        def outcome(self, scenario: Scenario) -> Outcome:
+            now = Answers.outcome(self, scenario)
+            if scenario.limits.ttft_ms is not None or now.gpus is None or now.usd_per_month is None:
+                return now
+            return now.model_copy(update={"gpus": now.gpus * 2, "usd_per_month": now.usd_per_month / 2})
+
+    def promised(released: Released) -> Table | None:
+        subject = subject_of(scenario("chat"), planned("chat"), released)
+        return tables(build_report(subject, made_at=MADE_AT, answers=Cheaper())).get("What each promise costs")
+
+    table, gpus = promised(Released.LIST_PRICES), planned("chat").deployment
+    assert table is not None
+    assert gpus is not None
+    place = [column.label for column in table.columns].index(GPU_CHANGE)
+    assert (table.rows[0][2], table.rows[0][place]) == ("not promised", f"{gpus.gpus} more")
+    assert MORE_FOR_LESS in table.note
+    unpriced = promised(Released.NOTHING)
+    assert unpriced is None or all("more" not in str(row[place]) for row in unpriced.rows)
+
+
 def test_what_flips_the_answer_has_the_values_around_it_and_what_would_be_ordered() -> None:
     answers = Answers()
     answers.knows(scenario("chat"), planned("chat"))
@@ -117,6 +142,20 @@ def test_what_flips_the_answer_has_the_values_around_it_and_what_would_be_ordere
     subject = subject_of(scenario("chat"), planned("chat"), Released.LIST_PRICES)
     again = build_report(subject, made_at=MADE_AT, answers=answers)
     assert tables(again)["What flips the answer"] == table
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("released", Released)
+def test_the_glossary_holds_the_words_of_the_document_and_no_others(name: str, released: Released) -> None:
+    shown = report(name, released)
+    read = [section for section in shown.sections if section.key not in ("glossary", "formulas")]
+    text = json.dumps([section.model_dump(mode="json") for section in read], ensure_ascii=False).casefold()
+    (terms,) = shown.sections[-1].blocks
+    assert isinstance(terms, Table)
+    names = [str(term).removesuffix(")").rpartition(" (")[-1] for term, _ in terms.rows]
+    assert [name for name in names if name.casefold() not in text] == []
+    assert ("List price" in names) == ("list price" in text)
+    assert {"TTFT", "Percentile"} <= set(names)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -13,15 +13,17 @@ from PIL import Image
 from pptx import Presentation
 from pptx.chart.chart import Chart as Native
 from pptx.presentation import Presentation as Opened
-from pptx.util import Inches
+from pptx.util import Inches, Pt
+from reportlab.pdfbase.pdfmetrics import stringWidth
 
 from sharing.formats import FORMATS
 from sharing.formats.brand import BadBrand, Brand, read_brand
 from sharing.formats.slides import to_pptx, write
-from sharing.formats.slides.boxes import LETTER, Box, emu, fitting, height_of, lines_of
+from sharing.formats.slides.boxes import LETTER, Box, emu, fitting, height_of, lines_of, word_width
 from sharing.formats.slides.pages import MOST_SLIDES, pages_of
+from sharing.formats.slides.tables import fitted
 from sharing.formats.source import ReportSource
-from sharing.report.content import Chart, Fact, Facts, Paragraph, Released, Report, Section, Table
+from sharing.report.content import Chart, Column, Fact, Facts, Paragraph, Released, Report, Section, Table
 from tests.sharing.report_cases import CASES, planned, scenario, source
 from tests.sharing.report_example import FORMULAS, LONG_NAME
 from tests.sharing.report_example import report as by_hand
@@ -82,6 +84,46 @@ def test_a_report_has_a_dozen_slides_at_most_and_nothing_beyond_them(name: str) 
     assert beyond_its_slide(deck) == []
     assert overlapping(deck) == []
     assert all(slide.shapes.title.text_frame.text for slide in deck.slides)
+
+
+WIDER = 1.24
+"""Width of words in DejaVu Sans Bold over Helvetica Bold, at most: the former stands in where a font is missing."""
+
+
+def broken_heads(deck: Opened) -> list[str]:
+    """Words in heads of tables that are wider than their column."""
+    faults = []
+    for number, slide in enumerate(deck.slides, start=1):
+        for table in (shape.table for shape in slide.shapes if shape.has_table):
+            for k, column in enumerate(table.columns):
+                cell = table.cell(0, k)
+                size = cell.text_frame.paragraphs[0].font.size.pt
+                room = (column.width - cell.margin_left - cell.margin_right) / Pt(1)
+                widths = {word: stringWidth(word, "Helvetica-Bold", size) * WIDER for word in cell.text.split()}
+                faults += [f"slide {number}: {word}" for word, width in widths.items() if width > room]
+    return faults
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("released", Released)
+@pytest.mark.parametrize("narrow", [False, True], ids=["wide", "narrow"])
+def test_no_head_of_a_table_breaks_inside_a_word(name: str, released: Released, narrow: bool) -> None:
+    brand = Brand(template=template()) if narrow else Brand()
+    assert broken_heads(made(source(name, released).report, brand)) == []
+
+
+def test_no_head_of_a_report_made_by_hand_breaks_inside_a_word() -> None:
+    assert [broken_heads(made(by_hand(), brand)) for brand in (Brand(), Brand(template=template()))] == [[], []]
+
+
+def test_a_column_is_left_out_before_its_head_breaks() -> None:
+    columns = tuple(Column(label="Configurationswithoutaspace") for _ in range(6))
+    table = Table(title="Wide", columns=columns, rows=(("a",) * 6,))
+    drawn = fitted(table, Box(0, 0, Inches(8), Inches(3)), "USD")
+    needed = word_width(columns[0].label, drawn.size)
+    assert 2 <= len(drawn.head) < 6
+    assert all(width / Pt(1) >= needed for width in drawn.widths)
+    assert drawn.columns_left_out == 6 - len(drawn.head)
 
 
 def test_it_is_offered() -> None:

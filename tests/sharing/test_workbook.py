@@ -130,6 +130,7 @@ def test_numbers_of_tables_are_numbers(book: Workbook) -> None:
     assert [cell.value for cell in book["Alternatives"][4]][2] == "Cost (USD)"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["chat", "own prices", "measured", "pools"])
 def test_where_no_money_is_released_there_is_none(name: str) -> None:
     of = source(name, Released.NOTHING)
@@ -143,6 +144,7 @@ def test_where_no_money_is_released_there_is_none(name: str) -> None:
     assert not [one for one in book.defined_names if "cost" in one or "price" in one]
 
 
+@pytest.mark.slow
 def test_at_list_prices_no_price_of_ones_own_is_in_the_file() -> None:
     content = write(source("own prices", Released.LIST_PRICES))
     text = " ".join(parts_of(content).values())

@@ -101,7 +101,8 @@ def draw_book(now: Costs) -> None:
     st.markdown("**Constants**")
     st.caption(
         "Type over a value. What is typed here stays in this session: it is in no link and in no download, so a "
-        "negotiated price is not passed on."
+        "negotiated price is not passed on. What is not counted stands at 0; where a share of it is published, that "
+        "is beside it."
     )
     constants = assumptions_for(now)
     table = pd.DataFrame([_row(one) for one in constants.values()], index=list(constants))
@@ -128,6 +129,7 @@ def _row(one: Assumption) -> dict[str, Any]:
         "Constant": one.meaning,
         "Value": None if amount is None else amount.value,
         "Unit": one.unit,
+        "Published": "" if one.published is None else f"{one.published:g} ({one.published_by} {one.published_date})",
         "From": f"{known(amount.low):g} to {known(amount.high):g}" if amount is not None and ranged else "",
         "Basis": {"gap": "not counted", "scenario": "yours"}.get(one.basis, one.basis),
         "Source": one.source,

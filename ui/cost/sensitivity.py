@@ -9,7 +9,8 @@ import streamlit as st
 
 from sizing.decision.inputs import inputs_of, sizing_inputs
 from sizing.decision.outcome import Progress
-from sizing.decision.text import name_of
+from sizing.decision.promises import cheaper_with_more_gpus
+from sizing.decision.text import MORE_FOR_LESS, name_of
 from sizing.scenario.schema import Scenario
 from ui import state
 from ui.cost import computed
@@ -78,8 +79,10 @@ def _flips(key: str, costs: str, currency: Currency) -> None:
 
 
 def _promises(key: str, costs: str, currency: Currency) -> None:
-    table = promises_table([currency.converted(one) for one in computed.promises_of(key, costs)], currency)
-    st.caption("Each promise relaxed in turn, everything else as it is; what saves most first.")
+    relaxed = computed.promises_of(key, costs)
+    table = promises_table([currency.converted(one) for one in relaxed], currency)
+    why = f" {MORE_FOR_LESS}" if cheaper_with_more_gpus(relaxed) else ""
+    st.caption(f"Each promise relaxed in turn, everything else as it is; what saves most first.{why}")
     if table.empty:
         st.info("The scenario promises nothing that could be relaxed.", icon=":material/info:")
         return

@@ -13,6 +13,7 @@ from sizing.decision.formats import FormatRow, Formats
 from sizing.decision.lever_text import LEVERS, STANDINGS, gain, losses, runs_on, tried, why_not
 from sizing.decision.levers import LeverRow
 from sizing.decision.outcome import Outcome
+from sizing.decision.text import GPU_CHANGE, gpu_change
 from ui.currency import DOLLARS, Currency
 from ui.figures.comparison import Named
 from ui.figures.template import hardware_look
@@ -118,7 +119,7 @@ def _lever(one: LeverRow, code: str) -> dict[str, Any]:
         "Tried": tried(one) if one.standing != "not_modelled" else "",
         **(_bought(outcome, code) if served and outcome is not None else {}),
         f"saved ({code} a month)": known(one.usd_saved),
-        "GPUs saved": one.gpus_saved,
+        GPU_CHANGE: gpu_change(one.gpus_saved),
         **(_latencies(outcome) if served and outcome is not None else {}),
         "Assumption": one.basis,
         "Published": one.published,

@@ -13,7 +13,7 @@ from sizing.decision.flips import Flip
 from sizing.decision.heat_map import TwoInputs
 from sizing.decision.outcome import Outcome
 from sizing.decision.promises import Promise
-from sizing.decision.text import in_words, name_of, shown, unit_of
+from sizing.decision.text import GPU_CHANGE, gpu_change, in_words, name_of, shown, unit_of
 from sizing.decision.tornado import Bar, Tornado, counted, swing
 from ui.currency import DOLLARS, Currency
 from ui.figures.template import INK, axis, layout, message, palette
@@ -121,7 +121,7 @@ def promises_table(promises: Sequence[Promise], currency: Currency = DOLLARS) ->
                 "Promise": name_of(one.key),
                 "Now": shown(one.key, one.value),
                 "Relaxed to": "not promised" if one.relaxed is None else shown(one.key, one.relaxed),
-                "GPUs saved": one.gpus_saved,
+                GPU_CHANGE: gpu_change(one.gpus_saved),
                 f"Saved ({currency.code} a month)": known(one.usd_saved),
                 "Answer then": in_words(one.outcome, currency.written),
             }

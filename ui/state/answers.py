@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from sharing.form.check import faults
 from sharing.form.fields import FIELDS
 from sharing.form.presets import defaults, presets
-from sharing.form.problems import BadInput, Fault, in_one_sentence, sentence
+from sharing.form.problems import BadInput, Fault, in_short, sentence
 from sharing.form.read import to_scenario
 from sizing.base.errors import SizingError
 from sizing.base.result import Plan
@@ -97,7 +97,7 @@ def outcome() -> Outcome:
         answer = _answer(scenario)
     except (BadInput, ValidationError):
         wrong = faults(values(), **files)
-        return Outcome(answer=None, problem=in_one_sentence(wrong), last=last, faults=wrong)
+        return Outcome(answer=None, problem=in_short(wrong), last=last, faults=wrong)
     except SizingError as error:
         return Outcome(answer=None, problem=sentence(error), last=last)
     if answer.plan.feasible:

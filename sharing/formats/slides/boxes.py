@@ -9,6 +9,10 @@ from textwrap import wrap
 EMU_PER_POINT = 12_700
 LETTER, LINE = 0.55, 1.22
 """Width of a mean letter and height of a line, in sizes of the letters: generous for Arial and Calibri."""
+BOLD = 1.1
+"""Width of bold letters, in widths of others."""
+_LATIN = 0x24F
+"""Last of the Latin letters; those of other scripts are up to as wide as high."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,23 @@ def lines_of(text: str, size: float, width: int) -> int:
     """Lines that a text takes in letters of a size, broken between words."""
     each = max(int(points(width) / (size * LETTER)), 1)
     return sum(max(1, len(wrap(line, each))) for line in text.split("\n"))
+
+
+def word_width(text: str, size: float) -> float:
+    """Points that the longest word of a text takes in bold letters, at most.
+
+    Those of DejaVu Sans, which stands in where the font of a deck is not installed, are this wide, others narrower.
+    """
+    return max((sum(map(_letter, word)) for word in text.split()), default=0.0) * size
+
+
+def _letter(letter: str) -> float:
+    """Width of a bold letter, in sizes."""
+    if letter in "mwMW%@" or ord(letter) > _LATIN:
+        return 1.1
+    if letter in "fijlrtIJ()[]/-.,:;":
+        return 0.5
+    return 0.85 if letter.isupper() else 0.72
 
 
 def height_of(texts: Sequence[str], size: float, width: int, between: float = 0.4) -> int:

@@ -11,7 +11,7 @@ from pptx.table import _Cell as TableCell
 from pptx.util import Emu, Pt
 
 from sharing.formats.cells import cell_text, heading
-from sharing.formats.slides.boxes import LETTER, Box, emu, lines_of
+from sharing.formats.slides.boxes import BOLD, LETTER, Box, emu, lines_of, word_width
 from sharing.formats.slides.deck import INK, MUTED, PALE, Deck, colour
 from sharing.formats.slides.pages import SOURCE_COLUMNS
 from sharing.formats.xml_text import plain, shortened
@@ -78,16 +78,21 @@ def add_table(deck: Deck, slide: Slide, box: Box, table: Table, currency: str) -
 
 def fitted(table: Table, box: Box, currency: str) -> Drawn:
     """What fits into the box: as large as all of it fits, else as many rows as fit at a size that can be read."""
-    kept = _columns(table, max(int(box.width / emu(POINTS_PER_COLUMN)), 2))
-    columns = [table.columns[k] for k in kept]
-    head = tuple(plain(heading(column, currency)) for column in columns)
+    most = max(int(box.width / emu(POINTS_PER_COLUMN)), 2)
+    while True:
+        kept = _columns(table, most)
+        columns = [table.columns[k] for k in kept]
+        head = tuple(plain(heading(column, currency)) for column in columns)
+        if most <= 2 or _heads_fit(head, SIZES[-1], box.width):
+            break
+        most -= 1
     rows = [
         tuple(shortened(plain(cell_text(table.columns[k], cells[k])), CHARACTERS) for k in kept) for cells in table.rows
     ]
-    widths = _widths(head, rows, box.width)
     for size in SIZES:
-        heights = [_height(texts, widths, size) for texts in (head, *rows)]
-        if sum(heights) <= box.height or size == SIZES[-1]:
+        widths = _widths(head, rows, box.width, size)
+        heights = [_height(head, widths, size, size * BOLD), *(_height(row, widths, size, size) for row in rows)]
+        if (sum(heights) <= box.height and _heads_fit(head, size, box.width)) or size == SIZES[-1]:
             break
     shown = len(rows)
     while shown > 1 and sum(heights[: shown + 1]) > box.height:
@@ -115,21 +120,38 @@ def _columns(table: Table, most: int) -> list[int]:
     return sorted([0, *ranked[: most - 1]])
 
 
-def _widths(head: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> tuple[int, ...]:
-    """What the longest word of each column needs, and of what is left a share by its longest text."""
+def _heads(head: Sequence[str], size: float) -> list[int]:
+    """Width of each column in which the longest word of its head stands on one line."""
+    return [emu(word_width(text, size)) + 2 * PADDING for text in head]
+
+
+def _heads_fit(head: Sequence[str], size: float, width: int) -> bool:
+    return sum(_heads(head, size)) <= width
+
+
+def _widths(head: Sequence[str], rows: Sequence[Sequence[str]], width: int, size: float) -> tuple[int, ...]:
+    """What the longest word of each column needs, that of its head first, and of what is left a share by its longest
+    text."""
     texts = [[head[k], *(row[k] for row in rows)] for k in range(len(head))]
     words = [min(max(len(word) for text in each for word in text.split() or [""]), LONGEST_WORD) for each in texts]
-    needed = [emu(word * WORD_SIZE * LETTER) + 2 * PADDING for word in words]
-    if sum(needed) > width:
-        needed = [int(width * each / sum(needed)) for each in needed]
+    needed = _grown([0] * len(head), _heads(head, size), width)
+    needed = _grown(needed, [emu(word * WORD_SIZE * LETTER) + 2 * PADDING for word in words], width)
     shares = [max(min(max(map(len, each)), WIDEST) - word, 1) for each, word in zip(texts, words, strict=True)]
     rest = width - sum(needed)
     widths = [least + int(rest * share / sum(shares)) for least, share in zip(needed, shares, strict=True)]
     return (*widths[:-1], width - sum(widths[:-1]))
 
 
-def _height(texts: Sequence[str], widths: Sequence[int], size: float) -> int:
-    lines = max(lines_of(text, size, max(width - 2 * PADDING, 1)) for text, width in zip(texts, widths, strict=True))
+def _grown(widths: Sequence[int], wanted: Sequence[int], width: int) -> list[int]:
+    """Widths that grow to what is wanted, all by the same share of it where there is no room for all."""
+    more = [max(want - now, 0) for now, want in zip(widths, wanted, strict=True)]
+    share = min(1.0, (width - sum(widths)) / sum(more)) if any(more) else 0.0
+    return [now + int(each * share) for now, each in zip(widths, more, strict=True)]
+
+
+def _height(texts: Sequence[str], widths: Sequence[int], size: float, wide: float) -> int:
+    """Height of a row in letters of a size that are as wide as those of the size ``wide``: bold ones are wider."""
+    lines = max(lines_of(text, wide, max(width - 2 * PADDING, 1)) for text, width in zip(texts, widths, strict=True))
     return emu(lines * size * 1.25) + 2 * MARGIN
 
 

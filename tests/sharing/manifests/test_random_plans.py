@@ -13,6 +13,7 @@ from tests.sharing.manifests.validation import check_files
 from tests.sizing.random_scenarios import valid_scenarios
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(valid_scenarios())
 def test_every_target_validates_or_is_left_out_with_a_reason(keys):

@@ -14,7 +14,6 @@ from sizing.decision.heat_map import two_inputs
 from sizing.decision.inputs import inputs_of, sizing_inputs
 from sizing.decision.keys import values_of, with_values
 from sizing.decision.outcome import NOTHING, Answers, Outcome
-from sizing.decision.promises import promises
 from sizing.decision.text import as_markdown, as_text, driver_sentence, undercut_sentence
 from sizing.decision.tornado import swing, tornado
 from sizing.decision.variants import variants
@@ -142,14 +141,6 @@ def test_a_bounded_search_looks_at_so_many_values_and_says_how_far_it_came() -> 
     assert all(flip.unchanged <= 14 < flip.at for flip in (*bounded.nearest, *full.nearest))
     wide = flips(asked(), market, most=0).unmoved
     assert {(one.key, one.to) for one in wide} <= {(one.key, end) for one in inputs for end in (one.low, one.high)}
-
-
-def test_a_promise_shows_what_it_costs() -> None:
-    """An ITL limit below 60 ms doubles the cost: relaxed to 1.25 x 50 = 62.5 ms, it saves 11,000."""
-    market = Market(lambda s: tokens(s) * (2.0 if (s.limits.itl_ms or 1e9) < 60 else 1.0))
-    first = promises(asked(), market)[0]
-    assert (first.key, first.relaxed, first.usd_saved, first.gpus_saved) == ("limits.itl_ms", 62.5, 11_000, 110)
-    assert {one.key for one in promises(asked(), market)} == {"limits.ttft_ms", "limits.itl_ms", "limits.percentile"}
 
 
 def test_two_inputs_have_the_scenario_in_the_middle() -> None:

@@ -92,6 +92,19 @@ def test_what_no_source_gives_is_not_counted_and_said() -> None:
     assert answer.usd_per_month < counted.usd_per_month
 
 
+def test_what_is_published_on_what_is_not_counted_is_named_and_can_be_given() -> None:
+    """5.6 % and 2.6 % of the servers, and both a little more of them."""
+    answer = priced()
+    assert "switches (published: about 5.6 % of the price of the servers, Bernstein 2025-11)" in answer.answer
+    assert "storage (published: about 2.6 % of the price of the servers, Bernstein 2025-11)" in answer.answer
+    assert {"switches", "storage"}.isdisjoint(name for name, usd in answer.parts.items() if usd)
+    assert "switches_percent, storage_percent" in as_text(answer)
+    given = priced(costs={"switches_percent": 5.6, "storage_percent": 2.6})
+    assert given.parts["switches"] == pytest.approx(0.056 * answer.parts["servers"])
+    assert given.parts["storage"] == pytest.approx(0.026 * answer.parts["servers"])
+    assert "switches (" not in given.answer
+
+
 def test_region_sets_electricity_and_carbon() -> None:
     france, india = (priced(costs={"region": region}) for region in ("France", "india"))
     assert france.parts["power"] > india.parts["power"]  # Europe is dearer than Asia

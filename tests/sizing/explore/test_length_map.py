@@ -141,6 +141,7 @@ def test_what_cannot_be_served_says_why() -> None:
     assert cell.reason == "Does not fit in memory."
 
 
+@pytest.mark.slow
 def test_a_limit_out_of_reach_leaves_its_cells_unserved() -> None:
     keys = {
         "model": "meta-llama/Llama-3.3-70B-Instruct",

@@ -9,7 +9,7 @@ from sizing.scenario.schema import Limits, Workload
 
 def term_of(name: str) -> Term | None:
     wanted = name.casefold()
-    return next((t for t in glossary() if wanted in (t.name.casefold(), *(a.casefold() for a in t.also))), None)
+    return next((t for t in glossary() if wanted in (name.casefold() for name in (t.name, *t.also, *t.related))), None)
 
 
 NUMERIC = re.compile(r"\b(int|float)\b")

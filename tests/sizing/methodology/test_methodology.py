@@ -169,7 +169,7 @@ def test_a_formula_in_prose_is_found() -> None:
 def test_search_brings_the_term_itself_first(query: str, first: str) -> None:
     found = search(sections(), query)
     assert found[0].slug == first
-    names = [found[0].entries[0].title, *found[0].entries[0].also]
+    names = [found[0].entries[0].title, *found[0].entries[0].also, *found[0].entries[0].related]
     assert query.casefold() in [name.casefold() for name in names]
 
 
