@@ -62,6 +62,16 @@ def test_every_view_of_what_moves_the_cost(page: AppTest, view: str) -> None:
     assert not problems(page)
 
 
+@pytest.mark.parametrize("view", ["tornado", "flips", "promises", "two"])
+def test_a_view_of_what_moves_the_cost_is_opened_again(page: AppTest, view: str) -> None:
+    """What was computed under a progress bar is shown again where that bar is no more."""
+    show(page, cost_view="Sensitivity", cost_moves=view)
+    show(page, cost_view="Ways to pay")
+    show(page, cost_view="Sensitivity", cost_moves=view)
+    assert not page.exception
+    assert not problems(page)
+
+
 def test_the_address_keeps_how_it_is_paid() -> None:
     app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
     for key, value in {"goto": "cost", "isl": "3500", "where": "Cloud", "cost_purchase": "Spot"}.items():
