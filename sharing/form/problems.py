@@ -19,7 +19,13 @@ _BOUNDS = {
     "less_than": ("lt", "must be less than {}"),
     "less_than_equal": ("le", "must be at most {}"),
 }
+ONE = {"tokens": "token", "instances": "instance", "documents": "document", "turns": "turn", "years": "year"}
+"""Units of one."""
+
 ENDS = (".", "?", "!")
+_LONGEST = 1e15
+"""Number from which on its digits are not written out."""
+
 _COUNTED = {"tokens", "people", "instances", "documents", "turns", "years"}
 _RULES: dict[Rule, str] = {
     "cached_part_is_shorter": "The part of the prompt found in the prefix cache must be shorter than the "
@@ -171,8 +177,9 @@ def _bound(fault: Mapping[str, Any], field: Field | None) -> str:
     if fault["type"] not in _BOUNDS:
         return "must be a whole number"
     bound, words = _BOUNDS[fault["type"]]
-    unit = f" {_unit(field)}" if field and _unit(field) else ""
-    return f"{words.format(_typed(fault['ctx'][bound], field))}{unit}"
+    number = _typed(fault["ctx"][bound], field)
+    unit = _unit(field) if field else ""
+    return f"{words.format(number)} {ONE.get(unit, unit) if number == '1' else unit}".rstrip()
 
 
 def message_of(fault: Mapping[str, Any]) -> str:
@@ -194,6 +201,8 @@ def _typed(value: object, field: Field | None) -> str:
     if not isinstance(value, int | float):
         return f"“{str(value)[:40]}”"
     number = value / field.scale if field else value
+    if abs(number) >= _LONGEST:
+        return f"{number:.3g}"
     return f"{number:,.0f}" if number == int(number) else show_number(number)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from sizing.base.format import count, ms, significant, usd
 from sizing.catalog import gpus
+from sizing.catalog.precisions import precisions
 from sizing.decision.comparison import Compared, Comparison, undercut_by
 from sizing.decision.outcome import Outcome
 from sizing.economics.text import Money
@@ -114,7 +115,7 @@ def in_words(outcome: Outcome, money: Money = usd) -> str:
     if not outcome.feasible:
         return "nothing serves it within the limits"
     cost = "price unknown" if outcome.usd_per_month is None else f"{money(outcome.usd_per_month)} a month"
-    return f"{count(outcome.gpus)} x {outcome.gpu} ({outcome.precision}), {cost}"
+    return f"{count(outcome.gpus)} x {_gpu_name(outcome.gpu)}, {_precision_name(outcome.precision)}, {cost}"
 
 
 def gpu_change(saved: int | None) -> str:
@@ -163,6 +164,11 @@ def undercut_sentence(comparison: Comparison) -> str:
 def _gpu_name(gpu_id: str) -> str:
     known = gpus().get(gpu_id)
     return gpu_id if known is None else known.name
+
+
+def _precision_name(precision: str) -> str:
+    known = precisions().get(precision)
+    return precision if known is None else known.label
 
 
 def _of(part: float | None, money: Money | None) -> str | None:

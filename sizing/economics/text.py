@@ -18,11 +18,18 @@ WAYS: Mapping[ViewName, str] = {
     "blended": "with some requests sent elsewhere",
 }
 WHY_UNKNOWN: Mapping[Unavailable, str] = {
-    "no_price": "its price is not known: give prices.system and prices.system_usd",
-    "not_offered": "no provider in the catalogue has a price for it: give prices.gpu and prices.gpu_hour_usd",
-    "no_profile": "it needs the load over the day: give workload.arrivals a profile or a trace",
-    "no_api_price": "no provider in the list has these open weights: give costs.api prices",
+    "no_price": "the price of a system is not known: enter it",
+    "not_offered": "no provider in the catalogue has a price for it: enter one per GPU-hour",
+    "no_profile": "it needs the load over the day: enter a load by hour or a trace",
+    "no_api_price": "no provider in the list has these open weights: enter prices of an API",
 }
+KEYS: Mapping[Unavailable, str] = {
+    "no_price": "prices.system and prices.system_usd",
+    "not_offered": "prices.gpu and prices.gpu_hour_usd",
+    "no_profile": "workload.arrivals",
+    "no_api_price": "costs.api",
+}
+"""Where a scenario file has what is missing."""
 PARTS: Mapping[PartName, str] = {
     "servers": "servers",
     "switches": "switches",
@@ -164,7 +171,7 @@ def as_text(cost: CostAnswer) -> str:
 
 def _amount(way: WayToPay) -> str:
     if way.unavailable is not None:
-        return WHY_UNKNOWN[way.unavailable]
+        return _why(way.unavailable)
     return f"{usd(way.usd_per_month)} a month, {way.system}{f' in {way.place}' if way.place else ''}"
 
 
@@ -234,7 +241,12 @@ def as_markdown(cost: CostAnswer) -> str:
 
 
 def _what(way: WayToPay) -> str:
-    return WHY_UNKNOWN[way.unavailable] if way.unavailable is not None else way.system
+    return _why(way.unavailable) if way.unavailable is not None else way.system
+
+
+def _why(unavailable: Unavailable) -> str:
+    """Why a way has no cost, with the keys of a scenario file that would give it one."""
+    return f"{WHY_UNKNOWN[unavailable]} ({KEYS[unavailable]})"
 
 
 def _cell(value: float | None) -> str:

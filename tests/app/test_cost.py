@@ -1,5 +1,6 @@
 """Cost without a browser: every tab, the price book, bad input, figures that agree with the engine."""
 
+import json
 import re
 
 import pytest
@@ -10,6 +11,7 @@ from sizing.decision.heat_map import two_inputs
 from sizing.decision.outcome import Answers
 from sizing.economics.cost import cost
 from sizing.economics.curves import over_load, over_months
+from sizing.economics.text import as_text
 from sizing.economics.ways import ways_of
 from sizing.planning.analytic import analytic_plan
 from sizing.question.understand import understand
@@ -55,6 +57,16 @@ def test_every_tab_has_something_to_say(page: AppTest, tab: str) -> None:
 
 @pytest.mark.parametrize("view", ["flips", "promises", "two"])
 def test_every_view_of_what_moves_the_cost(page: AppTest, view: str) -> None:
+    show(page, cost_view="Sensitivity", cost_moves=view)
+    assert not page.exception
+    assert not problems(page)
+
+
+@pytest.mark.parametrize("view", ["tornado", "flips", "promises", "two"])
+def test_a_view_of_what_moves_the_cost_is_opened_again(page: AppTest, view: str) -> None:
+    """What was computed under a progress bar is shown again where that bar is no more."""
+    show(page, cost_view="Sensitivity", cost_moves=view)
+    show(page, cost_view="Ways to pay")
     show(page, cost_view="Sensitivity", cost_moves=view)
     assert not page.exception
     assert not problems(page)
@@ -112,6 +124,19 @@ def test_charts_show_what_the_engine_says() -> None:
     drawn = sum(bar.x[list(bar.y).index("Own systems")] for bar in build_ways(money).data)
     assert drawn == pytest.approx(own.usd_per_month)
     assert set(units_table(money)["Sense"]) == {"Allocated", "Used", "At full load", "Next system"}
+
+
+def test_thousands_are_grouped_in_tables_of_amounts(page: AppTest) -> None:
+    (ways,) = [frame for frame in page.dataframe if "Way" in frame.value]
+    assert json.loads(ways.proto.columns)["All costs (USD a month)"]["type_config"]["format"] == "localized"
+
+
+def test_a_way_without_a_cost_speaks_of_the_page_and_the_terminal_of_the_file() -> None:
+    answer = cost(SCENARIO, plan=analytic_plan(SCENARIO))
+    table = ways_table(answer)
+    (why,) = table["What"][table["Way"] == "Hybrid"]
+    assert why == "It needs the load over the day: enter a load by hour or a trace"
+    assert "enter a load by hour or a trace (workload.arrivals)" in as_text(answer)
 
 
 def test_a_way_without_a_cost_says_why_where_it_is_seen() -> None:

@@ -43,6 +43,16 @@ def test_saved_on_size_and_opened_again(library: Library, size: AppTest) -> None
     assert page.text_input(key="save_customer").value == "Acme"
 
 
+def test_save_says_the_name_and_the_list_has_the_cost_of_the_answer(library: Library, size: AppTest) -> None:
+    size.text_input(key="name").set_value("Internal RAG").run()
+    assert any("Internal RAG" in one.value and "More on the workload" in one.value for one in size.caption)
+    save(size)
+    (metric,) = [one.value for one in size.metric if one.label == "Hardware per month"]
+    page = size.switch_page(PAGE).run()
+    (usd,) = page.dataframe[0].value["Hardware (USD/month)"]
+    assert f"${usd:,.0f}" == metric
+
+
 def test_the_second_editor_sees_both_and_chooses(library: Library, size: AppTest) -> None:
     save(size)
     library.save(1, 1, Draft(scenario=scenario("theirs")), by=owner("bob"))

@@ -14,7 +14,7 @@ from ui.compare.lever_settings import draw_settings
 from ui.currency import Currency
 from ui.figures.comparison import Named, build_measure, measure_alt_text, measures
 from ui.figures.optimisation import formats_named, formats_table, levers_named, levers_table, published_table
-from ui.shell import draw_chart, draw_choice, draw_csv, draw_problems, draw_table
+from ui.shell import draw_chart, draw_choice, draw_csv, draw_problems, draw_rows, draw_table
 from ui.state import plan_of
 
 ON = {"same": "GPU of the plan", "any": "Any that the scenario allows"}
@@ -85,7 +85,7 @@ def draw_levers(key: str, currency: Currency, *, dark: bool) -> None:
     )
     _charts(levers_named(rows, base), "levers", currency, dark=dark)
     table = levers_table(rows, currency)
-    st.dataframe(table, hide_index=True, placeholder="", key="levers_rows", alt="Levers side by side")
+    draw_rows(table, key="levers_rows", alt="Levers side by side")
     draw_csv(table, key="levers", what="Levers")
 
 

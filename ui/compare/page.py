@@ -32,6 +32,7 @@ from ui.shell import (
     draw_currency,
     draw_own_prices,
     draw_problems,
+    draw_rows,
     draw_tabs,
     is_presenting,
 )
@@ -84,7 +85,7 @@ def _variants(answer: Answer, kept: list[Offered], currency: Currency, *, dark: 
     _differences(comparison, currency)
     _charts(comparison, currency, dark=dark)
     table = answers_table(comparison, currency)
-    st.dataframe(table, hide_index=True, placeholder="", key="compared_rows", alt="The answers as a table")
+    draw_rows(table, key="compared_rows", alt="The answers as a table")
     draw_csv(table, key="compared", what="The comparison")
 
 

@@ -113,7 +113,12 @@ def draw_book(now: Costs) -> None:
         disabled=[str(name) for name in table if name != "Value"],
         alt="Constants of the cost",
         placeholder="",
-        column_config={"Value": st.column_config.NumberColumn(min_value=0.0, format="%.4g")},
+        column_config={
+            "Constant": st.column_config.TextColumn(width=330),
+            "Value": st.column_config.NumberColumn(min_value=0.0, format="%.4g"),
+            "Published": st.column_config.TextColumn(width=165),
+            "From": st.column_config.TextColumn(width=110),
+        },
     )
     changed = edited["Value"].ne(table["Value"]) & ~(edited["Value"].isna() & table["Value"].isna())
     if changed.any():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from datetime import date
+from typing import Any, Generic, TypeVar
 
 import streamlit as st
 
@@ -22,7 +24,34 @@ from sizing.scenario.costs import Costs
 from sizing.scenario.schema import Scenario
 from ui.state import plan_of
 
+Value = TypeVar("Value")
+
 _kept = st.cache_resource(max_entries=32, ttl="6h", show_spinner=False)
+
+
+class _Held(Generic[Value]):
+    """A place for what is computed under a progress bar.
+
+    Streamlit keeps with a cached value what its function draws, and fails to draw that again where the bar is gone: so
+    the place is cached, and filled outside of the cached function.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._value: Value | None = None
+
+    def computed(self, compute: Callable[[], Value]) -> Value:
+        """The value, computed by the first who asks."""
+        with self._lock:
+            if self._value is None:
+                self._value = compute()
+            return self._value
+
+
+@_kept
+def _held(key: tuple[str, ...]) -> _Held[Any]:
+    """The place of one computation."""
+    return _Held()
 
 
 def _scenario(scenario_json: str, costs_json: str) -> Scenario:
@@ -66,18 +95,16 @@ def _plans(scenario_json: str) -> Answers:
     return Answers()
 
 
-@_kept
-def tornado_of(scenario_json: str, costs_json: str, _progress: Progress) -> Tornado:
+def tornado_of(scenario_json: str, costs_json: str, progress: Progress) -> Tornado:
     """Every input moved alone. Raises InvalidScenario."""
-    scenario, answers = _answers(scenario_json, costs_json)
-    return tornado(scenario, answers, _progress)
+    held: _Held[Tornado] = _held(("tornado", scenario_json, costs_json))
+    return held.computed(lambda: tornado(*_answers(scenario_json, costs_json), progress))
 
 
-@_kept
-def flips_of(scenario_json: str, costs_json: str, _progress: Progress) -> tuple[Flip, ...]:
+def flips_of(scenario_json: str, costs_json: str, progress: Progress) -> tuple[Flip, ...]:
     """What flips the answer. Raises InvalidScenario."""
-    scenario, answers = _answers(scenario_json, costs_json)
-    return flips(scenario, answers, _progress).nearest
+    held: _Held[tuple[Flip, ...]] = _held(("flips", scenario_json, costs_json))
+    return held.computed(lambda: flips(*_answers(scenario_json, costs_json), progress).nearest)
 
 
 @_kept
@@ -86,8 +113,8 @@ def promises_of(scenario_json: str, costs_json: str) -> tuple[Promise, ...]:
     return promises(*_answers(scenario_json, costs_json))
 
 
-@_kept
-def two_inputs_of(scenario_json: str, costs_json: str, x: str, y: str, _progress: Progress) -> TwoInputs:
+def two_inputs_of(scenario_json: str, costs_json: str, x: str, y: str, progress: Progress) -> TwoInputs:
     """Two inputs moved together. Raises SizingError."""
     scenario, answers = _answers(scenario_json, costs_json)
-    return two_inputs(scenario, x, y, answers, _progress)
+    held: _Held[TwoInputs] = _held(("two", scenario_json, costs_json, x, y))
+    return held.computed(lambda: two_inputs(scenario, x, y, answers, progress))

@@ -39,6 +39,7 @@ from ui.shell import (
     draw_currency,
     draw_own_prices,
     draw_problems,
+    draw_rows,
     draw_table,
     draw_tabs,
     is_presenting,
@@ -117,7 +118,7 @@ def _ways(cost: CostAnswer, currency: Currency, *, dark: bool) -> None:
             alt="Cost per request and per million tokens",
         )
     table = ways_table(cost, currency)
-    st.dataframe(table, hide_index=True, placeholder="", key="ways_rows", alt="Ways to pay as a table")
+    draw_rows(table, key="ways_rows", alt="Ways to pay as a table")
     draw_csv(ways_table(cost, currency, cents=True), key="ways", what="Ways to pay")
 
 

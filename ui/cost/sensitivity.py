@@ -24,7 +24,7 @@ from ui.figures.sensitivity import (
     two_inputs_table,
     unmoved,
 )
-from ui.shell import draw_chart, draw_choice, draw_csv, draw_table, progress_bar
+from ui.shell import draw_chart, draw_choice, draw_csv, draw_rows, draw_table, progress_bar
 
 VIEWS = {
     "tornado": "Every input",
@@ -86,7 +86,7 @@ def _promises(key: str, costs: str, currency: Currency) -> None:
     if table.empty:
         st.info("The scenario promises nothing that could be relaxed.", icon=":material/info:")
         return
-    st.dataframe(table, hide_index=True, placeholder="", key="promises_rows", alt="What each promise costs")
+    draw_rows(table, key="promises_rows", alt="What each promise costs")
     draw_csv(table, key="promises", what="What each promise costs")
 
 

@@ -59,6 +59,8 @@ def draw_saved() -> None:
 
 
 def _questions() -> None:
+    name = state.value("name").strip() or "Untitled scenario"
+    st.caption(as_markdown(f"As “{name}”. Another name: under More on the workload."))
     for key, label, help_text in (
         ("save_customer", "Customer", "For whom the scenario is; the list can be narrowed to a customer."),
         ("save_project", "Project", "Scenarios of a project are added up; empty: the customer's name."),

@@ -16,7 +16,7 @@ from sizing.base.errors import SizingError
 from ui import shell, state
 from ui.access import allowed, draw_open_to_everybody
 from ui.currency import DOLLARS, Currency
-from ui.format import counted
+from ui.format import counted, known
 from ui.library import library, open_document, refused
 from ui.library.unsaved import draw_unsaved
 from ui.scenarios.comparing import draw_comparing, title
@@ -116,7 +116,8 @@ def table(entries: tuple[Entry, ...], currency: Currency = DOLLARS) -> pd.DataFr
 
 
 def _rounded(usd: float | None, currency: Currency) -> float | None:
-    return None if usd is None else round(currency.of(usd))
+    """To three digits, as the answer has it."""
+    return None if usd is None else known(currency.of(usd))
 
 
 def _projects(currency: Currency) -> None:

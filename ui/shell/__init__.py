@@ -1,6 +1,6 @@
 """What every page has around it and in it: the way in, header, footer, charts with their tables, parts that refresh."""
 
-from ui.shell.charts import CONFIG, draw_chart, draw_csv, draw_table
+from ui.shell.charts import CONFIG, draw_chart, draw_csv, draw_rows, draw_table
 from ui.shell.controls import draw_choice, draw_download
 from ui.shell.frame import (
     ENTERED,
@@ -41,6 +41,7 @@ __all__ = [
     "draw_present",
     "draw_presented_header",
     "draw_problems",
+    "draw_rows",
     "draw_table",
     "draw_tabs",
     "footer",

@@ -19,6 +19,9 @@ CONFIG: Mapping[str, object] = MappingProxyType(
 """What Plotly is told about every chart: nothing leads to another host; buttons that double others are left out."""
 
 
+_GROUPED = 1_000.0
+"""Number from which on a column has separators."""
+
 PNG_SCALE = 2
 """Pixels of a downloaded picture for one of the page. Chosen: sharp on a slide."""
 
@@ -39,8 +42,15 @@ def draw_table(make: Callable[[], pd.DataFrame], *, key: str, what: str) -> None
         if not expander.open:
             return
         table = make()
-        st.dataframe(table, hide_index=True, key=f"{key}_rows", placeholder="", alt=f"{what} as a table")
+        draw_rows(table, key=f"{key}_rows", alt=f"{what} as a table")
         draw_csv(table, key=key, what=what)
+
+
+def draw_rows(table: pd.DataFrame, *, key: str, alt: str) -> None:
+    """A table; thousands are grouped in columns that have any."""
+    large = [str(name) for name in table.select_dtypes("number") if table[name].abs().max() >= _GROUPED]
+    columns = {name: st.column_config.NumberColumn(format="localized") for name in large}
+    st.dataframe(table, hide_index=True, key=key, placeholder="", alt=alt, column_config=columns)
 
 
 def draw_csv(table: pd.DataFrame, *, key: str, what: str) -> None:

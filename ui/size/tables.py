@@ -23,7 +23,7 @@ SAME_PRICE = 0.0005
 """Relative difference below which two prices read the same."""
 _CLICK, _LET_IN = "use_alternative", "let_in"
 
-_HARDWARE = "A month, before power and operation; or of the rented instances."
+_HARDWARE = "Hardware before power and operation; or the rented instances."
 
 
 def draw_alternatives(answer: Answer) -> None:
@@ -45,7 +45,7 @@ def draw_alternatives(answer: Answer) -> None:
             "engine": text("Engine", width=105),
             "ttft": number(f"{at} TTFT (ms)", format="localized", width=95),
             "itl": number(f"{at} ITL (ms)", format="localized", width=85),
-            "usd": number("Hardware (USD)", format="localized", step=1, width=115, help=_HARDWARE),
+            "usd": number("USD a month", format="localized", step=1, width=115, help=_HARDWARE),
             "difference": text("Against the plan", help="Hardware per month, less that of the plan."),
             "instance": text("One instance", width=110, help="How one copy of the model is spread over GPUs."),
             "range": text("GPUs (80 %)", help="GPUs that were enough in 8 of 10 such cases."),

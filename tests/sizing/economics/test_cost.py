@@ -64,7 +64,8 @@ def test_without_a_profile_there_is_no_hybrid_and_the_answer_says_so() -> None:
     answer = priced(deployment=H100 | {"location": "hybrid"})
     assert way(answer, "hybrid").unavailable == "no_profile"
     assert (answer.usd_per_month, answer.cash, answer.lenses) == (None, (), ())
-    assert "workload.arrivals" in answer.answer
+    assert "it needs the load over the day" in answer.answer
+    assert "workload.arrivals" in as_text(answer)
 
 
 def test_a_hybrid_over_the_day() -> None:
