@@ -104,7 +104,11 @@ def _throughput(plan: Plan) -> Iterator[Fact]:
         note = f"an instance has {significant(each.rps)} of {significant(each.max_rps)} requests/s"
         yield Fact(label="Output tokens/s per GPU", value=rate, note=note)
     if plan.headroom is not None:
-        yield Fact(label="Room for growth", value=f"{significant(plan.headroom)} times", note="the planned load")
+        yield Fact(
+            label="Room for growth",
+            value=f"about {significant(plan.headroom)} times",
+            note="the planned load, by estimate",
+        )
 
 
 def _money(subject: Subject) -> Iterator[Fact]:

@@ -186,7 +186,7 @@ class Plan(Result):
         "Room for growth",
         "x",
         "working instances x requests/s per instance / peak requests/s",
-        "How many times the planned load fits within the limits, spares aside.",
+        "How many times the planned load fits within the limits, spares aside, by the load model: not simulated.",
         default=None,
     )
     warnings: tuple[PlanWarning, ...] = quantity("Warnings", help="What a careful architect would point out.")

@@ -185,11 +185,13 @@ def hardware_price(cost: Cost, a_month: str) -> str:
 
 
 def room(binds: str, first: Binding, headroom: float) -> str:
-    """ "Limited by the ITL limit; room for 1.2 times this load."; for the smallest unit what it reaches first, too."""
+    """ "Limited by: the ITL limit. By estimate, room for about 1.2 times this load.", as the planned load alone is
+    simulated; for the smallest unit what it reaches first, too."""
     reached = binding_text(first)
-    fits = f"room for {significant(headroom)} times this load" if headroom >= NO_ROOM else "no room for a larger load"
+    more = f"By estimate, room for about {significant(headroom)} times this load"
+    fits = more if headroom >= NO_ROOM else "No room for a larger load"
     then = "" if binds == reached or headroom < NO_ROOM else f"; then {reached} is reached first"
-    return f"Limited by: {binds}. {fits[0].upper()}{fits[1:]}{then}."
+    return f"Limited by: {binds}. {fits}{then}."
 
 
 def sure(low: int, high: int | None) -> str:
