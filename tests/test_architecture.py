@@ -11,7 +11,7 @@ from itertools import chain
 
 import pytest
 
-from tests.tools.source_files import ROOT, Source, files, imported_modules, is_within, sources
+from tests.tools.source_files import ROOT, Source, files, is_within, sources
 
 # Arrows point down only: pages -> ui -> (reality, sharing) -> (sizing, collectors).
 MAY_IMPORT = {
@@ -51,25 +51,25 @@ def arrows_pointing_up(source: Source) -> list[str]:
     if source.package not in MAY_IMPORT:
         return []
     forbidden = OURS - MAY_IMPORT[source.package] - {source.package}
-    return [f"imports {module}" for module in sorted(imported_modules(source.tree)) if is_within(module, forbidden)]
+    return [f"imports {module}" for module in sorted(source.imports) if is_within(module, forbidden)]
 
 
 def pages_importing_pages(source: Source) -> list[str]:
-    found = sorted(imported_modules(source.tree)) if source.is_page else []
+    found = sorted(source.imports) if source.is_page else []
     return [f"imports {module}" for module in found if is_within(module, {"pages"})]
 
 
 def streamlit_below_ui(source: Source) -> list[str]:
     if source.package in KNOWS_STREAMLIT | {"bench", "tests"}:
         return []
-    found = sorted(imported_modules(source.tree))
+    found = sorted(source.imports)
     return [f"imports {module}" for module in found if is_within(module, {"streamlit"})]
 
 
 def impurities(source: Source) -> list[str]:
     if source.package != "sizing":
         return []
-    found = [f"imports {m}" for m in sorted(imported_modules(source.tree)) if is_within(m, IMPURE_MODULES)]
+    found = [f"imports {m}" for m in sorted(source.imports) if is_within(m, IMPURE_MODULES)]
     for node in ast.walk(source.tree):
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
             continue

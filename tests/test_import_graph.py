@@ -10,7 +10,7 @@ from graphlib import CycleError, TopologicalSorter
 
 import pytest
 
-from tests.tools.source_files import Source, imported_modules, is_within, sources
+from tests.tools.source_files import Source, is_within, sources
 
 PACKAGES = {"sizing", "collectors", "reality", "sharing", "ui", "pages", "app"}
 
@@ -47,7 +47,7 @@ def arrows_between_rooms(source: Source) -> list[str]:
     earlier = order[: order.index(source.room) + 1] if order else []
     rooms = {
         (module + ".").split(".")[1]: module
-        for module in imported_modules(source.tree)
+        for module in source.imports
         if is_within(module, set(ROOMS) & {source.package})
     }
     return [f"imports {module}" for room, module in sorted(rooms.items()) if room not in earlier]
@@ -61,9 +61,7 @@ def crowded_tops(given: Sequence[Source]) -> list[str]:
 def circle_of_files(given: Sequence[Source]) -> list[str]:
     """The modules of a circle of imports among ``given``, empty without one."""
     modules = {source.module for source in given}
-    graph = {
-        s.module: {m for name in imported_modules(s.tree) if (m := nearest(name, modules))} - {s.module} for s in given
-    }
+    graph = {s.module: {m for name in s.imports if (m := nearest(name, modules))} - {s.module} for s in given}
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as circle:

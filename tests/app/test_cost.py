@@ -55,7 +55,7 @@ def test_every_tab_has_something_to_say(page: AppTest, tab: str) -> None:
     assert any("a month" in m.value for m in page.markdown)
 
 
-@pytest.mark.parametrize("view", ["flips", "promises", "two"])
+@pytest.mark.parametrize("view", [pytest.param("flips", marks=pytest.mark.slow), "promises", "two"])
 def test_every_view_of_what_moves_the_cost(page: AppTest, view: str) -> None:
     show(page, cost_view="Sensitivity", cost_moves=view)
     assert not page.exception

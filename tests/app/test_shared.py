@@ -196,6 +196,7 @@ def test_a_library_that_is_away_says_nothing_of_where_it_is(open_shared, monkeyp
     assert refusal(open_shared("x")).startswith("This page cannot be shown now.")
 
 
+@pytest.mark.slow
 def test_todays_answer_stands_beside_the_stored_one(anns_library, open_shared):
     version = anns_library.version(1)
     stored = frozen(version, Released.NOTHING, made_at=datetime.now(UTC), author="ann")

@@ -25,6 +25,11 @@ class Source:
     def tree(self) -> ast.Module:
         return ast.parse(self.text, self.path)
 
+    @cached_property
+    def imports(self) -> frozenset[str]:
+        """Dotted names of everything imported anywhere in the file; each rule asks for them."""
+        return frozenset(imported_modules(self.tree))
+
     @property
     def package(self) -> str:
         return self.path.split("/")[0].removesuffix(".py")

@@ -133,6 +133,7 @@ def cluster() -> Iterator[Any]:
         yield local
 
 
+@pytest.mark.slow
 def test_a_dask_cluster_answers_the_same(cluster: Any, table: pd.DataFrame) -> None:
     from sizing.explore.dask_cluster import dask_executors
 
