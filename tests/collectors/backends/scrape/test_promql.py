@@ -59,6 +59,7 @@ def history(tmp_path_factory: pytest.TempPathFactory, needs_prometheus: None) ->
         pages.pages |= {"/a": recording("vllm_idle"), "/dcgm": None}
         time.sleep(3.2)
         now = round(time.time(), 3)
+        prometheus.wait_for(f"min(timestamp(up)) > {now}")  # what was scraped before is kept by now, in both readings
         raw = prometheus.query('{job=~"vllm|more|dcgm"}[2m]', now)
         up = {s["metric"]["instance"]: s["values"] for s in raw if s["metric"].get("__name__") == "up"}
         tracks = []
