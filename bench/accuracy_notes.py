@@ -12,7 +12,7 @@ OBSTACLES: Mapping[str, str] = MappingProxyType(
         "Closed-loop ITL": "engines are tuned model by model, which the sizes in a config.json do not show",
         "Closed-loop E2E": TWO_MODELS,
         "Closed-loop output tokens/s": TWO_MODELS,
-        "Offline output tokens/s": "196 rows are bursts of one source, 50 % off; the others 8 to 10 %",
+        "Offline output tokens/s": "196 rows are bursts of one source, 50 % off though seen; the others 7 %",
         "Prefill of static batches": "all 296 rows are of quality caution, by software of 2023 and 2024",
         "Open-loop TTFT p50": JUST_BELOW,
         "Open-loop TTFT p99": JUST_BELOW,

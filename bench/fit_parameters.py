@@ -36,15 +36,8 @@ class Prior:
 FROM_KERNELS = frozenset(
     {
         *("kv", "attention", "memory_8", "memory_4", "matrix_4"),
-        *(
-            "expert_matrix",
-            "expert_memory_16",
-            "expert_memory_8",
-            "expert_memory_4",
-            "evenness",
-            "imbalance",
-            "expert_passes",
-        ),
+        *("expert_matrix", "expert_memory_16", "expert_memory_8", "expert_memory_4"),
+        *("evenness", "imbalance", "expert_passes"),
         *("exposed_16", "exposed_8", "exposed_4"),
     }
 )

@@ -25,7 +25,7 @@ H100_FLOPS, H100_W = 989.4e12, 700.0
 
 MATURITY_YEARS = 3.0
 """Years from a family's first GPU during which the vendor's library gains on 16-bit products. Chosen: because prefill
-on the A100 of 2020, left out of the fit, is 2 % too fast with it and 24 % too slow where gains never end."""
+on the A100 of 2020, left out of the fit, is 6 % too fast with it and 17 % too slow where gains never end."""
 
 _CLASS_OF = {"wide": 0, "fp8": 1, "int8": 1, "fp4": 2, "mxfp4": 1}
 """Matrices multiplied at 16, 8 and 4 bit are class 0, 1 and 2, by the format they are computed in."""
