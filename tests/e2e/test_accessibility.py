@@ -59,9 +59,7 @@ def test_axe_finds_a_planted_fault(page: Page) -> None:
     assert any(finding.startswith("button-name") for finding in findings(page))
 
 
-@pytest.mark.parametrize(("width", "height"), [(390, 844), (720, 450)], ids=["phone", "1440 px at 200 %"])
-def test_the_answer_stands_above_the_form_where_it_is_narrow(open_page: OpenPage, width: int, height: int) -> None:
-    page = open_page("size", width=width, height=height)
+def answer_stands_above_the_form(page: Page) -> None:
     answered, form = page.locator("h2").first, page.get_by_label("Prompt (tokens)", exact=True)
     expect(form).to_be_visible()
     above, below = answered.bounding_box(), form.bounding_box()
@@ -71,6 +69,23 @@ def test_the_answer_stands_above_the_form_where_it_is_narrow(open_page: OpenPage
     assert below["width"] > 100
     assert sideways_px(page) <= 2
     assert answer(page)
+
+
+@pytest.mark.slow
+def test_the_answer_stands_above_the_form_where_it_is_zoomed(open_page: OpenPage) -> None:
+    answer_stands_above_the_form(open_page("size", width=720, height=450))  # 1440 px at 200 %
+
+
+def test_a_phone_shows_the_answer_before_the_questions_and_the_figures_last(open_page: OpenPage) -> None:
+    page = open_page("size", width=390, height=844, scheme="dark")
+    answer_stands_above_the_form(page)
+    said, asked = page.locator("h2").first.bounding_box(), page.get_by_label("Prompt (tokens)", exact=True)
+    figures, questions = page.get_by_test_id("stMetric").first.bounding_box(), asked.bounding_box()
+    assert said
+    assert figures
+    assert questions
+    assert questions["y"] < figures["y"]
+    assert said["y"] < 844
 
 
 def test_a_wide_window_gives_the_answer_its_room_and_a_narrow_one_moves_it_up(open_page: OpenPage) -> None:

@@ -137,15 +137,3 @@ def test_a_link_says_what_it_could_not_carry(open_page: OpenPage) -> None:
         expect(page.get_by_text(said)).to_be_visible()
     enter(page, "Prompt (tokens)", "1234")
     expect(page.get_by_text("is not one of the options")).to_have_count(0)
-
-
-def test_a_phone_shows_the_answer_before_the_questions(open_page: OpenPage) -> None:
-    page = open_page("size", width=390, height=844)
-    said = page.get_by_test_id("stMain").locator("h2").first.bounding_box()
-    asked = page.get_by_label("Prompt (tokens)", exact=True).bounding_box()
-    figures = page.get_by_test_id("stMetric").first.bounding_box()
-    assert said
-    assert asked
-    assert figures
-    assert said["y"] < asked["y"] < figures["y"]
-    assert said["y"] < 844
