@@ -112,14 +112,18 @@ def answering(
         return
     assert source.scrape is not None
     session = scraping(source, source.scrape, clock=clock)
-    try:
-        session.catch_up(window_s=window_s or source.window_s, now_s=clock, wait=wait)
-        if keep_scraping:
-            session.scraper.start()
-        yield session.backend
-    finally:
-        session.scraper.close()
-        session.ring.close()
+    with contextlib.ExitStack() as ends:
+        ends.callback(session.ring.close)
+        ends.callback(session.scraper.close)
+        try:
+            session.catch_up(window_s=window_s or source.window_s, now_s=clock, wait=wait)
+            if keep_scraping:
+                session.scraper.start()
+            yield session.backend
+        except KeyboardInterrupt:  # the process ends, and its threads with it: a target that hangs is not waited for
+            session.scraper.stop()
+            ends.pop_all()
+            raise
 
 
 def read(

@@ -13,7 +13,7 @@ import pytest
 import requests
 
 from commandline.run import INTERRUPTED
-from tests.collectors.servers import Pages, Server, Told, free_port, recording, serving
+from tests.collectors.servers import Asked, Pages, Server, Told, free_port, recording, serving
 from tests.commands import ROOT, run, run_process, source_file
 from tests.patience import PATIENCE_S
 from tests.reality.truths import DEMO_SCENARIO
@@ -159,6 +159,35 @@ def test_ctrl_c_ends_watching_well(tmp_path: Path, engine: Server) -> None:
         assert process.stdout.readline()
         process.send_signal(signal.SIGINT)
         assert process.communicate(timeout=PATIENCE_S) == ("", "")
+    assert process.returncode == 0
+
+
+def test_ctrl_c_ends_watching_a_target_that_hangs_at_once(tmp_path: Path) -> None:
+    """The first reading is answered, so that it is the thread in the background that hangs then."""
+    hanging, stopped = threading.Event(), threading.Event()
+    page = Pages({"/metrics": recording("vllm_after_overload")})
+
+    def slow(asked: Asked) -> Told:
+        if printed.is_set():
+            hanging.set()
+            stopped.wait(10 * PATIENCE_S)
+        return page(asked)
+
+    printed = threading.Event()
+    with serving(slow) as server:
+        where = {"targets": [f"{server.url}/metrics"], "interval_s": 1.0, "timeout_s": 300.0, "store": "r.sqlite"}
+        command = [sys.executable, "-m", "collectors", "watch", source_file(tmp_path, scrape=where), "--every", "600"]
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            try:
+                assert process.stdout is not None
+                assert "OK" in process.stdout.readline()
+                printed.set()
+                assert hanging.wait(PATIENCE_S)
+                process.send_signal(signal.SIGINT)
+                assert process.communicate(timeout=PATIENCE_S) == ("", "")
+            finally:
+                stopped.set()
+                process.kill()
     assert process.returncode == 0
 
 

@@ -99,9 +99,13 @@ class Scraper:
             self._thread = threading.Thread(target=self._run, name="scraper", daemon=True)
             self._thread.start()
 
+    def stop(self) -> None:
+        """Begin no further reading; waits for nothing."""
+        self._stop.set()
+
     def close(self) -> None:
         """End every thread and connection: waits for the targets being read, no longer than their time-out."""
-        self._stop.set()
+        self.stop()
         if self._thread is not None:
             self._thread.join()
             self._thread = None
