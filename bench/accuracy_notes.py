@@ -8,7 +8,8 @@ JUST_BELOW = "few good rows; just below capacity 5 % of it are a factor of 1.5 i
 
 OBSTACLES: Mapping[str, str] = MappingProxyType(
     {
-        "Capacity at the limits": "the farthest are AMD submissions of 2024 and early 2025 and the H100 NVL",
+        "Capacity at the limits": "the farthest are the H100 NVL and one GH200",
+        "The same planned with software of today": "AMD submissions of 2024 and early 2025 served far less than today",
         "Closed-loop ITL": "engines are tuned model by model, which the sizes in a config.json do not show",
         "Closed-loop E2E": TWO_MODELS,
         "Closed-loop output tokens/s": TWO_MODELS,

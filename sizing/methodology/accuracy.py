@@ -88,9 +88,10 @@ def report_chapters(figures: Record) -> tuple[Prose, ...]:
 def capacity_in_words(figures: Record) -> tuple[str, str]:
     """The error of the answer in one paragraph, and how it was worked out."""
     shown = figures["capacity_runs"][0]["scheme"]
-    record = next(record for record in figures["capacity"] if record["scheme"] == shown)
+    of_run, today = (record for record in figures["capacity"] if record["scheme"] == shown)
     left_out = WORDS["capacity_left_out"][shown]
-    return WORDS["capacity"].format(**record, left_out=left_out), WORDS["capacity_method"]
+    with_today = {f"today_{key}": value for key, value in today.items()}
+    return WORDS["capacity"].format(**of_run, **with_today, left_out=left_out), WORDS["capacity_method"]
 
 
 def capacity_alt_text(runs: Sequence[Record]) -> str:
