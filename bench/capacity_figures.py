@@ -30,7 +30,7 @@ def capacity_records(runs: pd.DataFrame) -> Records:
     80 % range holds the GPUs used, ``high_over_low`` how wide it is (median). A run that the plan cannot serve counts
     as an error of 100 %.
     """
-    groups = {names: rows for names, rows in runs.groupby(["software", "scheme"])}
+    groups = dict(iter(runs.groupby(["software", "scheme"])))
     keys = [(software, scheme) for software in (OF_RUN, TODAY) for scheme in SCHEMES]
     return [_summary(groups[key], *key) for key in keys if key in groups]
 
