@@ -13,7 +13,7 @@ OBSTACLES: Mapping[str, str] = MappingProxyType(
         "Closed-loop ITL": "engines are tuned model by model, which the sizes in a config.json do not show",
         "Closed-loop E2E": TWO_MODELS,
         "Closed-loop output tokens/s": TWO_MODELS,
-        "Offline output tokens/s": "196 rows are bursts of one source, 50 % off though seen; the others stand below",
+        "Offline output tokens/s": "172 rows are bursts, all of one source, which is some 45 % off; the others stand below",
         "Offline output tokens/s but for bursts": "engines of 2024 in many versions",
         "Prefill of static batches": "all 296 rows are of quality caution, by software of 2023 and 2024",
         "Open-loop TTFT p50": JUST_BELOW,
