@@ -25,7 +25,7 @@ IN_VENV := $(VENV)/bin/python -m
 # Streamlit opens the browser itself, and does without where there is no display.
 run:
 	@$(ENSURE_VENV) requirements.txt
-	@$(IN_VENV) streamlit run app.py --server.port "$(PORT)" --server.address "$(ADDRESS)"
+	@$(IN_VENV) ui --server.port "$(PORT)" --server.address "$(ADDRESS)"
 
 # All checks run, so that a complaint about style does not hide a failing test. A plan compiles the simulator meanwhile, once for all
 # processes of the tests. These are one more than there are cores, since journeys in the browser mostly wait; a file is one

@@ -17,6 +17,7 @@ from sizing.base.errors import InvalidScenario, SizingError
 
 if TYPE_CHECKING:
     from sizing.base.result import Plan
+    from sizing.economics.allowance import Allowed
     from sizing.economics.routing import Planner
     from sizing.scenario.schema import Scenario
 
@@ -38,7 +39,11 @@ def _parser() -> argparse.ArgumentParser:
     plan.add_argument("--analytic", action="store_true", help="analytic load model only, nothing simulated")
     plan.add_argument("--second-opinion", action="store_true", help="check against NVIDIA's kernel tables")
     plan.add_argument(
-        "--check", type=Path, metavar="LIMITS", help="compare with a file of limits on GPUs and money; 1 where exceeded"
+        "--check",
+        type=Path,
+        metavar="LIMITS",
+        help="hold the plan against a file of limits on GPUs, systems, power and money: Markdown, or JSON with --json; "
+        "exit code 1 where one is exceeded or not known",
     )
     plan.set_defaults(run=_plan)
     _simulate_arguments(
@@ -134,25 +139,26 @@ def _writable(path: Path) -> Path:
 
 
 def _plan(given: argparse.Namespace) -> int:
+    from sizing.economics.allowance import load_allowed
     from sizing.planning.analytic import analytic_plan
     from sizing.planning.plan import plan
     from sizing.planning.text import as_text
     from sizing.scenario.file import load_scenario
 
     scenario = load_scenario(given.scenario)
+    allowed = None if given.check is None else load_allowed(given.check)
     planner = analytic_plan if given.analytic else plan
     answer = planner(scenario, alternatives=given.alternatives, second_opinion=given.second_opinion)
-    if given.check is not None:
-        return _checked(given, scenario, answer, planner)
+    if allowed is not None:
+        return _checked(allowed, given, scenario, answer, planner)
     return show(answer, as_text, json=given.json)
 
 
-def _checked(given: argparse.Namespace, scenario: Scenario, answer: Plan, planner: Planner) -> int:
+def _checked(allowed: Allowed, given: argparse.Namespace, scenario: Scenario, answer: Plan, planner: Planner) -> int:
     """The plan beside what is allowed; exit code 1 where it needs or costs more."""
-    from sizing.economics.allowance import as_markdown, check, load_allowed
+    from sizing.economics.allowance import as_markdown, check
     from sizing.economics.cost import cost
 
-    allowed = load_allowed(given.check)
     checked = check(allowed, answer, cost(scenario, plan=answer, planner=planner) if answer.feasible else None)
     show(checked, as_markdown, json=given.json)
     return 0 if checked.kept else 1

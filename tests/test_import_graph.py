@@ -32,8 +32,8 @@ ORDERS = {
     """,
 }
 ROOMS = {package: order.split() for package, order in ORDERS.items()}
-DOORS = {"sizing": {"__init__", "__main__", "cli"}, "collectors": {"__init__", "__main__", "cli"}, "ui": {"__init__"}}
-DOORS["sharing"] = {"__init__", "__main__", "cli"}
+DOORS = {"sizing": {"__init__", "__main__", "cli"}, "collectors": {"__init__", "__main__", "cli"}}
+DOORS |= {"sharing": {"__init__", "__main__", "cli"}, "ui": {"__init__", "__main__"}}
 MODULES_AT_THE_TOP = 8
 
 

@@ -48,12 +48,19 @@ class Offers(_Frozen):
 
     offers: tuple[Offer, ...]
     failures: tuple[Failure, ...]
+    providers: int
+    """How many were asked."""
+
+    @property
+    def answered(self) -> bool:
+        """Whether any provider did, if only to say that it has none."""
+        return len(self.failures) < self.providers
 
     @property
     def only_reason(self) -> Reason | None:
         """Why there is no answer at all; None where a provider answered, or the reasons differ."""
         reasons = {failure.reason for failure in self.failures}
-        return reasons.pop() if not self.offers and len(reasons) == 1 else None
+        return reasons.pop() if not self.answered and len(reasons) == 1 else None
 
 
 class NotInstalled(Exception):
@@ -84,6 +91,7 @@ def offers_of(names: Sequence[str], fetch: Fetch, *, providers: Sequence[str], w
     every = [offer for answer in results.values() if not isinstance(answer, str) for offer in answer]
     return Offers(
         offers=tuple(sorted(every, key=lambda one: (one.usd_per_gpu_hour, one.provider, one.instance, one.region))),
+        providers=len(providers),
         failures=tuple(
             Failure(provider=provider, reason=answer) for provider, answer in results.items() if isinstance(answer, str)
         ),

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from sharing.formats.source import ReportSource
+if TYPE_CHECKING:  # what a report is made of is loaded when one is written: the first page only lists the formats
+    from sharing.formats.source import ReportSource
 
-Writer = Callable[[ReportSource], bytes]
+Writer = Callable[["ReportSource"], bytes]
 
 
 @dataclass(frozen=True, kw_only=True)

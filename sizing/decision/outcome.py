@@ -115,7 +115,7 @@ def priced(scenario: Scenario, answer: Plan, rent: float = 1.0) -> Outcome:
 
 
 def _plan(scenario: Scenario) -> Plan:
-    return plan(scenario, alternatives=0)
+    return plan(scenario, alternatives=0, brief=True)
 
 
 def _latencies(answer: Plan) -> dict[str, float | None]:

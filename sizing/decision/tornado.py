@@ -15,6 +15,9 @@ RENT = "prices.rent_percent"
 AS_IT_IS = 100.0
 """Percent."""
 
+LENGTHS = ("workload.input_tokens", "workload.output_tokens", "workload.prefix_cached_tokens")
+"""Moved last: with the lengths as they are, what the screen and the simulation know of the scenario serves again."""
+
 PRICES = ("prices", "costs")
 """Sections of a scenario that say what things cost."""
 
@@ -52,7 +55,7 @@ def tornado(scenario: Scenario, answers: Answers, progress: Progress | None = No
     """
     base = answers.outcome(scenario)
     price = price_input(scenario, answers.plan(scenario))
-    inputs = (*inputs_of(scenario), *([] if price is None else [price]))
+    inputs = sorted((*inputs_of(scenario), *([] if price is None else [price])), key=lambda one: one.key in LENGTHS)
     bars = []
     for done, one in enumerate(inputs):
         if progress is not None:

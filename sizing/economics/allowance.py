@@ -17,6 +17,12 @@ from sizing.scenario.part import Part
 
 Most = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
+COUNTS = ("gpus", "gpus_high", "systems")
+"""Figures that are whole numbers; others have two decimals."""
+
+COUNTS = ("gpus", "gpus_high", "systems")
+"""Figures that count; the others have two decimals."""
+
 AllowedName = Literal[
     "gpus", "gpus_high", "systems", "power_kw", "usd_per_month", "usd_per_month_high", "usd_per_million_output_tokens"
 ]
@@ -54,9 +60,9 @@ class AllowanceCheck(Result):
 
 def load_allowed(path: Path) -> Allowed:
     """The limits in a YAML or JSON file. Raises InvalidScenario with one sentence per problem."""
-    raw = parse(text_of(path, MAX_FILE_BYTES, "a list of limits"), path.name)
+    raw = parse(text_of(path, MAX_FILE_BYTES, "a list of limits"), path.name, such_as="gpus and usd_per_month")
     known = list(Allowed.model_fields)
-    if not raw:
+    if all(raw.get(key) is None for key in raw):  # a check of nothing would always pass
         raise InvalidScenario([f"{path.name}: give at least one of {', '.join(known)}."])
     unknown = [str(key) for key in raw if key not in known]
     if unknown:
@@ -105,6 +111,12 @@ def as_markdown(checked: AllowanceCheck) -> str:
 def _row(line: AllowedLine) -> str:
     planned, difference = "not known", ""
     if line.planned is not None:
-        planned, difference = f"{line.planned:,.2f}", f"{line.planned - line.allowed:+,.2f}"
+        planned, difference = _figure(line.name, line.planned), _figure(line.name, line.planned - line.allowed, "+")
     kept = "kept" if line.kept else "**exceeded**" if line.planned is not None else "**not known**"
-    return f"| {line.name} | {line.allowed:,.2f} | {planned} | {difference} | {kept} |"
+    return f"| {line.name} | {_figure(line.name, line.allowed)} | {planned} | {difference} | {kept} |"
+
+
+def _figure(name: AllowedName, value: float, sign: str = "") -> str:
+    """ "104", "3,587.00"; a limit that is no whole number is written as it was given."""
+    whole = name in COUNTS and value == round(value)
+    return f"{value:{sign},.{0 if whole else 2}f}"

@@ -27,7 +27,7 @@ from sizing.scenario.bounds import MAX_RPS, MAX_TOKENS
 from sizing.scenario.business import in_business_terms
 from sizing.scenario.schema import Scenario
 from sizing.search.deployments import AllDeployments
-from sizing.search.screen import Evaluated, all_configurations, evaluate
+from sizing.search.screen import Evaluated, all_configurations, evaluate, evaluate_all
 from sizing.search.serving import fewest_gpus, screened
 
 LimitName = Literal["ttft_ms", "itl_ms", "e2e_ms"]
@@ -170,7 +170,7 @@ def gpus_in_words(number: int) -> str:
 
 def _evaluated(scenario: Scenario) -> tuple[Question, Evaluated]:
     question = understand(scenario)
-    return question, evaluate(question, all_configurations(question))
+    return question, evaluate_all(question)
 
 
 def _held_to(question: Question, base: Evaluated) -> Evaluated:

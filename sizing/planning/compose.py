@@ -52,10 +52,13 @@ def spreads(deployments: Sequence[PlannedDeployment[Any]]) -> list[Spread]:
     return [by_position[position] for position in range(len(deployments))]
 
 
-def compose(screened: Screened, decided: Decided, alternatives: int, *, second_opinion: bool = False) -> Plan:
+def compose(
+    screened: Screened, decided: Decided, alternatives: int, *, second_opinion: bool = False, brief: bool = False
+) -> Plan:
     """The plan of what was decided, with so many alternatives at most; infeasible where nothing serves.
 
-    ``second_opinion``: the chosen deployment by another source of step times, too.
+    ``second_opinion``: the chosen deployment by another source of step times, too; ``brief``: without trade-off, load
+    curve and explanations.
     """
     question = screened.question
     by_pools = frozenset[str]().union(*(pools.gpu_types() for pools in screened.pools))
@@ -76,10 +79,10 @@ def compose(screened: Screened, decided: Decided, alternatives: int, *, second_o
         **_origin(one, around[0], figures),
         warnings=rules.in_order([*figures.warnings, *warnings], decided.every.kinds[0].evaluated),
         alternatives=shown,
-        trade_off=_trade_off(one),
+        trade_off=() if brief else _trade_off(one),
         excluded=out,
-        load_curve=one.load_curve(),
-        explained=tuple(one.explained(stated)),
+        load_curve=() if brief else one.load_curve(),
+        explained=() if brief else tuple(one.explained(stated)),
         **of_every_plan(question, stated.business, one.second_opinion(stated) if second_opinion else None),
     )
 

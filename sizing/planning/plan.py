@@ -19,21 +19,28 @@ from sizing.search.decide import decide, estimate
 from sizing.search.serving import screened
 
 
-def plan(scenario: Scenario, *, alternatives: int = ALTERNATIVES, seed: int = 0, second_opinion: bool = False) -> Plan:
+def plan(
+    scenario: Scenario,
+    *,
+    alternatives: int = ALTERNATIVES,
+    seed: int = 0,
+    second_opinion: bool = False,
+    brief: bool = False,
+) -> Plan:
     """The answer to a scenario, its number of instances and percentiles decided by simulation.
 
     The same scenario and ``seed`` give the same answer. A measured record stands for itself; offline use and what the
     simulation cannot confirm is answered by the analytic load model, and says so. ``second_opinion`` adds what NVIDIA's
-    kernel tables say of the chosen deployment. Raises InvalidScenario for an unknown model, GPU, engine or precision
-    and for impossible values; a scenario that nothing can serve is an answer (``feasible`` is False) that says why and
-    what to relax.
+    kernel tables say of the chosen deployment; ``brief`` leaves out trade-off, load curve and explanations, where only
+    the answer counts. Raises InvalidScenario for an unknown model, GPU, engine or precision and for impossible values;
+    a scenario that nothing can serve is an answer (``feasible`` is False) that says why and what to relax.
     """
     question = understand(scenario)
     if scenario.measured is not None:
         return measured_plan(question, second_opinion=second_opinion)
     seen = screened(question)
     decided = estimate(seen) if scenario.workload.mode == "offline" else decide(seen, seed)
-    return compose(seen, decided, alternatives, second_opinion=second_opinion)
+    return compose(seen, decided, alternatives, second_opinion=second_opinion, brief=brief)
 
 
 @lru_cache(maxsize=1)

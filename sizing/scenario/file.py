@@ -58,14 +58,14 @@ def _start_of(path: Path, most_bytes: int) -> bytes:
         return file.read(most_bytes + 1)
 
 
-def parse(text: str, name: str = "scenario") -> dict[str, Any]:
-    """YAML or JSON text as a mapping. Raises InvalidScenario."""
+def parse(text: str, name: str = "scenario", *, such_as: str = "model and workload") -> dict[str, Any]:
+    """YAML or JSON text as a mapping. Raises InvalidScenario, naming keys ``such_as`` it should have."""
     raw = _from_json(text)
     if raw is None:
         raw = _from_yaml(text, name)
     if not isinstance(raw, dict):
         content = {type(None): "it is empty", list: "it is a list"}.get(type(raw), "it is a single value")
-        raise InvalidScenario([f"{name} must hold keys such as model and workload: {content}."])
+        raise InvalidScenario([f"{name} must hold keys such as {such_as}: {content}."])
     try:
         values = _values_written_out(raw, {})
     except RecursionError:

@@ -11,6 +11,7 @@ from sizing.base.arrays import PER_ROW, ROUNDING, Columns, Counts, Floats, Rows
 from sizing.base.choices import Location, StepTimesFrom
 from sizing.base.provenance import StepSource
 from sizing.calibration.benchmark import calibrated_configuration
+from sizing.calibration.calibrated import CalibratedConfiguration
 from sizing.calibration.step_source import step_times
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
@@ -19,6 +20,8 @@ from sizing.deployments.memory import MemoryFit, memory_fit
 from sizing.prices.cost import Offers, cheapest_option
 from sizing.prices.hardware import options
 from sizing.question.configuration import Allowed
+from sizing.question.speculation import Speculation
+from sizing.question.traffic import Traffic, Variability
 from sizing.question.understand import Question
 from sizing.queueing.capacity import Capacity, Percentiles, at_percentile, capacity
 from sizing.queueing.steady_state import SteadyState, concurrency_grid, steady_state
@@ -52,9 +55,18 @@ ASKED_TOGETHER, MOST_ASKED = 8, 24
 compiling one takes up to a second and a half, and of a large model there are thousands."""
 
 
+KEPT_STATES = 2
+"""Tables of all candidates under load that are kept, 30 MB each at most. Chosen: the question and the one before it."""
+
+
 def all_configurations(question: Question) -> Candidates:
     """Every configuration of the considered GPUs, whether it fits or not."""
-    return _configurations(question.model, tuple(g for g in question.gpus if offered(question, g)), question.allowed)
+    return _configurations(question.model, _to_be_had(question), question.allowed)
+
+
+def _to_be_had(question: Question) -> tuple[Gpu, ...]:
+    """The considered accelerators that are :func:`offered`."""
+    return tuple(g for g in question.gpus if offered(question, g))
 
 
 def offered(question: Question, gpu: Gpu) -> bool:
@@ -73,23 +85,83 @@ def _configurations(model: Model, chosen: tuple[Gpu, ...], allowed: Allowed) -> 
     return table([c for g in chosen if g.sizable for c in enumerate_for(model, g, allowed)])
 
 
+def evaluate_all(question: Question) -> Evaluated:
+    """As :func:`evaluate` of every configuration. Their states under load are kept for the next questions that differ
+    from this one in limits, prices or rate alone."""
+    choice = question.scenario.deployment.step_times
+    if choice != "roofline" or question.benchmark is not None:
+        return evaluate(question, all_configurations(question))
+    return _within_limits(question, _kept_states(_Conditions.by(question), _to_be_had(question), question.allowed))
+
+
 def evaluate(question: Question, everything: Candidates, choice: StepTimesFrom | None = None) -> Evaluated:
     """Everything about the candidates that fit in memory, at the lengths and limits of the question."""
-    traffic = question.traffic
-    fit = memory_fit(question.model, everything, traffic.resident_kv_tokens)
+    choice = choice or question.scenario.deployment.step_times
+    if choice == "kernel":
+        fit = memory_fit(question.model, everything, question.traffic.resident_kv_tokens)
+        if int(fit.fits.sum()) > MOST_ASKED:
+            return _first_asked(question, evaluate(question, everything, "roofline"))
+    states = _states(_Conditions.by(question), everything, choice, calibrated_configuration(question))
+    return _within_limits(question, states)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Conditions:
+    """What of a question decides how candidates do under load: no limit, no price, no rate.
+
+    ``in_flight``: the largest batch limit that the scenario names.
+    """
+
+    model: Model
+    traffic: Traffic
+    variability: Variability
+    speculation: Speculation
+    in_flight: int | None
+
+    @classmethod
+    def by(cls, question: Question) -> _Conditions:
+        """That of a question."""
+        return cls(
+            model=question.model,
+            traffic=question.traffic,
+            variability=question.variability,
+            speculation=question.speculation,
+            in_flight=max(question.scenario.deployment.batch_limits, default=None),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _States:
+    """The candidates that fit in memory, under load."""
+
+    candidates: Candidates
+    memory: MemoryFit
+    times: StepTimes
+    sources: tuple[StepSource, ...]
+    state: SteadyState
+
+
+@lru_cache(maxsize=KEPT_STATES)
+def _kept_states(conditions: _Conditions, chosen: tuple[Gpu, ...], allowed: Allowed) -> _States:
+    return _states(conditions, _configurations(conditions.model, chosen, allowed), "roofline", None)
+
+
+def _states(
+    conditions: _Conditions, everything: Candidates, choice: StepTimesFrom, calibrated: CalibratedConfiguration | None
+) -> _States:
+    fit = memory_fit(conditions.model, everything, conditions.traffic.resident_kv_tokens)
     kept = np.flatnonzero(fit.fits)
     candidates = everything if len(kept) == len(everything) else everything.take(kept)
-    memory = _capped(question, fit.take(kept))
+    memory = fit.take(kept)
+    if conditions.in_flight is not None:
+        memory = replace(memory, max_concurrency=np.minimum(memory.max_concurrency, conditions.in_flight))
     grid = concurrency_grid(memory.max_concurrency)
-    choice = choice or question.scenario.deployment.step_times
-    if choice == "kernel" and len(candidates) > MOST_ASKED:
-        return _first_asked(question, evaluate(question, candidates, "roofline"))
     if not len(candidates):
         nothing = StepTimes(decode_s=grid, prefill_s=grid[:, 0], prefill_work_s=grid[:, 0], source="")
-        return under_load(question, candidates, memory, nothing, (), grid)
-    times, sources = step_times(choice, question.model, candidates, traffic, grid, calibrated_configuration(question))
-    times = speculated(times, question.model, candidates, grid, question.speculation)
-    return under_load(question, candidates, memory, times, sources, grid)
+        return _under_load(conditions, candidates, memory, nothing, (), grid)
+    times, sources = step_times(choice, conditions.model, candidates, conditions.traffic, grid, calibrated)
+    times = speculated(times, conditions.model, candidates, grid, conditions.speculation)
+    return _under_load(conditions, candidates, memory, times, sources, grid)
 
 
 def _first_asked(question: Question, plain: Evaluated) -> Evaluated:
@@ -120,12 +192,6 @@ def _by_objective(question: Question, evaluated: Evaluated) -> Rows:
     return np.asarray(able[np.lexsort((instances * each, np.nan_to_num(counted, nan=np.inf)))])
 
 
-def _capped(question: Question, memory: MemoryFit) -> MemoryFit:
-    """No more sequences in flight than the largest batch limit that the scenario names."""
-    named = question.scenario.deployment.batch_limits
-    return replace(memory, max_concurrency=np.minimum(memory.max_concurrency, max(named))) if named else memory
-
-
 def under_load(
     question: Question,
     candidates: Candidates,
@@ -135,19 +201,35 @@ def under_load(
     grid: Floats,
 ) -> Evaluated:
     """Steady state and capacity from given step times (also used with times at the ends of their interval)."""
+    return _within_limits(question, _under_load(_Conditions.by(question), candidates, memory, times, sources, grid))
+
+
+def _under_load(
+    conditions: _Conditions,
+    candidates: Candidates,
+    memory: MemoryFit,
+    times: StepTimes,
+    sources: tuple[StepSource, ...],
+    grid: Floats,
+) -> _States:
     budget = candidates.column(lambda r: r.engine.budget(r.gpu))
-    state = steady_state(times, grid, memory.max_concurrency, budget, question.traffic, question.variability)
-    latencies = at_percentile(state, question.limits.percentile)
-    most = capacity(state, latencies, question.limits, question.scenario.deployment.max_utilization)
+    state = steady_state(times, grid, memory.max_concurrency, budget, conditions.traffic, conditions.variability)
+    return _States(candidates=candidates, memory=memory, times=times, sources=sources, state=state)
+
+
+def _within_limits(question: Question, states: _States) -> Evaluated:
+    """What the candidates carry within the limits of the question."""
+    latencies = at_percentile(states.state, question.limits.percentile)
+    most = capacity(states.state, latencies, question.limits, question.scenario.deployment.max_utilization)
     return Evaluated(
-        candidates=candidates,
-        memory=memory,
-        times=times,
-        sources=sources,
-        state=state,
+        candidates=states.candidates,
+        memory=states.memory,
+        times=states.times,
+        sources=states.sources,
+        state=states.state,
         latencies=latencies,
         capacity=most,
-        requests=np.zeros(len(candidates), dtype=np.int64),
+        requests=np.zeros(len(states.candidates), dtype=np.int64),
     )
 
 

@@ -12,7 +12,7 @@ from sizing.search.deployments import AllDeployments
 from sizing.search.disaggregated import Disaggregated, disaggregated, fewest_disaggregated
 from sizing.search.pools import Pools
 from sizing.search.pools_search import smallest_pools
-from sizing.search.screen import Evaluated, all_configurations, evaluate
+from sizing.search.screen import Evaluated, evaluate_all
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -41,7 +41,7 @@ def screened(question: Question, base: Evaluated | None = None, *, plain: bool =
     ``plain`` leaves out batch limits and pools: what is there without, in a fraction of the time.
     """
     if base is None:
-        base = evaluate(question, all_configurations(question))
+        base = evaluate_all(question)
     if plain:
         return with_smallest(question, base, base, None)
     return with_smallest(question, base, with_batch_limits(question, base), smallest_pools(question, base))

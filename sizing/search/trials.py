@@ -17,9 +17,9 @@ from sizing.base.arrays import ROUNDING
 from sizing.base.choices import Routing
 from sizing.base.units import TWO_SIDED_95
 from sizing.question.limits import LatencyLimits
-from sizing.simulator import run_length
 from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.fleet import Fleet, Replica
+from sizing.simulator.kept_runs import KeptRuns
 from sizing.simulator.layout import E2E, ITL, TTFT
 from sizing.simulator.outcome import Outcome
 from sizing.simulator.quantiles import DECIDING_80, sampled_share
@@ -64,6 +64,9 @@ BEYOND_DOUBT = 1.5
 most 25 % more is carried for ever (:data:`sizing.search.pools_refine.NEVER_MORE`)."""
 
 Finding = Literal["met", "broken", "unclear"]
+
+_RUNS = KeptRuns()
+"""Of this process."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -163,7 +166,7 @@ def run(case: Case, instances: int, requests: int) -> Outcome:
     count = together(case.routing, instances)
     arrivals = share_of(case.arrivals, count / instances, in_turn=case.routing in IN_TURN)
     fleet = Fleet(replicas=(case.replica,) * count, routing=case.routing)
-    outcome = run_length.run(fleet, arrivals, case.lengths, requests, case.seed, most_events=max(case.work.left, 0))
+    outcome = _RUNS.run(fleet, arrivals, case.lengths, requests, case.seed, most_events=max(case.work.left, 0))
     case.work.spend_on(outcome)
     return outcome
 

@@ -14,7 +14,7 @@ from tests.app.conftest import APP
 from tests.app.pages_text import problems
 from tests.collectors.reading.test_alerts import observed
 from tests.patience import PATIENCE_S
-from ui.cost.live_prices import WHY, names_of
+from ui.cost.live_prices import NOBODY, WHY, names_of
 from ui.live.money import cost_text, planned_usd_per_gpu_hour
 from ui.state import PRICE_BOOK
 
@@ -94,6 +94,30 @@ def test_offline_is_said_in_one_sentence(page: AppTest, monkeypatch: pytest.Monk
     assert not page.exception
     assert not problems(page)
     assert [one.value for one in page.info] == [WHY["offline"]]
+
+
+def test_offers_stay_where_the_next_look_up_finds_nobody(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fetch(provider: str, names: Sequence[str]) -> Sequence[Offer]:
+        return [Offer(provider=provider, instance="i", region="r", gpu=names[0], gpus=2, usd_per_hour=5.0, spot=False)]
+
+    def blocked(provider: str, names: Sequence[str]) -> Sequence[Offer]:
+        raise ConnectionError
+
+    def mixed(provider: str, names: Sequence[str]) -> Sequence[Offer]:
+        raise ConnectionError if provider == "oci" else ValueError
+
+    monkeypatch.setattr(hunt, "fetch", fetch)
+    page.button(key="live_prices_now").click().run()
+    for away, said in ((blocked, WHY["offline"]), (mixed, NOBODY)):
+        monkeypatch.setattr(hunt, "fetch", away)
+        page.button(key="live_prices_now").click().run()
+        assert not page.exception
+        assert [one.value for one in page.info] == [said]
+        rows = next(frame.value for frame in page.dataframe if "Provider" in frame.value)
+        assert len(rows) == len(hunt.PROVIDERS)
+        assert any("the last time that providers answered, 20" in one.value for one in page.caption)
+    page.button(key="live_offer_use").click().run()
+    assert page.session_state[PRICE_BOOK]["listed"]["gpu_hours"][0]["usd"] == 2.5
 
 
 def test_tokens_cost_what_their_gpus_cost() -> None:

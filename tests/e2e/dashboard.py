@@ -36,7 +36,7 @@ class Dashboard:
 def running_dashboard(
     home: Path, *, root: Path = ROOT, environment: Mapping[str, str] | None = None, cold: bool = False
 ) -> Iterator[Dashboard]:
-    """Start ``app.py`` of ``root``, wait until a run of it has succeeded, and stop it at the end.
+    """Start the dashboard of ``root``, wait until a run of it has succeeded, and stop it at the end.
 
     With ``cold`` no page has run yet: the first one that is opened meets a server that has never run ``app.py``.
     ``home`` becomes the process's home, so that no setting or secret of the user's own Streamlit takes part.
@@ -45,7 +45,7 @@ def running_dashboard(
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     dashboard = Dashboard(url=f"http://localhost:{port}", log=home / f"dashboard-{port}.log")
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless=true", f"--server.port={port}"]
+    command = [sys.executable, "-m", "ui", "--server.headless=true", f"--server.port={port}"]
     with dashboard.log.open("wb") as log:
         process = subprocess.Popen(
             command,

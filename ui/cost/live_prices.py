@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date
 
 import pandas as pd
 import streamlit as st
@@ -28,6 +30,21 @@ SHOWN = 100
 """Offers in the table: the cheapest."""
 
 _LAST, _PROBLEM = "live_prices", "live_offer_problem"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _LookedUp:
+    """What was answered last of a GPU, and before that with offers and when."""
+
+    gpu: str
+    last: Offers
+    offered: Offers | None
+    day: date
+
+
+NOBODY = "No provider answered: the prices above are those of the catalogue."
+
+EARLIER = "The offers below are those of the last time that providers answered, {day}."
 
 WHY: dict[Reason, str] = {
     "not_installed": "The package for live prices is not installed: pip install -r requirements-prices.txt.",
@@ -57,15 +74,27 @@ def draw_live_prices(gpu_id: str, scenario: Scenario, currency: Currency, fetch:
     ):
         with st.spinner("Asking providers"):
             answer = offers_of(names, fetch or hunt.fetch, providers=hunt.PROVIDERS, within_s=WITHIN_S)
-        st.session_state[_LAST] = (gpu_id, answer)
-    asked_of, last = st.session_state.get(_LAST, ("", None))
-    if last is not None and asked_of == gpu_id:
-        _draw(last, currency)
-        if last.offers:
-            _draw_adopting(last.offers[:SHOWN], gpu_id, scenario, currency)
+        st.session_state[_LAST] = _after(_of(gpu_id), gpu_id, answer)
+    if (seen := _of(gpu_id)) is not None:
+        _draw(seen, currency)
+        if seen.offered is not None:
+            _draw_adopting(seen, seen.offered.offers[:SHOWN], scenario, currency)
 
 
-def _draw_adopting(offers: Sequence[Offer], gpu_id: str, scenario: Scenario, currency: Currency) -> None:
+def _of(gpu_id: str) -> _LookedUp | None:
+    """What was looked up of a GPU in this session, if it was the last."""
+    seen = st.session_state.get(_LAST)
+    return seen if isinstance(seen, _LookedUp) and seen.gpu == gpu_id else None
+
+
+def _after(before: _LookedUp | None, gpu_id: str, answer: Offers) -> _LookedUp:
+    """The new answer; where nobody answered, with the offers that were there before."""
+    if answer.answered or before is None:
+        return _LookedUp(gpu=gpu_id, last=answer, offered=answer if answer.offers else None, day=today())
+    return replace(before, last=answer)
+
+
+def _draw_adopting(seen: _LookedUp, offers: Sequence[Offer], scenario: Scenario, currency: Currency) -> None:
     """A choice of one offer, and the button that puts its price into the price book."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chosen = st.selectbox(
@@ -74,14 +103,14 @@ def _draw_adopting(offers: Sequence[Offer], gpu_id: str, scenario: Scenario, cur
             key="live_offer",
             format_func=lambda at: _named(offers[at], currency),
             width=420,
-            help="Its price, with provider, region and today's date, becomes your list price of this GPU, rented.",
+            help="Its price, with provider, region and date, becomes your list price of this GPU, rented.",
         )
         st.button(
             "Use this price",
             key="live_offer_use",
             icon=":material/add_shopping_cart:",
             on_click=_adopt,
-            args=(offers[chosen], gpu_id, scenario),
+            args=(offers[chosen], seen.gpu, scenario, seen.day),
         )
     if problem := st.session_state.get(_PROBLEM):
         st.error(as_markdown(problem), icon=":material/error:")
@@ -93,8 +122,8 @@ def _named(offer: Offer, currency: Currency) -> str:
     return f"{each} per GPU-hour: {offer.provider} {offer.region}, {gpus}{', spot' if offer.spot else ''}"
 
 
-def price_of(offer: Offer, gpu_id: str) -> GpuHourPrice:
-    """The offer as a price of the price book: where it is rented, and that it was looked up today."""
+def price_of(offer: Offer, gpu_id: str, day: date) -> GpuHourPrice:
+    """The offer as a price of the price book: where it is rented, and when it was looked up."""
     spot = ", spot" if offer.spot else ""
     return GpuHourPrice(
         gpu=gpu_id,
@@ -103,17 +132,17 @@ def price_of(offer: Offer, gpu_id: str) -> GpuHourPrice:
         region=offer.region,
         gpus=offer.gpus,
         source=f"{offer.provider} {offer.instance} in {offer.region}{spot}, looked up through gpuhunt"[:300],
-        date=today(),
+        date=day,
     )
 
 
-def _adopt(offer: Offer, gpu_id: str, scenario: Scenario) -> None:
+def _adopt(offer: Offer, gpu_id: str, scenario: Scenario, day: date) -> None:
     """Rent at this price from now on (for callbacks): it takes the place of one that was typed into the form."""
     st.session_state.pop(_PROBLEM, None)
     prices, typed = scenario.prices, understand(scenario).prices.gpu == gpu_id
     if typed:
         prices = prices.model_copy(update={"gpu": None, "gpu_hour_usd": None})
-    listed = with_price(prices.listed, price_of(offer, gpu_id))
+    listed = with_price(prices.listed, price_of(offer, gpu_id, day))
     try:
         use(scenario, prices.model_copy(update={"listed": listed}))
     except SizingError as error:
@@ -124,11 +153,15 @@ def _adopt(offer: Offer, gpu_id: str, scenario: Scenario) -> None:
     st.session_state["cost_purchase"] = "spot" if offer.spot else "on_demand"
 
 
-def _draw(answer: Offers, currency: Currency) -> None:
-    reason = answer.only_reason
-    if reason is not None:
-        st.info(WHY[reason], icon=":material/cloud_off:")
-        return
+def _draw(seen: _LookedUp, currency: Currency) -> None:
+    answer = seen.last
+    if not answer.answered:
+        reason = answer.only_reason
+        st.info(NOBODY if reason is None else WHY[reason], icon=":material/cloud_off:")
+        if seen.offered is None:
+            return
+        st.caption(EARLIER.format(day=seen.day.isoformat()))
+        answer = seen.offered
     if answer.failures:
         silent = ", ".join(f"{one.provider} ({one.reason.replace('_', ' ')})" for one in answer.failures)
         st.caption(as_markdown(f"Without {silent}."))

@@ -8,8 +8,6 @@ from sharing.form.presets import Preset, presets
 from sharing.form.write import from_scenario
 from sizing.scenario.schema import Scenario
 from ui import shell, state
-from ui.live.overview import draw_overview
-from ui.sources import Origin, listing
 
 SECTIONS = {"use case": "Start from a use case", "worked example": "Or from a worked example with a benchmark"}
 """Kind of preset and the heading of its cards."""
@@ -36,6 +34,15 @@ def draw() -> None:
         "- **Why**: what limits it, which rules it touches, the formula and source behind every figure.\n"
         "- **What else**: ranked alternatives, and what was excluded with the smallest change that would let it in."
     )
+    _sources()
+
+
+def _sources() -> None:
+    """The state of connected sources, where there are any."""
+    # Loading what reads them takes a third of a second: the rest of the page is drawn by then.
+    from ui.live.overview import draw_overview
+    from ui.sources import Origin, listing
+
     live = listing()
     if any(known.origin is not Origin.DEMO for known in live.sources) or live.broken:
         st.subheader("Live sources", anchor=False)

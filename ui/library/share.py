@@ -9,7 +9,6 @@ import streamlit as st
 from sharing.access import Right
 from sharing.document import whole_document
 from sharing.library.records import Version
-from sharing.links.freezing import frozen
 from sharing.links.live import live_link
 from sharing.links.records import Link, State, Terms
 from sharing.report.content import Released
@@ -119,6 +118,8 @@ def draw_making(version: Version) -> None:
 
 
 def _make(version: Version, released: Released, days: int | None, password: str) -> None:
+    from sharing.links.freezing import frozen  # and with it all reports, for which no first page has to wait
+
     now, by = library().now(), actor()
     try:
         with progress_bar("Computing the report") as progress:

@@ -42,6 +42,8 @@ def plan_of(scenario_json: str) -> Plan:
 _READY = threading.Event()
 """Set once a plan has been simulated in this process."""
 _LOOK_S = 0.02
+DRAWN_S = 3.0
+"""From the first answer until what only later pages need is loaded. Chosen: the page has been drawn by then."""
 
 
 def ready() -> bool:
@@ -141,7 +143,6 @@ def warm_up() -> threading.Thread:
 
 
 def _first_answer() -> None:
-    from sizing.evidence.published import evidence
     from sizing.planning.analytic import analytic_plan
 
     scenario = next(iter(presets().values())).scenario
@@ -150,9 +151,19 @@ def _first_answer() -> None:
         plan_of(scenario.model_dump_json())  # the page of an untouched form shows this one
     finally:
         _READY.set()
+        later = threading.Timer(DRAWN_S, _what_is_needed_later)
+        later.daemon = True
+        later.start()
+
+
+def _what_is_needed_later() -> None:
+    from sizing.evidence.published import evidence
+
     evidence()
     import_module("sharing.links.store")  # and with it SQLAlchemy: nobody waits for it at the first Save or Share
     # Streamlit collects all garbage after every run and every look of a fragment: 130 ms, in which no thread works,
     # over 250,000 objects of libraries and catalogue. None of these ever goes.
+    gc.unfreeze()
     gc.collect()
     gc.freeze()
+    gc.enable()

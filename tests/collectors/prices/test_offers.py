@@ -59,6 +59,26 @@ def test_where_nothing_answers_the_reason_is_known(error: Exception, reason: str
     assert offers_of(NAMES, fetch, providers=("a", "b"), within_s=10).only_reason == reason
 
 
+def test_nobody_answered_for_different_reasons() -> None:
+    def fetch(provider: str, names: Sequence[str]) -> Sequence[Offer]:
+        raise OSError if provider == "a" else ValueError
+
+    answer = offers_of(NAMES, fetch, providers=("a", "b"), within_s=10)
+    assert not answer.answered
+    assert answer.only_reason is None
+
+
+def test_one_that_has_none_has_answered() -> None:
+    def fetch(provider: str, names: Sequence[str]) -> Sequence[Offer]:
+        if provider == "a":
+            raise OSError
+        return []
+
+    answer = offers_of(NAMES, fetch, providers=("a", "b"), within_s=10)
+    assert answer.answered
+    assert answer.only_reason is None
+
+
 @dataclass
 class Item:
     instance_name: str = "p5.48xlarge"

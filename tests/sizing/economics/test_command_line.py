@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,10 @@ import pytest
 import yaml
 
 from sizing.cli import main
+from sizing.economics.allowance import Allowed
 from tests.sizing.asking import raw
+
+ROOT = Path(__file__).parents[3]
 
 SCENARIO = raw(
     {"name": "NeMo 43B GPT", "params_b": 43},
@@ -31,7 +35,7 @@ CONTRACT = {
 }
 
 
-def written(folder: Path, name: str, keys: dict[str, Any]) -> str:
+def written(folder: Path, name: str, keys: Any) -> str:
     path = folder / name
     path.write_text(yaml.safe_dump(keys))
     return str(path)
@@ -63,7 +67,8 @@ def test_a_plan_is_held_against_what_is_allowed(
     allowed = written(tmp_path, "limits.yaml", {"gpus": gpus, "usd_per_month": 1e9})
     assert main(["plan", written(tmp_path, "a.yaml", SCENARIO), "--check", allowed]) == code
     out = capsys.readouterr().out
-    assert f"| gpus | {gpus:.2f} | 104.00 | {104 - gpus:+.2f} |" in out
+    assert f"| gpus | {gpus} | 104 | {104 - gpus:+} |" in out
+    assert "| usd_per_month | 1,000,000,000.00 | " in out
     assert ("exceeded" in out) == bool(code)
 
 
@@ -85,18 +90,33 @@ def test_a_plan_that_nothing_serves_is_more_than_is_allowed(tmp_path: Path, caps
     ("limits", "words"),
     [
         ({}, "give at least one of gpus"),
+        ({"gpus": None, "systems": None}, "give at least one of gpus"),
+        ([8], "must hold keys such as gpus and usd_per_month: it is a list"),
         ({"gpu": 8}, "gpu: unknown key. Known: gpus"),
         ({"gpus": -1}, "gpus: must be at least 0"),
         ({"usd_per_month": "much"}, "usd_per_month: must be a number"),
     ],
 )
 def test_limits_that_cannot_be_read_are_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], limits: dict[str, Any], words: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], limits: Any, words: str
 ) -> None:
     path = written(tmp_path, "limits.yaml", limits)
     assert main(["plan", written(tmp_path, "a.yaml", SCENARIO), "--check", path]) == 2
     (problem,) = capsys.readouterr().err.splitlines()
     assert words in problem
+
+
+def test_every_key_of_the_limits_stands_in_the_readme() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    example = next(block for block in readme.split("```") if "usd_per_million_output_tokens:" in block)
+    named = set(re.findall(r"([a-z_]+):", example))
+    assert named == set(Allowed.model_fields)
+
+
+def test_limits_that_cannot_be_read_cost_no_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sizing.planning.plan.plan", lambda *_, **__: pytest.fail("it was planned first"))
+    path = written(tmp_path, "limits.yaml", {"gpu": 8})
+    assert main(["plan", written(tmp_path, "a.yaml", SCENARIO), "--check", path]) == 2
 
 
 def test_a_day_that_is_none_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

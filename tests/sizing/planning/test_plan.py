@@ -281,6 +281,13 @@ def test_a_second_opinion_never_fails():
         assert (found.max_rps is None) == (found.instances is None)
 
 
+def test_a_brief_plan_is_the_same_answer_without_what_is_read_beside_it():
+    left_out = {"trade_off", "load_curve", "explained"}
+    scenario = Scenario.model_validate(raw(deployment=H100))
+    brief, whole = plan(scenario, brief=True).model_dump(), plan(scenario).model_dump()
+    assert {key for key in whole if brief[key] != whole[key]} == left_out
+
+
 def test_warming_up_changes_no_answer():
     before = ask(deployment=H100).model_dump_json()
     warm_up()
