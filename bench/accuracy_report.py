@@ -11,7 +11,7 @@ from bench.fit_targets import Targets
 from bench.held_out import load_columns, load_range
 from sizing.evidence.cases import case_of, configuration_name, deployment_name
 from sizing.evidence.uncertainty import LOAD_NAMES
-from sizing.methodology.accuracy import TITLES, capacity_alt_text, capacity_in_words, report_chapters
+from sizing.methodology.accuracy import QUALITIES, TITLES, capacity_alt_text, capacity_in_words, report_chapters
 
 ROOT = Path(__file__).resolve().parents[1]
 REPORT = ROOT / "docs" / "ACCURACY.md"
@@ -180,7 +180,7 @@ def _protocols(errors: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """One record per mode, metric and quality, schemes beside each other."""
     out: dict[tuple[str, str, str], dict[str, Any]] = {}
     order = {s: i for i, s in enumerate(SCHEME_NAMES)}
-    for r in sorted(errors, key=lambda r: (r["mode"], r["metric"], r["quality"] == "all", order[r["scheme"]])):
+    for r in sorted(errors, key=lambda r: (r["mode"], r["metric"], QUALITIES.index(r["quality"]), order[r["scheme"]])):
         names = {"mode": r["mode"], "metric": r["metric"], "quality": r["quality"], "rows": r["rows"]}
         row = out.setdefault((r["mode"], r["metric"], r["quality"]), names)
         value = f"{r['median_pct']} / {r['p90_pct']} / {r['bias_pct']:+} ({r['roofline_alone_pct']})"

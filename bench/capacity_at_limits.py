@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from bench.capacity_figures import OF_RUN, TODAY
 from bench.crossvalidate import SCHEMES, Refit, group_of
 from bench.runs_at_limits import Run, labels
 from sizing.base.provenance import StepSource
@@ -32,7 +33,7 @@ from sizing.search.screen import Evaluated, instances_needed, under_load
 from sizing.search.trials import Case, Tries, in_flight_of
 from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.step_grid import roofline_grid
-from sizing.steps.efficiency import Efficiencies
+from sizing.steps.efficiency import REFERENCE_YEAR, Efficiencies
 from sizing.steps.roofline import Roofline
 
 LARGE_RPS = 1e6
@@ -152,15 +153,16 @@ def largest_rate(met: Callable[[float], bool], guess: float) -> float:
 
 
 def judged(runs: Sequence[Run], source: Roofline) -> pd.DataFrame:
-    """One row per run: planned and measured rate, the ends of the planned one, GPUs needed and used."""
+    """One row per run: planned and measured rate, the ends of the planned one, GPUs needed and used; the plan has
+    step times of the run's own software."""
     known: dict[object, Capacity | None] = {}
     parts = []
     for run in runs:
         first = run.layouts[0]
         lengths = first.input_tokens, first.output_tokens, first.cached_tokens
-        key = (first.model.id, tuple(p.configuration for p in run.layouts), lengths, run.limits)
+        key = (first.model.id, tuple(p.configuration for p in run.layouts), lengths, run.limits, run.software_year)
         if key not in known:
-            known[key] = capacity_of(run, source)
+            known[key] = capacity_of(run, replace(source, software_year=run.software_year))
         parts.append(_answer(run, known[key]))
     return pd.concat([labels(runs), pd.DataFrame(parts)], axis=1)
 
@@ -200,7 +202,14 @@ def rates_at_ends(capacity: Capacity, rate_rps: float) -> tuple[float, float]:
 
 
 def held_out_capacity(runs: Sequence[Run], fit: Efficiencies, refits: Sequence[Refit]) -> pd.DataFrame:
-    """Every run by the fit (scheme ``fit``), and under each scheme by the fit that has not seen its group."""
+    """Every run by the fit (scheme ``fit``), and under each scheme by the fit that has not seen its group: with
+    software of the run's year, and once more with that of today."""
+    today = [replace(run, software_year=REFERENCE_YEAR) for run in runs]
+    parts = [_held_out(some, fit, refits).assign(software=name) for name, some in ((OF_RUN, runs), (TODAY, today))]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _held_out(runs: Sequence[Run], fit: Efficiencies, refits: Sequence[Refit]) -> pd.DataFrame:
     parts = [judged(runs, Roofline(fit)).assign(scheme=SCHEMES[0])]
     known = labels(runs)
     for scheme in dict.fromkeys(refit.scheme for refit in refits):

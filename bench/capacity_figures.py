@@ -12,12 +12,15 @@ Records = list[dict[str, Any]]
 SHOWN_SCHEMES = ("model", "fit")
 """The scheme of runs and configurations, the first that was worked out: predictions by a fit without their model."""
 
+OF_RUN, TODAY = "of the run", "of today"
+"""The serving software that the plan of a run has: that of the run's year, like for like, or what is planned with."""
+
 CONFIGURATION = ["benchmark", "model", "gpu", "engine", "precision", "layout"]
 
 CHECKED_EVERY = 3
 """One in so many configurations is planned again by a test."""
 
-OF_RUN = ("row", *CONFIGURATION, "gpus", "gpus_needed", "measured_rps", "planned_rps")
+RUN_COLUMNS = ("row", *CONFIGURATION, "gpus", "gpus_needed", "measured_rps", "planned_rps")
 
 
 def capacity_records(runs: pd.DataFrame) -> Records:
@@ -27,15 +30,18 @@ def capacity_records(runs: pd.DataFrame) -> Records:
     80 % range holds the GPUs used, ``high_over_low`` how wide it is (median). A run that the plan cannot serve counts
     as an error of 100 %.
     """
-    return [_summary(runs[runs["scheme"] == s], s) for s in SCHEMES if (runs["scheme"] == s).any()]
+    groups = dict(iter(runs.groupby(["software", "scheme"])))
+    keys = [(software, scheme) for software in (OF_RUN, TODAY) for scheme in SCHEMES]
+    return [_summary(groups[key], *key) for key in keys if key in groups]
 
 
-def _summary(rows: pd.DataFrame, scheme: str) -> dict[str, Any]:
+def _summary(rows: pd.DataFrame, software: str, scheme: str) -> dict[str, Any]:
     ratio = (rows["planned_rps"] / rows["measured_rps"]).to_numpy()
     error = np.abs(ratio - 1.0)
     needed = (rows["gpus_needed"] / rows["gpus"]).dropna()
     inside = (rows["gpus_low"] <= rows["gpus"]) & (rows["gpus"] <= rows["gpus_high"])
     return {
+        "software": software,
         "scheme": scheme,
         "rows": len(rows),
         "configurations": len(rows.drop_duplicates(CONFIGURATION)),
@@ -67,19 +73,23 @@ def configuration_records(runs: pd.DataFrame) -> Records:
 
 def run_records(runs: pd.DataFrame) -> Records:
     """Every run with its planned and its measured rate, and GPUs needed and used."""
-    rows = _shown(runs)[["scheme", *OF_RUN]]
+    rows = _shown(runs)[["scheme", *RUN_COLUMNS]]
     return _records(rows.round({"measured_rps": 2, "planned_rps": 2}))
 
 
 def check_record(runs: pd.DataFrame) -> dict[str, list[float]]:
     """Some runs as the committed fit answers them: rows of the library, and planned rates."""
-    seen = runs[runs["scheme"] == SCHEMES[0]].drop_duplicates(CONFIGURATION).iloc[::CHECKED_EVERY]
+    seen = (
+        runs[(runs["scheme"] == SCHEMES[0]) & (runs["software"] == OF_RUN)]
+        .drop_duplicates(CONFIGURATION)
+        .iloc[::CHECKED_EVERY]
+    )
     return {"rows": seen["row"].tolist(), "planned_rps": seen["planned_rps"].round(3).tolist()}
 
 
 def _shown(runs: pd.DataFrame) -> pd.DataFrame:
     scheme = next(s for s in SHOWN_SCHEMES if (runs["scheme"] == s).any())
-    return runs[runs["scheme"] == scheme]
+    return runs[(runs["scheme"] == scheme) & (runs["software"] == OF_RUN)]
 
 
 def _records(table: pd.DataFrame) -> Records:

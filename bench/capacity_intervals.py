@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from bench.capacity_figures import CONFIGURATION
+from bench.capacity_figures import CONFIGURATION, OF_RUN
 from bench.crossvalidate import UNSEEN
 from bench.interval_forms import group_wise
 from sizing.base.arrays import Floats
@@ -47,13 +47,18 @@ def _configuration(runs: pd.DataFrame) -> pd.Series:
 
 def with_ranges(runs: pd.DataFrame) -> pd.DataFrame:
     """The runs with ``gpus_low`` and ``gpus_high``, each by exponents of the other configurations alone."""
-    names, unseen = _configuration(runs), runs["scheme"] == UNSEEN
-    known = runs[unseen] if unseen.any() else runs
+    names, known = _configuration(runs), _unseen(runs)
+    known = known if len(known) else runs
     parts = []
     for name, part in runs.groupby(names):
         others = known[names[known.index] != name]
         parts.append(ranged(part, exponents(others if len(others) else known)))
     return pd.concat(parts).sort_index()
+
+
+def _unseen(runs: pd.DataFrame) -> pd.DataFrame:
+    """Those that the exponents come from: like for like, by fits that saw neither source nor configuration."""
+    return runs[(runs["scheme"] == UNSEEN) & (runs["software"] == OF_RUN)]
 
 
 def ranged(runs: pd.DataFrame, by_end: Exponents) -> pd.DataFrame:
@@ -74,7 +79,7 @@ def ranged(runs: pd.DataFrame, by_end: Exponents) -> pd.DataFrame:
 
 def capacity_line(runs: pd.DataFrame) -> str:
     """What ``intervals.yaml`` says of capacity."""
-    known = runs[runs["scheme"] == UNSEEN]
+    known = _unseen(runs)
     ends = exponents(known)
     values = {"runs": len(known), "configurations": _configuration(known).nunique(), **ends}
     return "capacity: {" + ", ".join(f"{k}: {v}" for k, v in values.items()) + "}\n"

@@ -75,7 +75,8 @@ served at least. Chosen: because the rate at a limit says little where latency i
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One system at its limits: ``rate_rps`` is the largest rate measured within ``limits``, of all ``gpus``.
+    """One system at its limits: ``rate_rps`` is the largest rate measured within ``limits``, of all ``gpus``, with
+    serving software of ``software_year``.
 
     ``layouts``: the configurations it may have had, one where the parallelism was published. ``spread`` of the lengths;
     a series has its mean lengths alone, which is what most load generators send.
@@ -88,6 +89,7 @@ class Run:
     gpus: int
     rate_rps: float
     limits: TokenLimits
+    software_year: float
     spread: Variability = DATA_SET_SPREAD
 
 
@@ -124,6 +126,7 @@ def _runs(frame: pd.DataFrame, layouts: Mapping[int, Sequence[Point]]) -> Iterat
             gpus=int(cells["gpus"]),
             rate_rps=rate if np.isfinite(rate) else float(cells["output_tokens_per_s"] / cells["osl"]),
             limits=limits,
+            software_year=points[0].software_year,
         )
 
 
@@ -172,6 +175,7 @@ def _of_series(frame: pd.DataFrame, place: int, points: Sequence[Point]) -> Run:
             itl_ms=float(cells["itl_ms_mean"]),
             percentile=SERIES_PERCENTILE,
         ),
+        software_year=points[0].software_year,
         spread=EQUAL_LENGTHS,
     )
 

@@ -19,6 +19,8 @@ Kernels = tuple[str | None, str | None]
 
 KV_BYTES: Mapping[str, float] = MappingProxyType({"fp16": 2.0, "fp8": 1.0})
 """Bytes of one cached value by KV-cache format."""
+BYTE = 1.0
+"""Bytes of a weight of 8 bit, without scales; one of 4 bit takes less."""
 WIDE_BYTES = 2.0
 """Bytes of a 16-bit number: activations, embeddings, and weights that are not quantised."""
 
@@ -84,7 +86,7 @@ class Precision:
     @property
     def width(self) -> str:
         """Nominal width of a weight: "16 bit", "8 bit" or "4 bit"."""
-        return f"{16 if self.bytes >= WIDE_BYTES else 8 if self.bytes >= 1 else 4} bit"
+        return f"{16 if self.bytes >= WIDE_BYTES else 8 if self.bytes >= BYTE else 4} bit"
 
 
 @cache

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 import numpy as np
 
 from sizing.base.arrays import Floats
 from sizing.catalog.model import Model
-from sizing.catalog.precisions import WIDE_BYTES
-
-Number = TypeVar("Number", float, Floats)
+from sizing.catalog.precisions import BYTE, WIDE_BYTES
 
 
 def weight_bytes(model: Model, bytes_per_parameter: Floats | float) -> Floats:
     """Bytes of all weights of one instance: quantised matrices plus 16-bit embeddings and output head.
 
-    W = (P - P_emb) x b + P_emb x min(2, max(b, 2)), b in bytes per parameter; 8 billion parameters at 16 bit are
-    16 GB. Source: worked example 8 of the NVIDIA sizing deck; embeddings stay at 16 bit in every quantised format.
+    W = P_experts x b + P_dense x d + P_emb x 2, b in bytes per parameter and d that outside the experts, see
+    :func:`dense_bytes`; 8 billion parameters at 16 bit are 16 GB. Source: worked example 8 of the NVIDIA sizing deck;
+    embeddings stay at 16 bit in every quantised format.
     """
-    wide = embedding_parameters(model)
-    return np.asarray((model.params_total - wide) * bytes_per_parameter + wide * WIDE_BYTES, dtype=np.float64)
+    return np.asarray(split_weight_bytes(model, bytes_per_parameter, 1.0, 1.0, 1.0), dtype=np.float64)
 
 
 def embedding_parameters(model: Model) -> float:
@@ -28,9 +24,33 @@ def embedding_parameters(model: Model) -> float:
     return float(model.vocab_size * model.hidden_size * (1 if model.tie_embeddings else 2))
 
 
-def split_weight_bytes(model: Model, bytes_per_parameter: Number, tp: Number, pp: Number, dp: Number) -> Number:
+def native_dense_bytes(model: Model) -> float:
+    """Bytes per parameter outside the experts of a model whose experts alone are 4 bit: the native width (16 bit, or
+    FP8 for a model trained in FP8); 0 for a dense model, which is quantised throughout.
+
+    Source: the published MXFP4, NVFP4 and INT4 checkpoints of gpt-oss, DeepSeek-R1, Kimi-K2 quantise experts alone.
+    """
+    if not model.is_moe:
+        return 0.0
+    return 1.0 if model.native_precision == "fp8" else WIDE_BYTES
+
+
+def dense_bytes(model: Model, bytes_per_parameter: Floats | float) -> Floats:
+    """Bytes per quantised parameter outside the experts: those of the format; beside 4-bit experts the native width."""
+    each, native = np.asarray(bytes_per_parameter, dtype=np.float64), native_dense_bytes(model)
+    return np.where((each < BYTE) & (native > 0.0), native, each)
+
+
+def split_weight_bytes(
+    model: Model, bytes_per_parameter: Floats | float, tp: Floats | float, pp: Floats | float, dp: Floats | float
+) -> Floats:
     """Bytes of weights on the fullest GPU: experts over TP x DP, everything else over TP, layers over PP."""
     wide = embedding_parameters(model)
-    experts = model.params_experts * bytes_per_parameter / (tp * dp)
-    rest = ((model.params_total - model.params_experts - wide) * bytes_per_parameter + wide * WIDE_BYTES) / tp
-    return (experts + rest) / pp
+    dense = dense_parameters(model) * dense_bytes(model, bytes_per_parameter)
+    experts = model.params_experts * np.asarray(bytes_per_parameter) / (np.asarray(tp) * dp)
+    return np.asarray((experts + (dense + wide * WIDE_BYTES) / tp) / pp, dtype=np.float64)
+
+
+def dense_parameters(model: Model) -> float:
+    """Parameters outside the routed experts, embeddings and head."""
+    return model.params_total - model.params_experts - embedding_parameters(model)

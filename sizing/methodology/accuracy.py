@@ -26,6 +26,11 @@ TITLES: Mapping[str, str] = WORDS["tables"]
 MODES: Mapping[str, str] = WORDS["mode"]
 """Protocols of measurements in words."""
 
+STEADY = "good, no bursts"
+"""Rows of quality good but for offline runs of so few prompts that ramp and tail are part of the result."""
+QUALITIES = ("good", STEADY, "all")
+"""What errors are summed up over."""
+
 IN_DOCUMENT = ("capacity", "targets", "reliability", "learning_curve")
 """Tables that are short enough for the methodology; all of them are in ``docs/ACCURACY.md``."""
 
@@ -88,9 +93,10 @@ def report_chapters(figures: Record) -> tuple[Prose, ...]:
 def capacity_in_words(figures: Record) -> tuple[str, str]:
     """The error of the answer in one paragraph, and how it was worked out."""
     shown = figures["capacity_runs"][0]["scheme"]
-    record = next(record for record in figures["capacity"] if record["scheme"] == shown)
+    of_run, today = (record for record in figures["capacity"] if record["scheme"] == shown)
     left_out = WORDS["capacity_left_out"][shown]
-    return WORDS["capacity"].format(**record, left_out=left_out), WORDS["capacity_method"]
+    with_today = {f"today_{key}": value for key, value in today.items()}
+    return WORDS["capacity"].format(**of_run, **with_today, left_out=left_out), WORDS["capacity_method"]
 
 
 def capacity_alt_text(runs: Sequence[Record]) -> str:
@@ -121,7 +127,7 @@ def _table(name: str, records: Sequence[Record]) -> Table:
 
 def _sorted(records: Sequence[Record]) -> list[Record]:
     """By protocol, quantity, quality and what was left out, as far as the records say; else as they are."""
-    orders = [list(words) for words in (MODES, WORDS["metric"], ("good", "all"), WORDS["scheme"])]
+    orders = [list(words) for words in (MODES, WORDS["metric"], QUALITIES, WORDS["scheme"])]
     keys = ("mode", "metric", "quality", "scheme")
     if "scheme" not in records[0]:
         return list(records)

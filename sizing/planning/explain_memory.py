@@ -12,7 +12,7 @@ from sizing.base.result import Explained
 from sizing.base.units import BILLION, GB
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import KV_BYTES, WIDE_BYTES
-from sizing.catalog.weights import embedding_parameters, weight_bytes
+from sizing.catalog.weights import dense_bytes, dense_parameters, embedding_parameters, weight_bytes
 from sizing.deployments.memory import STATE_BYTES
 from sizing.planning.arithmetic import entry, number, step
 from sizing.question.configuration import Configuration
@@ -27,16 +27,15 @@ def explain_memory(row: Configuration, one: PerInstance, model: Model, tokens: f
     """Weights, KV cache and the sequences of ``tokens`` that it holds."""
     unit = _BYTES_IN[memory_unit(one.memory_per_gpu_gb).value]
     sized = partial(memory, gpu_gb=one.memory_per_gpu_gb)
-    wide, each = embedding_parameters(model), row.precision.bytes
-    alone = float(weight_bytes(model, each)) / GB
-    weights = f"({number((model.params_total - wide) / BILLION)} x {number(each)} + {number(wide / BILLION)} x "
+    alone = float(weight_bytes(model, row.precision.bytes)) / GB
+    apart, parts = _weights_by_width(model, row.precision.bytes)
     yield entry(
         "weights_gb",
         sized(one.weights_gb),
-        "parameters x bytes per parameter; embeddings and head at 16 bit",
+        f"parameters x bytes per parameter; {apart} at their own width",
         step(
-            "billions of parameters, embeddings and head apart" + _copies(one.weights_gb, alone),
-            f"{weights}{number(WIDE_BYTES)}) x 10^9 / {unit}{_times(one.weights_gb, alone)}",
+            f"billions of parameters, {apart} apart" + _copies(one.weights_gb, alone),
+            f"({parts}) x 10^9 / {unit}{_times(one.weights_gb, alone)}",
             sized(one.weights_gb),
         ),
         source=f"{model.source}; {MEMORY_SOURCE}",
@@ -44,6 +43,17 @@ def explain_memory(row: Configuration, one: PerInstance, model: Model, tokens: f
     yield _per_sequence(row, one, model, tokens, unit)
     yield _sequences(row, one)
     yield _kv_cache(row, one)
+
+
+def _weights_by_width(model: Model, each: float) -> tuple[str, str]:
+    """What is not held at the width of the format, and billions of parameters x bytes, narrowest first."""
+    dense, head = dense_parameters(model), embedding_parameters(model)
+    beside = float(dense_bytes(model, each))
+    sizes = [(model.params_experts, each), (dense, beside), (head, WIDE_BYTES)]
+    if beside == each:
+        sizes = [(model.params_experts + dense, each), (head, WIDE_BYTES)]
+    apart = "embeddings and head" if beside == each else "weights outside the experts, embeddings and head"
+    return apart, " + ".join(f"{number(count / BILLION)} x {number(width)}" for count, width in sizes)
 
 
 def _per_sequence(row: Configuration, one: PerInstance, model: Model, tokens: float, unit: str) -> Explained:

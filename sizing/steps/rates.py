@@ -12,7 +12,7 @@ from sizing.base.arrays import Columns, Flags, Floats, Rows
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.gpu_families import gpu_families
 from sizing.catalog.gpu_rows import gpus
-from sizing.catalog.precisions import KV_BYTES, WIDE_BYTES, compute_flops, wide_flops
+from sizing.catalog.precisions import BYTE, KV_BYTES, WIDE_BYTES, compute_flops, wide_flops
 from sizing.deployments.candidates import Candidates
 from sizing.question.configuration import Configuration
 from sizing.steps.efficiency import REFERENCE_YEAR, DeviceEfficiency, Efficiencies, EngineOverhead, PlatformFactor
@@ -134,7 +134,7 @@ def hardware(candidates: Candidates) -> Hardware:
         kv_bytes=col(lambda k: KV_BYTES[k.kv_precision]),
         budget=col(lambda k: float(k.engine.budget(k.gpu))),
         number_class=code(_number_class),
-        width_class=code(lambda k: int(k.precision.bytes < WIDE_BYTES) + int(k.precision.bytes < 1.0)),
+        width_class=code(lambda k: int(k.precision.bytes < WIDE_BYTES) + int(k.precision.bytes < BYTE)),
         weight_only=code(_is_weight_only).astype(bool),
         families=families,
         family=code(lambda k: families.index(k.gpu.family)),

@@ -10,6 +10,7 @@ import numpy as np
 from sizing.base.arrays import Columns, Floats
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import WIDE_BYTES
+from sizing.catalog.weights import native_dense_bytes
 
 Number = float | Floats
 
@@ -60,7 +61,7 @@ def shape_of(model: Model) -> Shape:
         head=head,
         experts=model.params_experts,
         routed=routed_share(model),
-        dense_bytes=dense_bytes(model),
+        dense_bytes=native_dense_bytes(model),
         experts_per_token=float(model.experts_per_token),
         full_layers=float(model.full_layers),
         sliding_layers=float(model.sliding_layers),
@@ -90,17 +91,6 @@ def linear_parameters(model: Model) -> tuple[float, float]:
     head = float(model.vocab_size * model.hidden_size)
     inside = model.params_total - model.params_experts - head - model.params_embedding
     return max(inside, 0.0), head
-
-
-def dense_bytes(model: Model) -> float:
-    """Bytes per parameter outside the experts when experts are 4 bit: the native width (16 bit, or FP8 for a model
-    trained in FP8); 0 for a dense model, which is quantised throughout.
-
-    Source: the published MXFP4, NVFP4 and INT4 checkpoints of gpt-oss, DeepSeek-R1, Kimi-K2 quantise experts alone.
-    """
-    if not model.is_moe:
-        return 0.0
-    return 1.0 if model.native_precision == "fp8" else WIDE_BYTES
 
 
 def routed_share(model: Model) -> float:

@@ -10,7 +10,7 @@ import pytest
 
 import sizing
 from bench.capacity_at_limits import capacity_of, held_out_capacity, judged, largest_rate, question_of
-from bench.capacity_figures import capacity_records, configuration_records, run_records
+from bench.capacity_figures import OF_RUN, TODAY, capacity_records, configuration_records, run_records
 from bench.capacity_intervals import exponents, ranged, with_ranges
 from bench.capacity_svg import capacity_svg
 from bench.crossvalidate import Refit
@@ -20,13 +20,14 @@ from sizing.evidence.published import evidence_frame
 from sizing.evidence.uncertainty import capacity_exponents
 from sizing.methodology.accuracy import accuracy_figures
 from sizing.scenario import Scenario
-from sizing.steps.efficiency import efficiencies
+from sizing.steps.efficiency import REFERENCE_YEAR, efficiencies
 from sizing.steps.roofline import roofline
 
 RENEW = "run `make calibrate` and commit what it writes"
 RUNS = mlperf_runs()
 FOUND = pd.DataFrame(
     {
+        "software": OF_RUN,
         "scheme": ["fit", "fit", "model", "model"],
         "row": [1, 2, 1, 2],
         "benchmark": "llama2-70b",
@@ -112,7 +113,8 @@ def test_the_answer_is_that_of_the_plan(row: int) -> None:
         "pp": [1],
     }
     plan = sizing.plan(Scenario.model_validate(scenario))
-    answer = ranged(judged([run], roofline()), capacity_exponents()).iloc[0]
+    today = replace(run, software_year=REFERENCE_YEAR)
+    answer = ranged(judged([today], roofline()), capacity_exponents()).iloc[0]
     assert plan.deployment is not None
     assert plan.deployment.gpus == answer["gpus_needed"]
     ends = (answer["gpus_low"], answer["gpus_high"])
@@ -126,11 +128,19 @@ def test_a_run_is_judged_by_the_fit_that_has_not_seen_it() -> None:
     without = cast(Fit, SimpleNamespace(efficiencies=replace(fit, families=halved)))
     some = [next(r for r in RUNS if r.benchmark == name) for name in ("llama2-70b", "mixtral-8x7b")]
     refit = Refit(scheme="model", name="47B, 32 layers", fit=without, held={}, group={})
-    found = held_out_capacity(some, fit, [refit])
+    every = held_out_capacity(some, fit, [refit])
+    found = every[every["software"] == TODAY]
     seen, unseen = (found[found["scheme"] == s]["planned_rps"].to_numpy() for s in ("fit", "model"))
     order = found[found["scheme"] == "model"]["benchmark"].tolist()
     assert unseen[order.index("llama2-70b")] == seen[0]
     assert unseen[order.index("mixtral-8x7b")] < 0.8 * seen[1]
+
+
+def test_older_software_carries_less_than_that_of_today() -> None:
+    """A run of 2024 planned like for like, and as if it were installed now."""
+    run = next(r for r in RUNS if r.benchmark == "llama2-70b" and r.software_year < 2025.0)
+    then, now = judged([run, replace(run, software_year=REFERENCE_YEAR)], roofline())["planned_rps"]
+    assert 0.5 * now < then < now
 
 
 def _at_ends(measured: list[float]) -> pd.DataFrame:
@@ -139,7 +149,7 @@ def _at_ends(measured: list[float]) -> pd.DataFrame:
     frame = pd.DataFrame({"measured_rps": measured, "layout": [str(n) for n in range(len(measured))]})
     names = dict.fromkeys(("benchmark", "model", "gpu", "engine", "precision"), "a")
     ends = {"planned_rps": 100.0, "fast_rps": 200.0, "slow_rps": 50.0, "layout_gpus": 2, "gpus_needed": 8.0, "gpus": 8}
-    return frame.assign(scheme="unseen", **names, **ends)
+    return frame.assign(scheme="unseen", software=OF_RUN, **names, **ends)
 
 
 def test_the_range_is_as_much_wider_as_reality_lies_farther_than_its_step_times() -> None:

@@ -11,7 +11,7 @@ from sizing.base.constants import constant
 from sizing.catalog import gpus
 from sizing.catalog.engines import engines
 from sizing.catalog.precisions import precisions
-from sizing.catalog.weights import weight_bytes
+from sizing.catalog.weights import dense_parameters, embedding_parameters, weight_bytes
 from sizing.deployments.candidates import table
 from sizing.deployments.memory import activation_bytes, kv_bytes_per_sequence, kv_share, memory_fit
 from sizing.question.configuration import Configuration
@@ -74,6 +74,21 @@ def test_quantised_weights_keep_embeddings_at_16_bit():
     model = model_named(LLAMA_8B)
     wide = 2 * 128_256 * 4096  # input embedding and output head, not tied
     assert weight_bytes(model, 1.0) == pytest.approx((model.params_total - wide) + 2 * wide)
+
+
+@pytest.mark.parametrize(("name", "published_gib"), [("openai/gpt-oss-120b", 60.8), ("openai/gpt-oss-20b", 12.8)])
+def test_beside_4_bit_experts_all_else_keeps_its_native_width(name, published_gib):
+    """Checkpoints as the gpt-oss model card (arXiv 2508.10925, table 1) has them: of 116.83 billion parameters 114.71
+    in experts, so 114.71 x 0.53125 + 2.12 x 2 = 65.2 GB = 60.7 GiB."""
+    assert float(weight_bytes(model_named(name), 0.53125)) / 2**30 == pytest.approx(published_gib, rel=0.005)
+
+
+def test_beside_4_bit_experts_a_model_trained_in_fp8_keeps_fp8():
+    model = model_named("deepseek-ai/DeepSeek-V3")
+    rest = dense_parameters(model)
+    assert float(weight_bytes(model, 0.5625)) == pytest.approx(
+        model.params_experts * 0.5625 + rest * 1.0 + embedding_parameters(model) * 2.0
+    )
 
 
 @pytest.mark.parametrize("precision", ["fp8", "int8_sq", "int8_wo", "int4_awq", "nvfp4"])
