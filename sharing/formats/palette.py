@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sharing.formats.brand import Brand
 
-OTHERS = ("#009e73", "#8f5aa8", "#b8860b", "#56b4e9", "#6b7a89")
+OTHERS = ("#009e73", "#8f5aa8", "#b8860b", "#56b4e9", "#6b7a89", "#cc79a7")
 """After Okabe and Ito, "Color universal design" (2008), darkened where white paper needs it."""
 
 

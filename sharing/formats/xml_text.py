@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
+_SENTENCE_END = re.compile(r"[.!?] (?=[A-Z0-9])")
 _NOT_IN_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -19,3 +20,13 @@ def shortened(text: str, most: int) -> str:
         return text
     words = text[: most - 1].rsplit(" ", 1)[0] if " " in text[most // 2 : most - 1] else text[: most - 1]
     return words.rstrip(" .,;:") + ELLIPSIS
+
+
+def begun(text: str, most: int) -> str:
+    """The text, cut after a whole sentence and with an ellipsis where it has more than so many characters; after a word
+    where its first sentence has more."""
+    if len(text) <= most:
+        return text
+    ends = [match.start() + 1 for match in _SENTENCE_END.finditer(text, 0, most)]
+    whole = [end for end in ends if end + len(ELLIPSIS) < most]
+    return f"{text[: whole[-1]]} {ELLIPSIS}" if whole else shortened(text, most)

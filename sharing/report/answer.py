@@ -101,7 +101,7 @@ def _throughput(plan: Plan) -> Iterator[Fact]:
     each = plan.per_instance
     if each is not None:
         rate = significant(each.output_tokens_per_s_per_gpu)
-        note = f"an instance has {significant(each.rps)} of {significant(each.max_rps)} requests/s"
+        note = f"{significant(each.rps)} of {significant(each.max_rps)} requests/s each"
         yield Fact(label="Output tokens/s per GPU", value=rate, note=note)
     if plan.headroom is not None:
         yield Fact(

@@ -15,7 +15,7 @@ from sharing.formats.slides.deck import GAP, MUTED, TEXT_SIZES, Deck
 from sharing.formats.slides.pages import Page, Visual, is_small, pages_of
 from sharing.formats.slides.tables import add_table
 from sharing.formats.source import ReportSource
-from sharing.formats.xml_text import shortened
+from sharing.formats.xml_text import begun
 from sharing.report.content import Chart, Fact, Released, Report
 
 STRIP_SHARE, FACTS_SHARE = 0.27, 0.6
@@ -61,11 +61,11 @@ def _draw(deck: Deck, slide: Slide, page: Page, currency: str) -> tuple[str, ...
         return deck.text(slide, area, page.texts)
     if is_small(page.visuals, page.texts):
         left, right = area.columns([0.5, 0.5], 2 * GAP)
-        shown = deck.text(slide, left, [shortened(text, CHARACTERS) for text in page.texts], sizes=(14, 13, 12))
+        shown = deck.text(slide, left, [begun(text, CHARACTERS) for text in page.texts], sizes=(14, 13, 12))
         _visuals(deck, slide, right, page.visuals, currency)
         return shown
     if page.lead or (page.facts and page.texts):
-        texts = page.texts if page.facts else tuple(shortened(text, CHARACTERS) for text in page.lead)
+        texts = page.texts if page.facts else tuple(begun(text, CHARACTERS) for text in page.lead)
         most = area.upper(int(area.height * STRIP_SHARE))
         size, kept = fitting(texts, most, TEXT_SIZES)
         strip = most.upper(height_of(kept, size, most.width) + emu(4))

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from textwrap import wrap
 
+from sharing.formats.xml_text import begun
+
 EMU_PER_POINT = 12_700
 LETTER, LINE = 0.55, 1.22
 """Width of a mean letter and height of a line, in sizes of the letters: generous for Arial and Calibri."""
@@ -104,5 +106,5 @@ def fitting(texts: Sequence[str], box: Box, sizes: Sequence[float]) -> tuple[flo
     if height_of(kept, smallest, box.width) > box.height:
         lines = max(int(points(box.height) / (smallest * LINE)), 1)
         most = max(int(lines * points(box.width) / (smallest * LETTER) * 0.95), 2)
-        kept = [kept[0].replace("\n", " ")[: most - 1].rstrip() + "\N{HORIZONTAL ELLIPSIS}"]
+        kept = [begun(kept[0].replace("\n", " "), most)]
     return smallest, tuple(kept)

@@ -20,6 +20,9 @@ from sharing.report.content import Chart
 
 CAPTION, NOTE = emu(16), emu(24)
 LETTERS = Pt(10)
+DASHES = (None, MSO_LINE.LONG_DASH, MSO_LINE.ROUND_DOT, MSO_LINE.DASH_DOT)
+"""How the lines of a chart are told apart without colour; the first is solid."""
+
 PLACE_CHARACTERS = 34
 """Of a name beside a bar."""
 GRID, NUMBERS = "#dde3e9", "#,##0.####"
@@ -123,8 +126,9 @@ def _paint(series: NativeSeries, chart: Chart, number: int, written: str) -> Non
     mark = number >= len(chart.series)
     line = series.format.line
     line.color.rgb, line.width = colour(MUTED if mark else written), Pt(1.25 if mark else 2.25)
-    if mark:
-        line.dash_style = MSO_LINE.DASH
+    dash = MSO_LINE.DASH if mark else DASHES[number % len(DASHES)]
+    if dash is not None:
+        line.dash_style = dash
     series.smooth = False
 
 

@@ -26,6 +26,8 @@ WIDEST, LONGEST_WORD, WORD_SIZE = 40, 14, 12.0
 POINTS_PER_COLUMN = 95.0
 """Width from which on a column can be read. Chosen: eighteen letters of nine points."""
 CAPTION = emu(16)
+STAND_IN = 1.1
+"""Width of the letters of DejaVu Sans, which stands in where the font of a deck is not installed, over our mean."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,8 @@ def fitted(table: Table, box: Box, currency: str) -> Drawn:
     ]
     for size in SIZES:
         widths = _widths(head, rows, box.width, size)
-        heights = [_height(head, widths, size, size * BOLD), *(_height(row, widths, size, size) for row in rows)]
+        wide = size * STAND_IN
+        heights = [_height(head, widths, size, wide * BOLD), *(_height(row, widths, size, wide) for row in rows)]
         if (sum(heights) <= box.height and _heads_fit(head, size, box.width)) or size == SIZES[-1]:
             break
     shown = len(rows)
