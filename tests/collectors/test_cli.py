@@ -5,9 +5,9 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 import requests
@@ -134,37 +134,23 @@ def test_ctrl_c_is_exit_130_in_silence_and_waits_for_no_server(tmp_path: Path, p
     with serving(slow) as server:
         file = source_file(tmp_path, prometheus={"url": server.url, "timeout_s": 300.0})
         scenario = [str(DEMO_SCENARIO), "--analytic"] if package == "reality" else []
-        process = subprocess.Popen(
-            [sys.executable, "-m", package, command, *scenario[:1], file, *scenario[1:]],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
         try:
-            assert asked.wait(PATIENCE_S)
-            process.send_signal(signal.SIGINT)
-            assert process.communicate(timeout=PATIENCE_S) == ("", "")
+            command_line = [package, command, *scenario[:1], file, *scenario[1:]]
+            code = _ended_by_ctrl_c(command_line, lambda _: asked.wait(PATIENCE_S))
         finally:
             stopped.set()
-            process.kill()
-    assert process.returncode == INTERRUPTED
+    assert code == INTERRUPTED
 
 
 def test_ctrl_c_ends_watching_well(tmp_path: Path, engine: Server) -> None:
     where = {"targets": [f"{engine.url}/metrics"], "interval_s": 1.0, "store": "r.sqlite"}
-    command = [sys.executable, "-m", "collectors", "watch", source_file(tmp_path, scrape=where), "--every", "60"]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline()
-        process.send_signal(signal.SIGINT)
-        assert process.communicate(timeout=PATIENCE_S) == ("", "")
-    assert process.returncode == 0
+    watch = ["collectors", "watch", source_file(tmp_path, scrape=where), "--every", "60"]
+    assert _ended_by_ctrl_c(watch, lambda stdout: bool(stdout.readline())) == 0
 
 
 def test_ctrl_c_ends_watching_a_target_that_hangs_at_once(tmp_path: Path) -> None:
     """The first reading is answered, so that it is the thread in the background that hangs then."""
-    hanging, stopped = threading.Event(), threading.Event()
+    printed, hanging, stopped = threading.Event(), threading.Event(), threading.Event()
     page = Pages({"/metrics": recording("vllm_after_overload")})
 
     def slow(asked: Asked) -> Told:
@@ -173,22 +159,33 @@ def test_ctrl_c_ends_watching_a_target_that_hangs_at_once(tmp_path: Path) -> Non
             stopped.wait(10 * PATIENCE_S)
         return page(asked)
 
-    printed = threading.Event()
+    def hangs(stdout: IO[str]) -> bool:
+        assert "OK" in stdout.readline()
+        printed.set()
+        return hanging.wait(PATIENCE_S)
+
     with serving(slow) as server:
         where = {"targets": [f"{server.url}/metrics"], "interval_s": 1.0, "timeout_s": 300.0, "store": "r.sqlite"}
-        command = [sys.executable, "-m", "collectors", "watch", source_file(tmp_path, scrape=where), "--every", "600"]
-        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-            try:
-                assert process.stdout is not None
-                assert "OK" in process.stdout.readline()
-                printed.set()
-                assert hanging.wait(PATIENCE_S)
-                process.send_signal(signal.SIGINT)
-                assert process.communicate(timeout=PATIENCE_S) == ("", "")
-            finally:
-                stopped.set()
-                process.kill()
-    assert process.returncode == 0
+        try:
+            watch = ["collectors", "watch", source_file(tmp_path, scrape=where), "--every", "600"]
+            code = _ended_by_ctrl_c(watch, hangs)
+        finally:
+            stopped.set()
+    assert code == 0
+
+
+def _ended_by_ctrl_c(command: list[str], begun: Callable[[IO[str]], bool]) -> int:
+    """Exit code of a command that is interrupted once it has ``begun``, and says nothing after that."""
+    start = [sys.executable, "-m", *command]
+    with subprocess.Popen(start, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert begun(process.stdout)
+            process.send_signal(signal.SIGINT)
+            assert process.communicate(timeout=PATIENCE_S) == ("", "")
+        finally:
+            process.kill()
+    return process.returncode
 
 
 def test_ring_in_a_folder_that_cannot_be_written_is_kept_in_memory(tmp_path: Path, engine: Server) -> None:
