@@ -105,12 +105,12 @@ def _batch_error(batches: NDArray[np.uint32], k: int) -> float:
 
 def _of_each_batch(batches: NDArray[np.uint32]) -> Counts:
     """Requests of each batch, (batches,)."""
-    return batches.sum(axis=1, dtype=np.uint32).astype(np.int64)  # without converting every bin: four times as fast
+    return np.asarray(batches.sum(axis=1, dtype=np.uint32), dtype=np.int64)  # every bin converted: 4 times as long
 
 
 def _over_batches(batches: NDArray[np.uint32]) -> Counts:
     """Requests in each bin, (bins,)."""
-    return batches.sum(axis=0, dtype=np.uint32).astype(np.int64)
+    return np.asarray(batches.sum(axis=0, dtype=np.uint32), dtype=np.int64)
 
 
 def _scatter(below: NDArray[Any], size: NDArray[np.int64]) -> float:
