@@ -22,7 +22,7 @@ ORDERS = {
         explore replay economics decision methodology
     """,
     "collectors": """
-        errors names units queries prometheus vocabulary source backends reading connect questions benchmarks demo
+        errors names units format queries prometheus vocabulary source backends reading connect questions benchmarks demo
         huggingface prices
     """,
     "sharing": "errors form access author document library report formats links manifests export",
