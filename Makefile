@@ -27,20 +27,22 @@ run:
 	@$(ENSURE_VENV) requirements.txt
 	@$(IN_VENV) ui --server.port "$(PORT)" --server.address "$(ADDRESS)"
 
-# All checks run, so that a complaint about style does not hide a failing test. A plan compiles the simulator meanwhile, once for all
+# All checks run, so that a complaint about style does not hide a failing test. A plan compiles the simulator first, once for all
 # processes of the tests. These are one more than there are cores, since journeys in the browser mostly wait; a file is one
-# process's, with what its tests share. Exit status 5 (nothing selected by PYTEST_ARGS) is no failure.
+# process's, with what its tests share. Types are checked beside all of it. Exit status 5 (nothing selected by PYTEST_ARGS) is no failure.
 test:
 	@$(ENSURE_VENV) requirements.txt requirements-test.txt
 	@tests/install_system_packages.sh
 	@echo 'All but the slow ones (make test-slow); a part: make test PYTEST_ARGS="tests/sizing -k memory", PYTEST_ARGS="-m e2e", PYTEST_ARGS="-m \"not e2e\""'
-	@failed=; \
-	$(IN_VENV) sizing plan reality/data/demo_scenario.yaml >/dev/null & \
+	@failed=; types=$$(mktemp); \
+	$(IN_VENV) mypy >"$$types" 2>&1 & mypy=$$!; \
+	$(IN_VENV) sizing plan reality/data/demo_scenario.yaml >/dev/null & compiled=$$!; \
 	$(IN_VENV) ruff check . || failed="$$failed ruff"; \
 	$(IN_VENV) ruff format --check . || failed="$$failed format"; \
-	$(IN_VENV) mypy || failed="$$failed mypy"; \
-	wait; \
+	wait "$$compiled"; \
 	$(IN_VENV) pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow" $(PYTEST_ARGS) || [ $$? -eq 5 ] || failed="$$failed pytest"; \
+	wait "$$mypy" || failed="$$failed mypy"; \
+	cat "$$types"; rm -f "$$types"; \
 	[ -z "$$failed" ] || { echo "make test FAILED:$$failed"; exit 1; }
 
 # What make test leaves out; CI runs both.

@@ -84,6 +84,7 @@ def test_a_report_has_a_dozen_slides_at_most_and_nothing_beyond_them(name: str) 
     assert beyond_its_slide(deck) == []
     assert overlapping(deck) == []
     assert all(slide.shapes.title.text_frame.text for slide in deck.slides)
+    assert broken_heads(deck) == []
 
 
 WIDER = 1.24
@@ -105,11 +106,9 @@ def broken_heads(deck: Opened) -> list[str]:
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("released", Released)
-@pytest.mark.parametrize("narrow", [False, True], ids=["wide", "narrow"])
-def test_no_head_of_a_table_breaks_inside_a_word(name: str, released: Released, narrow: bool) -> None:
-    brand = Brand(template=template()) if narrow else Brand()
-    assert broken_heads(made(source(name, released).report, brand)) == []
+def test_no_head_of_a_table_breaks_inside_a_word_of_a_narrow_slide(name: str) -> None:
+    """With the owner's prices, which have the most columns; the wide slides of list prices are read above."""
+    assert broken_heads(made(source(name, Released.OWN_PRICES).report, Brand(template=template()))) == []
 
 
 def test_no_head_of_a_report_made_by_hand_breaks_inside_a_word() -> None:
