@@ -1,4 +1,5 @@
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,10 @@ from sizing.methodology.markdown import entry, heading_anchor, plain, rich
 from sizing.methodology.numbers import module_constants
 from sizing.scenario.schema import Scenario
 
-BY_SLUG = {section.slug: section for section in sections()}
+
+@cache
+def by_slug() -> dict[str, Section]:
+    return {section.slug: section for section in sections()}
 
 
 def cells(section: Section) -> set[str]:
@@ -30,27 +34,27 @@ def test_chapters_are_built_once() -> None:
     assert sections() is sections()
 
 
-@pytest.mark.parametrize("section", sections(), ids=lambda section: section.slug)
-def test_every_chapter_has_content_and_rows_fit_their_columns(section: Section) -> None:
-    assert section.prose or section.intro or section.entries or section.tables
-    for table in section.tables:
-        assert table.rows, f"{table.title} is empty"
-        assert {len(row) for row in table.rows} == {len(table.columns)}
+def test_every_chapter_has_content_and_rows_fit_their_columns() -> None:
+    for section in sections():
+        assert section.prose or section.intro or section.entries or section.tables, section.slug
+        for table in section.tables:
+            assert table.rows, f"{table.title} is empty"
+            assert {len(row) for row in table.rows} == {len(table.columns)}, table.title
 
 
 def test_slugs_and_titles_are_unique() -> None:
-    assert len(BY_SLUG) == len(sections()) == len({section.title for section in sections()})
+    assert len(by_slug()) == len(sections()) == len({section.title for section in sections()})
 
 
 @pytest.mark.parametrize("words", ["KV bytes per sequence", "Poisson peak", "Expert coverage", "Prompt queue", "Knee"])
 def test_the_formulas_of_the_engine_are_there(words: str) -> None:
-    (found,) = [e for e in BY_SLUG["formulas"].entries if e.title == words]
+    (found,) = [e for e in by_slug()["formulas"].entries if e.title == words]
     assert found.formula
     assert found.where.startswith("sizing.")
 
 
 def test_formulas_come_in_the_order_of_the_engine() -> None:
-    order = list(dict.fromkeys(e.where.split(".")[1] for e in BY_SLUG["formulas"].entries))
+    order = list(dict.fromkeys(e.where.split(".")[1] for e in by_slug()["formulas"].entries))
     rooms = ("scenario", "deployments", "steps", "queueing", "search", "prices")
     assert [room for room in order if room in rooms] == list(rooms)
 
@@ -76,7 +80,7 @@ def test_every_scenario_key_is_listed_with_its_default() -> None:
 def test_every_data_file_is_described_with_its_rows() -> None:
     files = {path.name for path in DATA_DIR.glob("*.csv")}
     assert files <= set(LOADERS)
-    shown = {row[0]: row for row in BY_SLUG["sources"].tables[0].rows}
+    shown = {row[0]: row for row in by_slug()["sources"].tables[0].rows}
     for name in files:
         assert shown[name][2] == len(read_rows(name))
         assert len(str(shown[name][1])) > 10
@@ -84,14 +88,14 @@ def test_every_data_file_is_described_with_its_rows() -> None:
 
 
 def test_quantisation_losses_name_their_source() -> None:
-    (table,) = BY_SLUG["quantisation"].tables
+    (table,) = by_slug()["quantisation"].tables
     at = table.columns.index("Source")
     assert all(row[at] for row in table.rows)
 
 
 def test_every_result_field_and_term_is_shown() -> None:
-    assert {e.name for e in fields()} <= cells(BY_SLUG["results"])
-    assert [e.title for e in BY_SLUG["glossary"].entries] == [t.name for t in glossary()]
+    assert {e.name for e in fields()} <= cells(by_slug()["results"])
+    assert [e.title for e in by_slug()["glossary"].entries] == [t.name for t in glossary()]
 
 
 def test_numbers_beside_the_code_are_shown_with_their_comment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +191,7 @@ def test_search_for_nothing_finds_everything_and_for_nonsense_nothing() -> None:
 def test_markdown_keeps_text_and_code() -> None:
     assert plain("a_b $5") == r"a\_b \$5"
     assert rich("see `a_b` of c_d") == r"see `a_b` of c\_d"
-    (found,) = [e for e in BY_SLUG["formulas"].entries if e.title == "Knee"]
+    (found,) = [e for e in by_slug()["formulas"].entries if e.title == "Knee"]
     assert entry(found).startswith("**Knee**: ")
 
 
