@@ -11,6 +11,7 @@ from pathlib import Path
 
 from collectors.connect import answering, read
 from collectors.errors import InvalidSource
+from collectors.format import sentence
 from collectors.reading.observation import NUMBERS, Observation
 from collectors.source import load_source
 from collectors.units import S_PER_HOUR
@@ -23,7 +24,7 @@ LINE = {
     "arrivals_rps": "arrivals {:.2f}/s",
     "running": "running {:.0f}",
     "waiting": "waiting {:.0f}",
-    "kv_usage": "KV {:.0%}",
+    "kv_usage": "KV {:percent}",
 }
 
 
@@ -147,7 +148,7 @@ def as_line(observed: Observation) -> str:
     """One observation in one line."""
     clock = str(observed.as_json()["at"])[11:19]
     parts = [f"{clock} {observed.state.upper()}"]
-    parts += [text.format(v) for key, text in LINE.items() if (v := observed.number(key)) is not None]
+    parts += [sentence(text, v) for key, text in LINE.items() if (v := observed.number(key)) is not None]
     for key, label in (("ttft_ms", "TTFT"), ("itl_ms", "ITL")):
         d = observed.distribution(key)
         if d.p95 is not None:

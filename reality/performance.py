@@ -16,7 +16,7 @@ from reality.sampling import NOTHING, UNKNOWN, Measured, around, counted, exact,
 from reality.traffic import length_variation
 from reality.verdict import far_off, says_little, tolerated, verdict
 from sizing.base.deployed import Deployed as PlannedDeployment
-from sizing.base.format import significant
+from sizing.base.format import percent, significant
 from sizing.question.configuration import Configuration
 
 AT_FRONT_END = ("ttft_ms", "e2e_ms", "queue_ms")
@@ -82,8 +82,8 @@ def _width_explained(row: PerformanceRow, slow_share: float) -> PerformanceRow:
     if row.reason or not row.predicted.value or not says_little(row.predicted) or slow_share < NEAR_SATURATION:
         return row
     why = (
-        f"wide, so that lying within says little: at the slow end of the step times this load is {slow_share:.0%} of "
-        "what the replicas carry, where queues grow long"
+        "wide, so that lying within says little: at the slow end of the step times this load is "
+        f"{percent(slow_share)} of what the replicas carry, where queues grow long"
     )
     return row.model_copy(update={"reason": why})
 

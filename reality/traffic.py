@@ -14,6 +14,7 @@ from reality.result import TrafficRow, Verdict
 from reality.sampling import NOTHING, Measured, exact, mean_of, quantile_of, rate_of, variation
 from reality.verdict import TOLERANCE, outside, tolerated, verdict
 from sizing.base.arrays import Floats
+from sizing.base.format import percent
 from sizing.base.units import S_PER_MINUTE
 from sizing.question.length_distributions import LengthDistribution
 from sizing.question.traffic import Traffic
@@ -92,7 +93,7 @@ def observed_traffic(question: Question, observed: Observation, deployed: Deploy
     hits = observed.number("prefix_hit_ratio")
     if hits is None:
         hits = planned_hits(question)
-        assumed.append(f"Prefix hit rate as planned ({hits:.0%}): the deployment does not report it.")
+        assumed.append(f"Prefix hit rate as planned ({percent(hits)}): the deployment does not report it.")
     rng = np.random.default_rng(0)
     prompt, output = rng.permutation(drawn[0]), rng.permutation(drawn[1])
     cached = shared_prefix(prompt, hits)

@@ -43,6 +43,8 @@ CONSTANT_STYLE = {"ui/shell/own_prices.py": "st.html(", "ui/shell/presenting.py"
 # Streamlit draws :rocket: as an emoji; it draws :material/save: as an icon of its own, and :func:`x` is a docstring's.
 SHORTCODE = r"(?<!\w):(?!material/)[a-z]+(?:_[a-z]+)*:(?![\w`])"
 EMOJI = re.compile("[\U0001f000-\U0001faff\u2600-\u27bf\u2b05-\u2b55\ufe0f]|" + SHORTCODE)
+GLUED_PERCENT = re.compile(r":[^{}\s\"']*\.?\d%[}\"']|format=[\"']percent[\"']")
+"""A format that writes "62%"; everywhere else it is "62 %"."""
 # Written in two parts, or this file would break its own rule.
 MACHINE_PATH = re.compile(r"(?<![\w./:-])/" + r"(?:work|root)/")
 
@@ -126,6 +128,13 @@ def unsafe_markup_and_emoji(source: Source) -> list[str]:
     return found
 
 
+def glued_percent(source: Source) -> list[str]:
+    if source.package in {"bench", "tests"}:
+        return []
+    lines = enumerate(source.text.splitlines(), 1)
+    return [f"line {n} writes 62%, not 62 %: use percent()" for n, line in lines if GLUED_PERCENT.search(line)]
+
+
 def missing_guard(source: Source) -> list[str]:
     """A cold deep link runs a page without app.py, and so without login, unless its first statement is the guard."""
     if not source.is_page:
@@ -147,6 +156,7 @@ RULES: list[Callable[[Source], list[str]]] = [
     empty_names,
     empty_variables,
     unsafe_markup_and_emoji,
+    glued_percent,
     missing_guard,
 ]
 
@@ -190,6 +200,9 @@ PLANTED = [
     (unsafe_markup_and_emoji, "ui/a.py", "st.html('<style></style>')"),
     (unsafe_markup_and_emoji, "pages/a.py", "st.title('Go \U0001f680')"),
     (unsafe_markup_and_emoji, "app.py", "st.title('Go :rocket:')"),
+    (glued_percent, "ui/a.py", "text = f'{share:.0%} of it'"),
+    (glued_percent, "collectors/a.py", 'KV = "KV {:.1%}"'),
+    (glued_percent, "ui/a.py", "st.column_config.NumberColumn(format='percent')"),
     (missing_guard, "pages/size.py", "import streamlit as st\nst.title('Size')"),
     (missing_guard, "pages/size.py", "from ui import shell\nshell.require('home')"),
     (missing_guard, "pages/size.py", ""),
@@ -204,6 +217,7 @@ INNOCENT = [
     (empty_variables, "sizing/a.py", "quantity('TTFT', 'asked')"),
     (unsafe_markup_and_emoji, "ui/a.py", "st.button('Save', icon=':material/save:'); t = 'a → b × c ≥ 3, 12:30:15'"),
     (unsafe_markup_and_emoji, "ui/a.py", '"""Format: see :func:`sizing.plan`."""'),
+    (glued_percent, "ui/a.py", "text = f'{percent(share)} of 95 %, {at:%H:%M}'"),
     (missing_guard, "pages/size.py", '"""Size."""\nfrom ui import shell\n\nshell.require("size")\nx = 1'),
 ]
 

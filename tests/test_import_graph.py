@@ -22,8 +22,8 @@ ORDERS = {
         explore replay economics decision methodology
     """,
     "collectors": """
-        errors names units queries prometheus vocabulary source backends reading connect questions benchmarks demo
-        huggingface prices
+        errors names units format queries prometheus vocabulary source backends reading connect questions benchmarks
+        demo huggingface prices
     """,
     "sharing": "errors form access author document library report formats links manifests export",
     "ui": """

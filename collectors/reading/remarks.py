@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from collectors.format import sentence
+
 
 class Kind(Enum):
     """What is said, each with its sentence; names in braces are the facts of a remark of that kind."""
@@ -25,8 +27,8 @@ class Kind(Enum):
     QUEUE_PERSISTS_AND_GROWS = (
         "The queue never emptied: {waiting:.3g} requests wait on average, growing by {growth_per_s:.2g} requests/s."
     )
-    KV_FULL = "The KV cache is full ({kv_usage:.0%}) and requests are preempted ({preemptions_per_s:.2g}/s)."
-    LONG_QUEUE = "Waiting in the queue, {queue_ms:.0f} ms on average, is {share:.0%} of the mean TTFT."
+    KV_FULL = "The KV cache is full ({kv_usage:percent}) and requests are preempted ({preemptions_per_s:.2g}/s)."
+    LONG_QUEUE = "Waiting in the queue, {queue_ms:.0f} ms on average, is {share:percent} of the mean TTFT."
 
     # Part of the deployment or of the answer is not in the numbers.
     PARTIAL_ANSWER = "The server marks its answer as partial{warning}."
@@ -55,13 +57,14 @@ class Kind(Enum):
     GPUS_OF_HOSTS = "GPUs are joined by host: all GPUs of these hosts are counted."
 
     # What an operator should look at although the deployment answers.
-    REQUESTS_FAIL = "{ratio:.1%} of the requests fail ({failed_rps:.2g} a second)."
+    REQUESTS_FAIL = "{ratio:percent} of the requests fail ({failed_rps:.2g} a second)."
     REQUESTS_ABORTED = (
-        "About {share:.0%} of the requests end early: given up by their clients, or lost with an engine that restarted."
+        "About {share:percent} of the requests end early: given up by their clients, or lost with an engine that "
+        "restarted."
     )
     QUEUE_GROWS = "The queue grows by {growth_per_s:.2g} requests/s; up to {waiting:.3g} wait."
     PREEMPTIONS = "Requests are preempted ({per_s:.2g}/s): the KV cache ran out, their prefill is repeated."
-    KV_NEARLY_FULL = "The KV cache reached {kv_usage:.0%}."
+    KV_NEARLY_FULL = "The KV cache reached {kv_usage:percent}."
     ONE_XID = "1 GPU shows an XID error."
     XIDS = "{gpus:g} GPUs show an XID error."
     ONE_GPU_SLOW = "1 GPU is slowed down."
@@ -116,7 +119,7 @@ class Remark:
     @property
     def sentence(self) -> str:
         """As a person reads it."""
-        return self.kind.value.format(**self.facts)
+        return sentence(self.kind.value, **self.facts)
 
     def names(self, fact: str) -> Sequence[str]:
         """The names that are one of its facts. Raises KeyError where it has no such names."""

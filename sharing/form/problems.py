@@ -29,7 +29,7 @@ _LONGEST = 1e15
 _COUNTED = {"tokens", "people", "instances", "documents", "turns", "years"}
 _RULES: dict[Rule, str] = {
     "cached_part_is_shorter": "The part of the prompt found in the prefix cache must be shorter than the "
-    "prompt itself: lower it, or enter a share such as 60%.",
+    "prompt itself: lower it, or enter a share such as 60 %.",
     "some_hour_has_load": "Load by hour: at least one of the 24 hours must be above 0.",
     "p95_is_not_shorter": "The 95th percentile of a length must not be below its median: raise it or leave it empty.",
 }

@@ -180,7 +180,7 @@ def _cached(values: Values, isl: float) -> float:
     if text.endswith("%"):
         share = _parsed("cached", text.removesuffix("%"))
         if not 0 <= share < 100:
-            must_be = "Prompt found in the prefix cache must be at least 0% and less than 100% of the prompt"
+            must_be = "Prompt found in the prefix cache must be at least 0 % and less than 100 % of the prompt"
             raise BadInput(
                 f"{must_be}; {text} was entered.", short=f"{must_be} ({text} was entered)", instead={"cached": ""}
             )

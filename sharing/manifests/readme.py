@@ -9,7 +9,7 @@ from sharing.manifests.facts import Facts, Group
 from sharing.manifests.pods import SECRET
 from sharing.manifests.targets import Reason, Target
 from sharing.manifests.targets_data import TargetData, targets_data
-from sizing.base.format import count
+from sizing.base.format import count, percent
 from sizing.catalog.precisions import precisions
 
 ROLES = {"both": "", "prefill": "prefill ", "decode": "decode "}
@@ -87,7 +87,7 @@ def planned(facts: Facts) -> Iterator[str]:
     yield f"KV cache: {'FP8' if facts.narrow_kv else '16 bit'}; context: {count(facts.context)} tokens"
     yield f"Prefix caching: {'on' if facts.prefix_caching else 'off, since the plan counts on no cached tokens'}"
     if drafts := facts.speculation.draft_tokens:
-        yield f"Speculative decoding: {drafts} draft tokens, {facts.speculation.acceptance:.0%} accepted each"
+        yield f"Speculative decoding: {drafts} draft tokens, {percent(facts.speculation.acceptance)} accepted each"
     if facts.plan.decided_by == "measured":
         yield "Capacity is from a measured record, which says nothing of these settings: they are the engine's defaults"
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sharing.report.content import Block, Chart, Column, Section, Series, Table
 from sharing.report.names import gpu_name
 from sharing.report.subject import Subject
-from sizing.base.format import UNKNOWN, count, ms, requests_per_s, significant
+from sizing.base.format import UNKNOWN, count, ms, percent, requests_per_s, significant
 from sizing.base.units import BILLION
 from sizing.scenario.demand import hourly
 from sizing.scenario.schema import Limits
@@ -86,7 +86,7 @@ def _day(subject: Subject) -> Table:
         ("Input tokens a day", day.input_tokens_per_day),
         ("Output tokens a day", day.output_tokens_per_day),
     ]
-    growth = f", growth of {day.growth:.0%} included" if day.growth else ""
+    growth = f", growth of {percent(day.growth)} included" if day.growth else ""
     return Table(
         title="What that is in a day",
         columns=(Column(label="What"), Column(label="Number", holds="number")),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from sizing.base.quantity import Result, quantity
 from sizing.base.result import Plan
-from sizing.economics.cost import cost
+from sizing.economics.cost import month_of_plan
 from sizing.planning.plan import plan
 from sizing.scenario.costs import Costs
 from sizing.scenario.schema import Scenario
@@ -93,10 +93,9 @@ class Answers:
 
 
 def priced(scenario: Scenario, answer: Plan, rent: float = 1.0) -> Outcome:
-    """What a plan comes to, as far as a decision looks at it. Raises InvalidScenario as :func:`cost`."""
+    """What a plan comes to, as far as a decision looks at it. Raises InvalidScenario as :func:`month_of_plan`."""
     if not answer.feasible or answer.deployment is None:
         return NOTHING
-    money = cost(scenario, plan=answer, rent=rent)
     return Outcome(
         feasible=True,
         gpu=answer.deployment.gpu,
@@ -104,12 +103,10 @@ def priced(scenario: Scenario, answer: Plan, rent: float = 1.0) -> Outcome:
         precision=answer.deployment.weight_precision,
         gpus=answer.deployment.gpus,
         systems=answer.deployment.systems,
-        usd_per_month=money.usd_per_month,
-        low=money.low,
-        high=money.high,
         power_kw=None if answer.cost is None else answer.cost.power_kw,
         memory_used=_memory_used(answer),
         limited_by=answer.limited_by,
+        **month_of_plan(scenario, answer, rent),
         **_latencies(answer),
     )
 

@@ -56,6 +56,13 @@ def cost(
     return answer_of(ways, views if split is None else [*views, split], on or date.fromisoformat(data_date()))
 
 
+def month_of_plan(scenario: Scenario, plan: Plan, rent: float = 1.0) -> dict[str, float | None]:
+    """What a month of a plan costs in the way that the scenario chose, with both ends: the same figures as of
+    :func:`cost`, in a fraction of the time. None where a price is not known. Raises InvalidScenario as :func:`cost`."""
+    ways = ways_of(understand(scenario), plan, rent)
+    return _range(ways.by_name[ways.chosen](1.0))
+
+
 def answer_of(ways: Ways, views: list[View], on: date) -> results.CostAnswer:
     """The answer from every way at the planned load."""
     chosen = next(view for view in views if view.name == ways.chosen)

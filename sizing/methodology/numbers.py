@@ -9,6 +9,7 @@ from typing import Any
 
 from sizing.base import units
 from sizing.base.constants import CONSTANTS
+from sizing.base.format import percent
 from sizing.catalog.engines import engines
 from sizing.catalog.files import read_yaml
 from sizing.catalog.precisions import precisions
@@ -90,7 +91,7 @@ def engines_and_formats() -> Section:
             "Block (tokens)": e.block_tokens,
             "Token budget per step": _sizes(e.token_budget),
             "Sequences in flight, at most": _sizes(e.max_sequences),
-            "Memory used": f"{e.memory_fraction:.0%}",
+            "Memory used": percent(e.memory_fraction),
             "Families": ", ".join(e.families),
             "Source": e.source,
             "Date": e.date,

@@ -15,6 +15,7 @@ from urllib.parse import quote
 import numpy as np
 
 from sizing.base.constants import constant
+from sizing.base.format import percent
 from sizing.base.units import GB, HOURS_PER_MONTH, MS_PER_S
 from sizing.catalog import gpus
 from sizing.catalog.engines import engines
@@ -77,7 +78,7 @@ def numbers() -> Mapping[str, str]:
         "formats": str(len(precisions())),
         "runtime_gb": f"{constant('runtime_bytes') / GB:g}",
         "communication_gb": f"{constant('communication_bytes') / GB:g}",
-        "vllm_fraction": f"{engines()['vllm'].memory_fraction:.0%}",
+        "vllm_fraction": percent(engines()["vllm"].memory_fraction),
         "pipeline_pct": f"{100 * constant('pipeline_efficiency'):g}",
         "reference_year": f"{REFERENCE_YEAR:g}",
         "grid_points": str(concurrency_grid(np.ones(1)).shape[1]),

@@ -10,6 +10,7 @@ import numpy as np
 from sizing.base.arrays import ROUNDING, Floats, Rows
 from sizing.base.choices import DecidedBy
 from sizing.base.deployed import Deployed, PerInstance
+from sizing.base.format import percent
 from sizing.base.result import CrossCheck, Explained, LoadPoint, PlanWarning
 from sizing.base.units import GB, MS_PER_S
 from sizing.calibration.benchmark import calibrated_configuration
@@ -158,7 +159,7 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
         yield (
             f"{row.engine.label}: {row.engine.budget(row.gpu):,} tokens per step, at most "
             f"{row.batch_limit or row.engine.sequences(row.gpu):,} sequences{capped}, "
-            f"{row.engine.memory_fraction:.0%} of GPU memory, chunked prefill."
+            f"{percent(row.engine.memory_fraction)} of GPU memory, chunked prefill."
         )
         yield f"KV cache in {'FP8' if row.kv_precision == 'fp8' else '16 bit'}."
         yield from assumptions.uneven_ranks(row)

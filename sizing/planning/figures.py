@@ -19,7 +19,7 @@ from sizing.search.decide import Decided
 from sizing.search.deployments import Deployments
 from sizing.simulator.layout import E2E, ITL, TTFT
 from sizing.simulator.outcome import Outcome
-from sizing.simulator.quantiles import sampled_quantile
+from sizing.simulator.quantiles import quantiles, sampled_quantile
 
 METRICS = {"ttft_ms": TTFT, "itl_ms": ITL, "e2e_ms": E2E}
 
@@ -62,7 +62,7 @@ class Figures:
         if outcome is None:
             return None
         return {
-            name: sampled_quantile(outcome, metric, self.percentile).value * MS_PER_S
+            name: quantiles(outcome, metric, [self.percentile])[0] * MS_PER_S
             for name, metric in METRICS.items()
             if outcome.histogram[:, metric].any()
         }
@@ -117,7 +117,7 @@ def _counted(outcome: Outcome, metric: int, percentile: float, analytic: Latency
     """Percentiles of one latency; the analytic value where no request had it (answers of one token have no gaps)."""
     if not outcome.histogram[:, metric].any():
         return analytic
-    p50, p95, p99 = (sampled_quantile(outcome, metric, p).value * MS_PER_S for p in (50.0, 95.0, 99.0))
+    p50, p95, p99 = (value * MS_PER_S for value in quantiles(outcome, metric, (50.0, 95.0, 99.0)))
     at = sampled_quantile(outcome, metric, percentile)
     base = analytic.at_percentile or math.nan
     low = at.low * MS_PER_S * (analytic.low / base if analytic.low is not None and base > 0 else 1.0)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sizing.base.arrays import Floats
-from sizing.base.format import ms, requests_per_s
+from sizing.base.format import ms, percent, requests_per_s
 from sizing.base.quantity import Estimate
 from sizing.base.units import MS_PER_S, S_PER_MINUTE
 from sizing.base.version import ENGINE_VERSION
@@ -187,7 +187,7 @@ def _sentence(
 ) -> str:
     labels = (("TTFT", latencies[TTFT]), ("ITL", latencies[ITL]), ("E2E", latencies[E2E]))
     values = [f"{label} {ms(latency.at_percentile.value)}" for label, latency in labels if latency is not None]
-    part = "" if outcome.stopped_at is None else f" (stopped after {outcome.stopped_at:.0%})"
+    part = "" if outcome.stopped_at is None else f" (stopped after {percent(outcome.stopped_at)})"
     return (
         f"{name} at {requests_per_s(load.rps)}: p{limits.percentile:g} {', '.join(values)}; {verdict} "
         f"({outcome.finished:,} requests simulated{part})."
@@ -265,7 +265,7 @@ def as_text(result: SimulationResult) -> str:
     if result.goodput_rps is not None and result.busy_share is not None and result.kv_use is not None:
         lines += [
             f"Goodput       {requests_per_s(result.goodput_rps)} of {requests_per_s(result.offered_rps)}",
-            f"Busy          {result.busy_share:.1%} of the time, KV cache {result.kv_use:.1%} full",
+            f"Busy          {percent(result.busy_share)} of the time, KV cache {percent(result.kv_use)} full",
         ]
     if result.largest_stable_rps is not None:
         lines.append(f"Stable up to  {requests_per_s(result.largest_stable_rps)}")

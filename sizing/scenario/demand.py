@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from scipy.special import pdtr, pdtrik
 
 from sizing.base.errors import InvalidScenario
+from sizing.base.format import percent
 from sizing.base.units import HOURS_PER_DAY, S_PER_HOUR
 from sizing.scenario.bounds import MAX_RPS
 from sizing.scenario.schema import Users, Workload
@@ -115,7 +116,7 @@ def _from_peak(peak_rps: float, growth: float, profile: Sequence[float] | None) 
     share = mean_to_peak_of(profile) if profile else 1.0 / PEAK_TO_MEAN
     how = f"Peak as given: {peak_rps:,.6g} requests/s{_growth_text(growth)}."
     if profile:
-        how += f" By the hourly profile the mean hour has {share:.0%} of it."
+        how += f" By the hourly profile the mean hour has {percent(share)} of it."
     return Demand(
         peak_rps=peak,
         sustained_rps=peak,
@@ -134,7 +135,7 @@ def _from_trace(trace: TraceArrivals, growth: float) -> Demand:
     busiest, share = max(trace.rps), mean_to_peak_of(trace.rps)
     how = (
         f"Busiest {trace.window_s:,.0f} s of {trace.trace}: {busiest:,.4g} requests/s{_growth_text(growth)}; the "
-        f"mean is {share:.0%} of it."
+        f"mean is {percent(share)} of it."
     )
     return Demand(
         peak_rps=busiest * growth,
@@ -156,8 +157,8 @@ def _from_average(average_rps: float, percentile: float, growth: float, profile:
     hour = f", {busy:,.6g} in the busiest hour of the profile" if profile else ""
     how = (
         f"Average {average_rps:,.6g} requests/s{_growth_text(growth)}{hour}: the rate that is sustained. With Poisson "
-        f"arrivals {percentile:g} % of all seconds see at most {peak:,.6g} requests ({peak / busy - 1:.0%} above the "
-        "mean): a burst of one second, which the simulated arrivals contain."
+        f"arrivals {percentile:g} % of all seconds see at most {peak:,.6g} requests ({percent(peak / busy - 1)} above "
+        "the mean): a burst of one second, which the simulated arrivals contain."
     )
     if busy < SINGLE_REQUESTS_BELOW_RPS:
         how += " At so low a rate a one-second window counts single requests, which makes that peak generous."

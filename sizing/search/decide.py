@@ -82,19 +82,19 @@ def decide(screened: Screened, seed: int, work: Work | None = None) -> Decided:
 def _pools_first(refined: Refined, pools: Disaggregated, outcome: Outcome) -> Decided:
     """Pools that were simulated come before the instances that do both."""
     every, first = AllDeployments((refined.deployments, pools)), len(refined.deployments)
-    ranked, left_out = _behind(every, first, refined.ranked, _tried(refined))
+    ranked, left_out = _behind(every.order(), first, refined.ranked, _tried(refined))
     return Decided(
         every=every, ranked=ranked, ahead=(first,), tried=_tried(refined), outcome=outcome, left_out=left_out
     )
 
 
-def _behind(every: AllDeployments, first: int, ranked: Rows, tried: Mapping[int, Outcome]) -> tuple[Rows, int]:
-    """Of the places ``ranked`` those that do not come before ``first`` by an estimate alone, and how many do.
+def _behind(order: Rows, first: int, ranked: Rows, tried: Mapping[int, Outcome]) -> tuple[Rows, int]:
+    """Of the places ``ranked`` those that do not come before ``first`` in ``order`` by an estimate alone, and how many
+    do.
 
     What is compared is decided the same way: an estimate that promises less than was simulated is not listed beside
     it, as those like it that were simulated did not keep what theirs promised.
     """
-    order = every.order()
     before = order[: int(np.flatnonzero(order == first)[0])]
     promised = np.isin(ranked, before) & ~np.isin(ranked, list(tried))
     return ranked[~promised], int(promised.sum())
@@ -116,10 +116,10 @@ def _confirmed(screened: Screened, refined: Refined, best: Needed) -> Decided:
     evaluated = replace(refined.deployments.evaluated, screened_rps=refined.search.evaluated.capacity.rps)
     together = replace(refined.deployments, evaluated=evaluated)
     tried, first = _tried(refined), int(refined.ranked[0])
-    ranked, left_out = _behind(AllDeployments((together,)), first, refined.ranked, tried)
     every = AllDeployments((together, *screened.pools))
-    pools = every.order() if screened.pools else np.empty(0, dtype=np.intp)
-    pools, _ = _behind(every, first, pools[pools >= len(together)], {})
+    order = every.order()
+    ranked, left_out = _behind(order, first, refined.ranked, tried)
+    pools, _ = _behind(order, first, order[order >= len(together)], {})
     return Decided(
         every=every,
         ranked=np.concatenate([ranked, pools]),

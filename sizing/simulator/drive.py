@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -142,12 +143,12 @@ def _outcome(
     stopped: float | None,
 ) -> Outcome:
     worlds = [p.world for p in line.pools]
-    series = np.asarray(sum(w.series for w in worlds))
+    series = reduce(np.add, [w.series for w in worlds])
     if len(worlds) == 2:  # requests come in once
         series[:, ARRIVED] = worlds[0].series[:, ARRIVED]
     return Outcome(
-        histogram=np.asarray(sum(w.histogram for w in worlds)),
-        sums=np.asarray(sum(w.sums for w in worlds)),
+        histogram=reduce(np.add, [w.histogram for w in worlds]),
+        sums=reduce(np.add, [w.sums for w in worlds]),
         series=series[:-1],
         bin_s=measurement.bin_s,
         horizon_s=measurement.horizon_s,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.base.arrays import Floats
+from sizing.base.arrays import Counts, Floats
 from sizing.base.units import TWO_SIDED_80, TWO_SIDED_95
 from sizing.simulator.layout import BIN_RATIO, BINS, COUNTED, FIRST_COUNT, FIRST_SUM, GOOD, SMALLEST_S
 from sizing.simulator.outcome import Outcome
@@ -47,6 +48,12 @@ def quantile(counts: NDArray[np.integer], share: float) -> float:
     return float(SMALLEST_S * BIN_RATIO ** (k - 1 + inside))
 
 
+def quantiles(outcome: Outcome, metric: int, percents: Iterable[float]) -> list[float]:
+    """Percentiles alone: a fraction of the time of :func:`sampled_quantile`."""
+    counts = _over_batches(outcome.histogram[:, metric])
+    return [quantile(counts, percent / 100.0) for percent in percents]
+
+
 def sampled_quantile(outcome: Outcome, metric: int, percent: float) -> Sampled:
     """A percentile with its Monte-Carlo interval.
 
@@ -55,7 +62,7 @@ def sampled_quantile(outcome: Outcome, metric: int, percent: float) -> Sampled:
     histogram at share +- 1.96 errors. Source: batch means for quantiles (Seila, 1982; Asmussen and Glynn, 2007).
     """
     batches = outcome.histogram[:, metric]
-    counts = batches.sum(axis=0, dtype=np.int64)
+    counts = _over_batches(batches)
     total, share = int(counts.sum()), percent / 100.0
     value = quantile(counts, share)
     if total == 0:
@@ -78,22 +85,32 @@ def sampled_share(outcome: Outcome, metric: int, seconds: float, z: float = TWO_
     lay on the other side, so that it is never 0. Source: batch means, as for :func:`sampled_quantile`.
     """
     batches = outcome.histogram[:, metric]
-    total = int(batches.sum(dtype=np.int64))
+    size = _of_each_batch(batches)
+    total = int(size.sum())
     if total == 0:
         return Sampled(value=float("nan"), low=float("nan"), high=float("nan"))
     at = np.log(max(seconds, SMALLEST_S) / SMALLEST_S) / np.log(BIN_RATIO)
     k, inside = min(int(at), BINS - 2), at - int(at)
-    below = batches[:, : k + 1].sum(axis=1, dtype=np.int64) + inside * batches[:, k + 1]
+    below = _of_each_batch(batches[:, : k + 1]) + inside * batches[:, k + 1]
     value = float(below.sum() / total)
     share = min(max(value, 1.0 / (total + 1.0)), total / (total + 1.0))
-    size = batches.sum(axis=1, dtype=np.int64)
     error = max(_scatter(below, size), float(np.sqrt(share * (1.0 - share) / total)))
     return Sampled(value=value, low=value - z * error, high=value + z * error)
 
 
 def _batch_error(batches: NDArray[np.uint32], k: int) -> float:
     """Standard error of the share of requests in bins up to ``k``, from its scatter between batches."""
-    return _scatter(batches[:, : k + 1].sum(axis=1), batches.sum(axis=1, dtype=np.int64))
+    return _scatter(_of_each_batch(batches[:, : k + 1]), _of_each_batch(batches))
+
+
+def _of_each_batch(batches: NDArray[np.uint32]) -> Counts:
+    """Requests of each batch, (batches,)."""
+    return np.asarray(batches.sum(axis=1, dtype=np.uint32), dtype=np.int64)  # every bin converted: 4 times as long
+
+
+def _over_batches(batches: NDArray[np.uint32]) -> Counts:
+    """Requests in each bin, (bins,)."""
+    return np.asarray(batches.sum(axis=0, dtype=np.uint32), dtype=np.int64)
 
 
 def _scatter(below: NDArray[Any], size: NDArray[np.int64]) -> float:

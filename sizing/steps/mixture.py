@@ -16,6 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from sizing.base.arrays import Flags, Floats
+from sizing.base.format import percent
 from sizing.catalog.files import read_yaml
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates
@@ -154,7 +155,7 @@ def aged(kernel: StepTimes, then: StepTimes, now: StepTimes) -> StepTimes:
 
 def source_in_words(kernel: str, base: str, weight: float) -> str:
     """The source of one candidate's times in words, with the weight of each."""
-    return f"kernel+roofline: {weight:.0%} {kernel}, {1.0 - weight:.0%} {base}"
+    return f"kernel+roofline: {percent(weight)} {kernel}, {percent(1.0 - weight)} {base}"
 
 
 @dataclass(frozen=True)

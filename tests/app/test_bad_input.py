@@ -33,13 +33,13 @@ BAD = [
     (
         "cached",
         "100%",
-        "Prompt found in the prefix cache must be at least 0% and less than 100% of the prompt; 100% was entered.",
+        "Prompt found in the prefix cache must be at least 0 % and less than 100 % of the prompt; 100% was entered.",
     ),
     (
         "cached",
         "999999",
         "The part of the prompt found in the prefix cache must be shorter than the prompt itself: "
-        "lower it, or enter a share such as 60%.",
+        "lower it, or enter a share such as 60 %.",
     ),
     ("isl95", "10", "The 95th percentile of a length must not be below its median: raise it or leave it empty."),
     ("years", "0", "Depreciation must be more than 0 years; 0 was entered."),

@@ -2,12 +2,14 @@
 
 import re
 
+import plotly.graph_objects as go
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from sizing import Scenario
 from sizing.catalog.precisions import precisions
 from sizing.decision.comparison import compare
+from sizing.decision.outcome import NOTHING
 from tests.app.conftest import APP
 from tests.app.pages_text import problems
 from tests.patience import PATIENCE_S
@@ -78,6 +80,14 @@ def test_numbers_of_the_charts_are_those_of_the_comparison() -> None:
         assert bar.x[0] == measure.of(comparison.scenarios[0].outcome)
         assert bar.x[1] is None
         assert "not known" in measure_alt_text(named(comparison), measure)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_plotly_knows_every_property_of_a_chart_that_is_drawn_without_its_check(dark: bool) -> None:
+    outcomes = [("base", NOTHING.model_copy(update={"gpu": "h100_sxm", "gpus": 8, "memory_used": 0.5}))]
+    for measure in measures():
+        drawn = build_measure(outcomes, measure, dark=dark)
+        assert go.Figure(drawn.to_dict()).to_plotly_json() == drawn.to_plotly_json()  # raises for one it does not know
 
 
 @pytest.mark.parametrize("on", ["same", "any"])

@@ -1,16 +1,21 @@
 """Plan vs reality as a viewer sees it: the demo, another scenario, a file, a source that is down."""
 
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from streamlit.testing.v1 import AppTest
 
+from collectors.reading.observation import Observation, State
 from tests.app.pages_text import answer, problems
 from tests.collectors.servers import Pages, free_port, recording, serving
 from tests.patience import PATIENCE_S
+from ui import sources
+from ui.sources import Answer, Known
 from ui.sources.reading import registry
 
 PAGE = "pages/reality.py"
@@ -55,6 +60,7 @@ def test_the_demo_is_compared_with_its_own_plan(app: AppTest) -> None:
     assert traffic["Quantity"].tolist()[0].startswith("Arrivals, highest")
     assert set(traffic["Verdict"]) <= {"as expected", "higher", "lower", "cannot judge"}
     assert next(m.value for m in page.metric if m.label == "GPUs") == "8 of 8"
+    assert any("in the last hour" in text.value for text in page.markdown)
     page.radio(key="reality_view").set_value("Table").run()
     table = columns(page, "Predicted, 80 %")
     assert "TTFT at the server, p95" in table["Quantity"].tolist()
@@ -127,3 +133,18 @@ def test_a_moment_in_the_past_without_data_is_said(app: AppTest) -> None:
     settled(page)
     assert not page.exception
     assert answer(page).startswith("No verdict: Demo deployment has no data.")
+
+
+def test_the_verdict_of_live_is_said_where_it_is_another(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    page, read = opened(app), sources.observed
+    assert not any("Live says" in link.proto.label for link in page.get("page_link"))
+
+    def overloaded(known: Known, **window: Any) -> Answer[Observation]:
+        answer = read(known, **window | {"wait_s": PATIENCE_S})
+        assert answer.newest is not None
+        return replace(answer, newest=answer.newest.model_copy(update={"state": State.SATURATED}))
+
+    monkeypatch.setattr(sources, "observed", overloaded)
+    (link,) = [link.proto for link in page.run().get("page_link") if "Live says" in link.proto.label]
+    assert link.label == "Live says “Overloaded”: it looks at the last 5 minutes of this window alone."
+    assert link.page == "live"

@@ -82,7 +82,7 @@ def test_a_typed_source_is_mapped_fails_and_comes_back_without_a_click(open_page
         page.get_by_role("textbox", name="Bearer token").fill("s3cret-token")
         page.get_by_test_id("stFormSubmitButton").get_by_role("button", name="Connect").click()
         expect(tile_value(page, "Requests/s")).to_have_text("4")  # the demo's tiles stood there before
-        expect(page.get_by_text("Healthy.")).to_be_visible()
+        expect(page.get_by_text("Healthy in the last 5 minutes.")).to_be_visible()
         expect(page.get_by_role("textbox", name="Bearer token")).to_be_hidden()
         assert "s3cret-token" not in page.content()
         assert "s3cret-token" not in page.url
@@ -104,5 +104,5 @@ def test_a_typed_source_is_mapped_fails_and_comes_back_without_a_click(open_page
         assert tile(page, "Requests/s") == "4"
 
         fake.fault = None
-        expect(page.get_by_text("Healthy.")).to_be_visible()
+        expect(page.get_by_text("Healthy in the last 5 minutes.")).to_be_visible()
         expect(page.get_by_text("Below: the last good data")).to_have_count(0)

@@ -182,7 +182,7 @@ def test_a_missing_metric_names_its_reason() -> None:
     found = compare(planned(asked), less, seen)
     hits = next(r for r in found.traffic if r.key == "prefix_hit_ratio")
     assert (hits.verdict, hits.reason) == ("cannot_judge", told.reason)
-    assert any("Prefix hit rate as planned (0%)" in text for text in found.assumptions)
+    assert any("Prefix hit rate as planned (0 %)" in text for text in found.assumptions)
     assert verdicts(found)["tpot_ms.p95"] == "cannot_judge"
     assert verdicts(found)["e2e_ms.p95"] == "within"
 

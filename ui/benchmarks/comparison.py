@@ -23,7 +23,7 @@ from ui import state
 from ui.benchmarks.scenario import MOST_POINTS, benchmark_of, use_with_model
 from ui.figures.benchmark import benchmark_alt_text, build_benchmark, load_of, load_title, words
 from ui.format import as_markdown, counted
-from ui.shell import draw_chart, draw_choice, draw_download, draw_problems
+from ui.shell import draw_chart, draw_choice, draw_download, draw_problems, in_percent
 
 _SHORT: dict[Quantity, str] = {
     "itl_ms": "ITL",
@@ -175,15 +175,13 @@ def _chart_and_table(benchmark: Benchmark, checked: Check, *, dark: bool) -> Non
         st.caption(f":material/info: {COHORT}")
     if quantity == "ttft_p99_ms":
         st.caption(f":material/info: {LAST_IN_A_HUNDRED}")
+    table, written = in_percent(comparison_table(benchmark, checked, quantity), "Error", "Error from the other points")
     st.dataframe(
-        comparison_table(benchmark, checked, quantity),
+        table,
         hide_index=True,
         key="benchmark_compared",
         alt=f"Predicted and measured {words(quantity, points[0].mode).name} point by point",
-        column_config={
-            "Error": st.column_config.NumberColumn(format="percent"),
-            "Error from the other points": st.column_config.NumberColumn(format="percent"),
-        },
+        column_config=written,
     )
 
 

@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 import streamlit as st
 
+from sizing.base.format import percent
 from sizing.explore.length_map import LengthMap
 from sizing.question.understand import understand
 from ui.explore import computed
@@ -70,7 +71,7 @@ def _map(job: _Job, answer: Answer, *, dark: bool, watched: bool) -> None:
     if watched and job.done:
         st.rerun()
     if not job.done:
-        st.progress(min(job.share, 1.0), text=f"Planning every pair of lengths: {job.share:.0%}")
+        st.progress(min(job.share, 1.0), text=f"Planning every pair of lengths: {percent(round(job.share, 2))}")
         return
     lengths = job.outcome()
     if isinstance(lengths, tuple):

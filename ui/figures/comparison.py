@@ -16,7 +16,7 @@ from sizing.decision.comparison import Compared, Comparison
 from sizing.decision.outcome import Outcome
 from sizing.decision.text import name_of, shown
 from ui.currency import DOLLARS, Currency
-from ui.figures.template import LEAST_END, TEXT_SIZE, axis, hardware_look, layout, message
+from ui.figures.template import LEAST_END, TEXT_SIZE, axis, hardware_look, layout, message, quick_figure
 from ui.format import known
 
 
@@ -79,9 +79,9 @@ def build_measure(outcomes: Named, measure: Measure, *, dark: bool = False) -> g
         "cliponaxis": False,
     }
     most = max(value for value in values if value is not None)
-    return go.Figure(
-        data=[bars],
-        layout=layout(
+    return quick_figure(
+        [bars],
+        layout(
             dark=dark,
             height=_AROUND_PX + _ROW_PX * len(outcomes),
             showlegend=False,

@@ -10,6 +10,7 @@ from sizing.base.format import rounded
 from ui import sources
 from ui.format import as_markdown
 from ui.live.verdict import WORDS, duration, word_for
+from ui.shell import in_percent
 from ui.sources import Answer, Known, Origin
 
 ASKING = "Being read"
@@ -21,17 +22,14 @@ def draw_overview(*, key: str = "overview") -> None:
     """One row per source, the demo only where there is no other; files that cannot be used below."""
     known_sources = sources.listing()
     connected = tuple(known for known in known_sources.sources if known.origin is not Origin.DEMO)
-    table = overview_table(connected or known_sources.sources)
+    table, written = in_percent(overview_table(connected or known_sources.sources), "KV cache, peak")
     st.dataframe(
         table,
         hide_index=True,
         key=key,
         placeholder="no data",
         alt="State of every source",
-        column_config={
-            "Why": st.column_config.TextColumn(width="large"),
-            "KV cache, peak": st.column_config.NumberColumn(format="percent"),
-        },
+        column_config={"Why": st.column_config.TextColumn(width="large"), **written},
     )
     for one in known_sources.broken:
         for problem in one.problems:

@@ -7,7 +7,7 @@ import streamlit as st
 
 from collectors.reading.layout import replica_name
 from collectors.reading.observation import Observation
-from ui.shell import draw_csv
+from ui.shell import PERCENT, draw_csv, in_percent
 
 MOST_ROWS = 1_000
 """Rows sent to a browser; the CSV has them all."""
@@ -19,14 +19,15 @@ def draw_replicas(observed: Observation) -> None:
         st.info("No replica can be told apart at this source.", icon=":material/search_off:")
         return
     table = replica_table(observed)
+    shown, _ = in_percent(table.head(MOST_ROWS), "KV cache in use")
     st.dataframe(
-        table.head(MOST_ROWS),
+        shown,
         hide_index=True,
         key="replicas",
         placeholder="no data",
         alt="Replicas with their share of the load",
         column_config={
-            "KV cache in use": st.column_config.ProgressColumn(min_value=0.0, max_value=1.0, format="percent"),
+            "KV cache in use": st.column_config.ProgressColumn(min_value=0.0, max_value=100.0, format=PERCENT),
             "Output tokens/s": st.column_config.NumberColumn(format="localized"),
         },
     )

@@ -13,6 +13,7 @@ from ui.format import as_markdown, counted
 from ui.live.moment import Moment
 from ui.sources import Answer, Origin
 from ui.sources.connection import DEMO_HOURS
+from ui.sources.moment import window_in_words
 from ui.sources.picker import Picked
 from ui.sources.reading import age_of, demo_is_whole
 
@@ -34,6 +35,8 @@ _ICONS = {
     State.NO_DATA: ":material/search_off:",
     State.UNREACHABLE: ":material/cloud_off:",
 }
+OF_A_WINDOW = (State.OK, State.SATURATED, State.PARTIAL)
+"""States that hold for the window which was read; the others are of its end."""
 ATTENTION = "Needs attention"
 
 
@@ -53,7 +56,7 @@ def draw_verdict(answer: Answer[Observation], picked: Picked, moment: Moment) ->
             icon=":material/science:",
         )
     if newest is not None:
-        _box(newest)
+        _box(newest, moment)
     elif answer.problem:
         st.error(f"**{WORDS[State.UNREACHABLE]}.** {as_markdown(answer.problem)}", icon=_ICONS[State.UNREACHABLE])
     elif good is None:
@@ -83,9 +86,9 @@ def draw_first_time(picked: Picked) -> None:
     )
 
 
-def _box(observed: Observation) -> None:
+def _box(observed: Observation, moment: Moment) -> None:
     reasons = [*observed.reasons, *(alert.sentence for alert in alerts(observed))]
-    title = f"**{word_for(observed)}.**"
+    title = f"**{_verdict(observed, moment)}.**"
     single = f"{title} {as_markdown(reasons[0])}" if len(reasons) == 1 else title
     listed = "".join(f"\n- {as_markdown(reason)}" for reason in reasons) if len(reasons) > 1 else ""
     box = {
@@ -101,6 +104,14 @@ def _box(observed: Observation) -> None:
     )
     for warning in observed.warnings[:3]:
         st.caption(f":material/info: {as_markdown(warning)}")
+
+
+def _verdict(observed: Observation, moment: Moment) -> str:
+    """The word, with the time that it is about: pages that look at a longer window may say another."""
+    if observed.state not in OF_A_WINDOW:
+        return word_for(observed)
+    until = moment.clock(observed.at_s) if moment.paused else ""
+    return f"{word_for(observed)} {window_in_words(observed.window_s, until)}"
 
 
 def _seconds_since(good: Observation, newest: Observation | None, answer: Answer[Observation]) -> float | None:

@@ -16,11 +16,12 @@ from sizing.base.errors import SizingError
 from sizing.scenario.schema import Scenario
 from ui import shell, sources
 from ui.format import as_markdown
+from ui.live.verdict import OF_A_WINDOW, word_for
 from ui.reality.moment import draw_window
 from ui.reality.results import draw_results
 from ui.reality.scenario import draw_scenario
 from ui.shell import draw_problems, refreshed
-from ui.sources.moment import Window, parameters
+from ui.sources.moment import Window, parameters, period
 from ui.sources.picker import Picked
 from ui.state import plan_of
 
@@ -137,7 +138,8 @@ def _compared(picked: Picked, scenario: Scenario, window: Window, read: Read) ->
     except SizingError as error:
         draw_problems(error.problems)
         return
-    draw_results(compared, dark=st.context.theme.type == "dark")
+    _draw_other_verdict(picked, window, read.observed)
+    draw_results(compared, ends_now=window.end_s is None, dark=st.context.theme.type == "dark")
     if compared.unmatched_name or served_as:
         name = compared.unmatched_name or served_as
         st.toggle(
@@ -148,6 +150,19 @@ def _compared(picked: Picked, scenario: Scenario, window: Window, read: Read) ->
             args=(name,),
             help="Names that say nothing about the model cannot be checked: you state it.",
         )
+
+
+def _draw_other_verdict(picked: Picked, window: Window, observed: Observation) -> None:
+    """The verdict of Live where it is another: it looks at the last minutes of this window alone."""
+    newest = sources.observed(picked.known, end_s=window.end_s, wait_s=0.0).newest
+    if newest is None or newest.state is observed.state or not {newest.state, observed.state} <= {*OF_A_WINDOW}:
+        return
+    st.page_link(
+        "pages/live.py",
+        label=f"Live says “{word_for(newest)}”: it looks at the last {period(newest.window_s)} of this window alone.",
+        icon=":material/monitor_heart:",
+        query_params=parameters(picked, window.label, window.end_s),
+    )
 
 
 def _state_name(name: str) -> None:

@@ -7,19 +7,22 @@ from typing import Literal
 
 import streamlit as st
 
+from collectors.reading.observation import State
 from reality.answer import COUNTED, range_of, shown
 from reality.result import Comparison, PerformanceRow
 from sizing.base.format import UNKNOWN, count, significant
 from sizing.base.units import S_PER_DAY, S_PER_HOUR, S_PER_MINUTE
 from ui.figures.verdicts import build_verdicts, drawn, performance_table, traffic_table, verdicts_alt_text
 from ui.format import as_markdown, bullets, counted
+from ui.live.verdict import OF_A_WINDOW, WORDS
 from ui.shell import draw_chart, draw_choice, draw_download
+from ui.sources.moment import window_in_words
 
 CHART, TABLE = "Chart", "Table"
 STATES: dict[str, tuple[str, str, Literal["green", "orange", "red", "gray"]]] = {
     "ok": ("Data complete", ":material/check_circle:", "green"),
     "partial": ("Data partial", ":material/rule:", "orange"),
-    "saturated": ("Saturated", ":material/speed:", "red"),
+    "saturated": (WORDS[State.SATURATED], ":material/speed:", "red"),
     "stale": ("Stale", ":material/schedule:", "orange"),
     "no_data": ("No data", ":material/block:", "gray"),
     "unreachable": ("Unreachable", ":material/cloud_off:", "red"),
@@ -27,16 +30,17 @@ STATES: dict[str, tuple[str, str, Literal["green", "orange", "red", "gray"]]] = 
 """Word, icon and colour of a state: never colour alone."""
 
 
-def draw_results(comparison: Comparison, *, dark: bool) -> None:
-    """Everything below the controls."""
+def draw_results(comparison: Comparison, *, ends_now: bool, dark: bool) -> None:
+    """Everything below the controls; ``ends_now``: the window moves on with time."""
+    until = f"{comparison.at.replace('T', ' ').removesuffix('Z')} UTC"
     with st.container(border=True, gap="small"):
         word, icon, colour = STATES[comparison.state]
-        st.badge(word, icon=icon, color=colour)
+        window = window_in_words(comparison.window_s, "" if ends_now else until)
+        st.badge(f"{word} {window}" if State(comparison.state) in OF_A_WINDOW else word, icon=icon, color=colour)
         st.markdown(f"## {as_markdown(comparison.answer)}")
         st.caption(
             f"{as_markdown(comparison.scenario)} against {as_markdown(comparison.source)}, "
-            f"{_span(comparison.window_s)} until "
-            f"{comparison.at.replace('T', ' ').removesuffix('Z')} UTC."
+            f"{_span(comparison.window_s)} until {until}."
         )
     for reason in comparison.reasons:
         st.warning(as_markdown(reason), icon=":material/info:")

@@ -1,6 +1,6 @@
 """What every page has around it and in it: the way in, header, footer, charts with their tables, parts that refresh."""
 
-from ui.shell.charts import CONFIG, draw_chart, draw_csv, draw_rows, draw_table
+from ui.shell.charts import CONFIG, PERCENT, draw_chart, draw_csv, draw_rows, draw_table, in_percent
 from ui.shell.controls import draw_choice, draw_download
 from ui.shell.frame import (
     ENTERED,
@@ -27,6 +27,7 @@ __all__ = [
     "CONFIG",
     "ENTERED",
     "GOTO",
+    "PERCENT",
     "WITHHELD",
     "chip",
     "chosen_currency",
@@ -46,6 +47,7 @@ __all__ = [
     "draw_tabs",
     "footer",
     "header",
+    "in_percent",
     "is_asked_for",
     "is_narrow",
     "is_presenting",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -21,6 +22,9 @@ CONFIG: Mapping[str, object] = MappingProxyType(
 
 _GROUPED = 1_000.0
 """Number from which on a column has separators."""
+
+PERCENT = "%.3g %%"
+"""How a column of a table writes per cent."""
 
 PNG_SCALE = 2
 """Pixels of a downloaded picture for one of the page. Chosen: sharp on a slide."""
@@ -51,6 +55,12 @@ def draw_rows(table: pd.DataFrame, *, key: str, alt: str) -> None:
     large = [str(name) for name in table.select_dtypes("number") if table[name].abs().max() >= _GROUPED]
     columns = {name: st.column_config.NumberColumn(format="localized") for name in large}
     st.dataframe(table, hide_index=True, key=key, placeholder="", alt=alt, column_config=columns)
+
+
+def in_percent(table: pd.DataFrame, *names: str) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """The table to show where the columns ``names`` hold shares, and how these are written: "62 %"."""
+    shown = table.assign(**{name: 100.0 * pd.to_numeric(table[name]) for name in names if name in table})
+    return shown, dict.fromkeys(names, st.column_config.NumberColumn(format=PERCENT))
 
 
 def draw_csv(table: pd.DataFrame, *, key: str, what: str) -> None:

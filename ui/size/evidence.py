@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from sizing.base.deployed import Business
-from sizing.base.format import count, large, ms, significant
+from sizing.base.format import count, large, ms, percent, significant
 from sizing.base.result import CrossCheck, Plan
 from sizing.scenario.schema import Scenario
 from ui.format import as_markdown, bullets
@@ -27,7 +27,7 @@ def draw_business(business: Business) -> None:
     st.caption(
         f"Over a day of {business.hours:g} hours, busiest time {significant(business.peak_to_mean)} times the mean, "
         f"with {business.requests_per_user:g} requests per user"
-        + (f", {business.growth:.0%} growth included." if business.growth else ".")
+        + (f", {percent(business.growth)} growth included." if business.growth else ".")
     )
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from sizing.base.deployed import Latency
-from sizing.base.format import count, rounded
+from sizing.base.format import count, percent, rounded
 from sizing.planning.assumptions import ROUTED
 from sizing.replay.comparison import differences
 from sizing.replay.simulation_result import Distribution, SimulationResult
@@ -151,7 +151,7 @@ def _start(answer: Answer, run: jobs.Run) -> Job:
 
 def _progress(job: Job) -> None:
     state_ = "Stopping" if job.cancelled.is_set() else "Simulating" if job.share else "Starting"
-    st.progress(min(job.share, 1.0), text=f"{state_}: {job.share:.0%} of the requests")
+    st.progress(min(job.share, 1.0), text=f"{state_}: {percent(round(job.share, 2))} of the requests")
     st.button(
         "Cancel",
         key="cancel_simulation",

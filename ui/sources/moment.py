@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
+from sizing.base.format import significant
 from sizing.base.units import S_PER_DAY, S_PER_HOUR, S_PER_MINUTE
 from ui import state
 from ui.shell import draw_choice
@@ -72,6 +73,23 @@ def as_text(at_s: float) -> str:
 def hold(at_s: float | None) -> None:
     """Look at a moment from now on (for callbacks); None: now."""
     st.session_state[END] = "" if at_s is None else as_text(at_s)
+
+
+def window_in_words(window_s: float, until: str = "") -> str:
+    """The window of a verdict, up to now or ``until``: "in the last 5 minutes", "in the hour until 12:05"."""
+    return f"in the {period(window_s)} until {until}" if until else f"in the last {period(window_s)}"
+
+
+def period(seconds: float) -> str:
+    """A length of time without its one: "hour", "5 minutes", "24 hours", "7 days"."""
+    if seconds >= 2 * S_PER_DAY:
+        number, unit = seconds / S_PER_DAY, "day"
+    elif seconds >= S_PER_HOUR:
+        number, unit = seconds / S_PER_HOUR, "hour"
+    else:
+        number, unit = seconds / S_PER_MINUTE, "minute"
+    written = significant(number, 2)
+    return unit if written == "1" else f"{written} {unit}s"
 
 
 def parameters(picked: Picked, label: str, at_s: float | None) -> dict[str, str]:

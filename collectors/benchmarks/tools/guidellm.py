@@ -10,6 +10,7 @@ from collectors.benchmarks.fields import Fields, latency_stats
 from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
 from collectors.benchmarks.rows import EVEN_NOTE, Load, moment, read_rows
 from collectors.errors import BadRow, BenchmarkFileError
+from collectors.format import percent
 from collectors.units import MS_PER_S
 
 FORMAT = "GuideLLM"
@@ -124,7 +125,7 @@ def cut_off_note(completed: int | None, cut_off: int | None) -> tuple[str, ...]:
     if not cut_off or not completed:
         return ()
     share = cut_off / (cut_off + completed)
-    return (f"{cut_off} requests ({share:.0%}) were cut off at the end: the latencies lean to the short ones",)
+    return (f"{cut_off} requests ({percent(share)}) were cut off at the end: the latencies lean to the short ones",)
 
 
 def _model(fields: Fields, config: Fields) -> str | None:

@@ -123,7 +123,7 @@ class CalculatorSheet:
         share = f"MIN(1,requests_per_month/(MIN({busy})*3600*730))"
         rows += [
             ("requests_per_month", "Requests a month", monthly, figures.requests_per_month, "#,##0"),
-            ("utilisation", "Utilisation over day and night", share, figures.utilisation, "0.0%"),
+            ("utilisation", "Utilisation over day and night", share, figures.utilisation, "0.0 %"),
         ]
         for name, label, formula, value, shown in rows:
             self._result(row, name, label, formula, value, shown)

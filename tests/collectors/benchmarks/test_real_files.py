@@ -115,7 +115,7 @@ def test_guidellm_report(point):
     assert run.requests_per_s == 4.8, "the mean; the median, 2.34, means nothing"
     assert (run.isl_mean, run.osl_mean, run.duration_s) == (271.0, 64.0, 20.0)
     assert run.output_tokens_per_s == 307.2
-    assert run.notes == ("40 requests (29%) were cut off at the end: the latencies lean to the short ones",)
+    assert run.notes == ("40 requests (29 %) were cut off at the end: the latencies lean to the short ones",)
 
 
 def test_guidellm_inter_token_latency_is_the_tpot_of_the_others(point):

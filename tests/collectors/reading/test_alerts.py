@@ -20,11 +20,11 @@ def observed(state: State = State.OK, **numbers: float) -> Observation:
 
 
 CASES = [
-    ({"error_ratio": 0.02, "failed_rps": 0.1}, "2.0% of the requests fail (0.1 a second)."),
-    ({"arrivals_rps": 2.0, "aborted_rps": 0.2}, "About 10% of the requests end early: given up by"),
+    ({"error_ratio": 0.02, "failed_rps": 0.1}, "2 % of the requests fail (0.1 a second)."),
+    ({"arrivals_rps": 2.0, "aborted_rps": 0.2}, "About 10 % of the requests end early: given up by"),
     ({"waiting_growth_per_s": 0.1, "waiting_max": 12.0}, "The queue grows by 0.1 requests/s; up to 12 wait."),
     ({"preemptions_per_s": 0.2, "kv_usage_max": 0.99}, "Requests are preempted (0.2/s)"),
-    ({"kv_usage_max": 0.97}, "The KV cache reached 97%."),
+    ({"kv_usage_max": 0.97}, "The KV cache reached 97 %."),
     ({"gpus_with_xid": 1.0}, "1 GPU shows an XID error."),
     ({"gpus_with_xid": 3.0}, "3 GPUs show an XID error."),
     ({"gpus_throttled": 2.0}, "2 GPUs are slowed down."),

@@ -81,7 +81,7 @@ def test_published_facts_are_those_of_the_catalogue() -> None:
     published = [fact for fact in quantization() if fact.record_type == "accuracy"]
     assert sum(len(row.losses) for row in rows.values()) == len(published)
     awq = rows["int4_awq"]
-    assert losses(awq).startswith("5.66% (Llama3.1-8B (instruct), MMLU loss vs BF16)")
+    assert losses(awq).startswith("5.66 % (Llama3.1-8B (instruct), MMLU loss vs BF16)")
     assert [(one.model, one.batch_1, one.batch_64) for one in awq.speeds] == [
         ("Llama3.1-8B", 1.33, 0.83),
         ("Llama3.1-70B", 1.93, 0.88),

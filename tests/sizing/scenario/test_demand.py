@@ -7,6 +7,7 @@ from pydantic import ValidationError
 from scipy.stats import poisson
 
 from sizing.base.errors import InvalidScenario
+from sizing.base.format import percent
 from sizing.scenario.demand import mean_to_peak_of, peak_demand, poisson_peak
 from sizing.scenario.schema import Workload
 
@@ -22,7 +23,7 @@ def test_poisson_peaks_of_the_deck(average, peak):
     demand = peak_demand(workload(average_rps=average))
     assert demand.peak_rps == peak
     assert demand.average_rps == average
-    assert f"{peak / average - 1:.0%}" in demand.how
+    assert percent(peak / average - 1) in demand.how
     assert demand.sustained_rps == average
     assert "burst of one second" in demand.how
 

@@ -79,7 +79,7 @@ def test_older_software_slows_the_tables_as_it_slows_the_roofline():
 
 
 def test_the_source_names_both_with_their_weights():
-    assert source_in_words("tables", "roofline (x)", 0.62) == "kernel+roofline: 62% tables, 38% roofline (x)"
+    assert source_in_words("tables", "roofline (x)", 0.62) == "kernel+roofline: 62 % tables, 38 % roofline (x)"
 
 
 def test_dense_models_and_mixtures_of_experts_have_their_own_trust_row_by_row():

@@ -1,0 +1,34 @@
+"""Numbers in sentences: what ``str.format`` writes, and shares in per cent as everywhere in the product."""
+
+import math
+from string import Formatter
+from typing import Any
+
+PERCENT = "percent"
+"""How a template names a share: ``{share:percent}``."""
+
+
+SMALLEST = 0.001
+"""Per cent below which a share reads "< 0.001 %"."""
+
+
+def percent(fraction: float) -> str:
+    """A share given as a fraction: 0.62 is "62 %", 0.0123 is "1.2 %"; just under one stays under "100 %"."""
+    value = 100.0 * fraction
+    if 99.0 < value < 100.0:
+        return f"{min(math.floor(10.0 * value) / 10.0, 99.9):g} %"
+    if 0.0 < value < SMALLEST:
+        return f"< {SMALLEST} %"
+    return f"{value:.0f} %" if value >= 100.0 else f"{float(f'{value:.2g}'):g} %"
+
+
+class _Sentences(Formatter):
+    """``str.format`` with :data:`PERCENT`."""
+
+    def format_field(self, value: Any, format_spec: str) -> Any:
+        return percent(value) if format_spec == PERCENT else super().format_field(value, format_spec)
+
+
+def sentence(template: str, *values: object, **facts: object) -> str:
+    """The template with its values."""
+    return _Sentences().format(template, *values, **facts)
