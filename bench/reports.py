@@ -35,16 +35,30 @@ VARYING = {
     "limits": {"e2e_ms": 20_000},
     "deployment": {"gpus": ["h100_sxm", "l40s"]},
 }
+POOLS = {
+    "name": "Pools of a large model",
+    "model": "DeepSeek-R1",
+    "workload": {
+        "input_tokens": {"p50": 4000, "p95": 16_000},
+        "output_tokens": {"p50": 1000, "p95": 4000},
+        "average_rps": 120,
+    },
+    "limits": {"ttft_ms": 3000, "itl_ms": 40, "percentile": 95},
+    "deployment": {"gpus": ["gb200", "b200_sxm"], "serving": ["disaggregated"]},
+}
+"""Both kinds of instances are searched: each plan takes five times as long as that of an ordinary deployment."""
 
 
 def run() -> list[Row]:
-    """The document of every scenario, then every file of the first."""
+    """The document of every scenario, then every file of the first, and the workbook of the last: the most plans."""
     scenarios = {name: presets()[name].scenario for name in PRESETS}
     scenarios["lengths that vary"] = Scenario.model_validate(VARYING)
+    scenarios["pools"] = Scenario.model_validate(POOLS)
     plans = {name: plan(scenario) for name, scenario in scenarios.items()}
     rows = [_row(f"document, {name}", partial(_source, scenarios[name], plans[name])) for name in scenarios]
     first = next(iter(scenarios))
-    return rows + [_row(f"{end}, {first}", partial(_file, end, scenarios[first], plans[first])) for end in FORMATS]
+    files = [*((end, first) for end in FORMATS), (".xlsx", "pools")]
+    return rows + [_row(f"{end}, {name}", partial(_file, end, scenarios[name], plans[name])) for end, name in files]
 
 
 def _source(scenario: Scenario, answer: Plan) -> ReportSource:

@@ -67,12 +67,20 @@ class ResolvedModel:
         return self.precision or self.model.published_format
 
 
-@lru_cache(maxsize=KEPT_NAMES)
 def resolve_model(name: str) -> ResolvedModel:
     """The model for a Hugging Face id, a common name, or the name of a quantised or fine-tuned checkpoint.
 
     Raises UnknownName, with the three nearest names, when nothing or more than one architecture matches.
     """
+    known = known_model(name)
+    if known is None:
+        raise UnknownName("model", name, nearest=_nearest(name.strip()))
+    return known
+
+
+@lru_cache(maxsize=KEPT_NAMES)
+def known_model(name: str) -> ResolvedModel | None:
+    """As :func:`resolve_model`; None when nothing or more than one architecture matches."""
     wanted = name.strip()
     exact = models().get(_ids().get(wanted.lower(), ""))
     if exact:
@@ -81,7 +89,7 @@ def resolve_model(name: str) -> ResolvedModel:
     typed = parse(wanted)
     known = _as_alias(alias) if alias else _by_name(typed) or _inside(typed) or _by_size(wanted, typed)
     if known is None:
-        raise UnknownName("model", name, nearest=_nearest(wanted, typed))
+        return None
     model, match, note = known
     other = typed.precision if typed.precision and typed.precision.id != model.native_precision else None
     return ResolvedModel(name=wanted, model=model, match=match, precision=other, note=note)
@@ -230,8 +238,10 @@ def _alias_index(left_out: tuple[Kind, ...]) -> Mapping[str, tuple[str, str]]:
     return MappingProxyType({parse(name).key(*left_out): target for name, target in _aliases().items()})
 
 
-def _nearest(name: str, typed: CheckpointName) -> list[str]:
+@lru_cache(maxsize=KEPT_NAMES)
+def _nearest(name: str) -> tuple[str, ...]:
     """The three models whose names are nearest: as they are written, else with most words in common."""
+    typed = parse(name)
     known = [*models(), *(model_id.rsplit("/", 1)[-1] for model_id in models())]
     written = nearest_names(name[:200], known, 6)
     words = set(typed.texts("model", "size"))
@@ -240,4 +250,4 @@ def _nearest(name: str, typed: CheckpointName) -> list[str]:
     distinct: dict[str, str] = {}
     for near in (*written, *by_words):
         distinct.setdefault(near.rsplit("/", 1)[-1].lower(), near)
-    return list(distinct.values())[:3]
+    return tuple(distinct.values())[:3]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from sizing.base.errors import InvalidScenario, SizingError, nearest_names
+from sizing.base.errors import InvalidScenario, nearest_names
 from sizing.base.units import MILLION
-from sizing.catalog import ApiPrice, api_prices, resolve_model
+from sizing.catalog import ApiPrice, api_prices
 from sizing.catalog.model import Model
+from sizing.catalog.resolve import known_model
 from sizing.economics.amount import Amount
 from sizing.economics.month import Month
 from sizing.economics.views import PriceSource, View, without_cost
@@ -102,11 +103,9 @@ def _of_model(model_id: str) -> tuple[ApiPrice, ...]:
 def _model_id(name: str) -> str:
     """The catalogue's model behind a provider's name for it; empty where the name does not say which it is."""
     for spelling in (name, _bare(name)):
-        try:
-            resolved = resolve_model(spelling)
-        except SizingError:
-            continue
-        return resolved.model.id if resolved.match in SAME_MODEL else ""
+        known = known_model(spelling)
+        if known is not None:
+            return known.model.id if known.match in SAME_MODEL else ""
     return ""
 
 

@@ -93,12 +93,12 @@ def points_of(frame: pd.DataFrame) -> tuple[list[Point], dict[int, str]]:
 def _rows(frame: pd.DataFrame) -> Iterator[Mapping[str, object]]:
     from pandas import NA
 
-    for values in frame.itertuples(index=False, name=None):
-        yield {str(name): None if value is NA else value for name, value in zip(frame.columns, values, strict=True)}
+    columns = [[None if value is NA else value for value in cells.tolist()] for _, cells in frame.items()]
+    return (dict(zip(map(str, frame.columns), values, strict=True)) for values in zip(*columns, strict=True))
 
 
 def _empty(value: object) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value)) or str(value).strip() == ""
+    return math.isnan(value) if isinstance(value, float) else value is None or str(value).strip() == ""
 
 
 def _text(cells: Mapping[str, object], name: str) -> str:
@@ -111,7 +111,7 @@ def _number(cells: Mapping[str, object], name: str, *, at_least: float = 0.0) ->
     if _empty(value):
         return None
     try:
-        number = float(str(value))
+        number = value if isinstance(value, float) else float(str(value))
     except ValueError:
         raise _BadCell(f"{name} is not a number: “{str(value)[:40]}”") from None
     if not (math.isfinite(number) and at_least <= number <= MAX_COUNT):

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
+from sizing.base.deployed import Deployed
 from sizing.base.format import rounded
 from sizing.base.result import Plan
 from sizing.explore.pinned import pinned_to
@@ -27,6 +28,10 @@ about two seconds."""
 FEW_SHARES, FEW_ANSWERS = (0.001, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0), 10
 """The same where the front end looks at the load of every instance. Chosen: because each answer takes ten times as
 long, several instances being simulated together."""
+
+ANSWERS_OF_POOLS = 16
+"""Of pools, from the same few shares on. Chosen: because each answer takes three times as long, the number of
+either kind of instances being searched."""
 
 NARROW = 0.002
 """Relative width of a gap that is not halved again. Chosen: because no load is known as closely."""
@@ -56,8 +61,8 @@ def answers_over_load(
     scenario: Scenario, planned: Plan, *, planner: Planner | None = None, progress: Progress | None = None
 ) -> tuple[AnswerAt, ...]:
     """Plans of the planned deployment over the load, in its order, ``planned`` among them; loads it cannot serve left
-    out. Gaps in which the number of instances steps up are halved, the widest first, :data:`ANSWERS` loads in all, or
-    :data:`FEW_ANSWERS`.
+    out. Gaps in which the number of instances steps up are halved, the widest first, :data:`ANSWERS` loads in all,
+    :data:`ANSWERS_OF_POOLS` or :data:`FEW_ANSWERS`.
 
     Empty where nothing is planned. Raises InvalidScenario as :func:`sizing.plan`.
     """
@@ -66,8 +71,7 @@ def answers_over_load(
     ask = planner or _planned
     only = scenario if scenario.measured is not None else pinned_to(planned.deployment, scenario)
     at = planned.sustained_rps
-    together = scenario.deployment.routing in BY_LOAD
-    shares, most = (FEW_SHARES, FEW_ANSWERS) if together else (SHARES, ANSWERS)
+    shares, most = _asked(scenario, planned.deployment)
     known: dict[float, Plan] = {at: planned}
 
     def answer(rps: float) -> None:
@@ -83,6 +87,13 @@ def answers_over_load(
     return _in_order(known)
 
 
+def _asked(scenario: Scenario, deployed: Deployed) -> tuple[tuple[float, ...], int]:
+    """The shares of the planned load that are asked first, and how many loads are asked in all."""
+    if scenario.deployment.routing in BY_LOAD:
+        return FEW_SHARES, FEW_ANSWERS
+    return (FEW_SHARES, ANSWERS_OF_POOLS) if len(deployed.kinds) > 1 else (SHARES, ANSWERS)
+
+
 def at_load(scenario: Scenario, rps: float) -> Scenario:
     """The scenario with ``rps`` requests/s in its busiest time, however its load was stated."""
     load = {"peak_rps": rps, "average_rps": None, "users": None, "growth_percent": 0.0}
@@ -90,7 +101,7 @@ def at_load(scenario: Scenario, rps: float) -> Scenario:
 
 
 def _planned(scenario: Scenario) -> Plan:
-    return simulated_plan(scenario, alternatives=0)
+    return simulated_plan(scenario, alternatives=0, brief=True)
 
 
 def _in_order(known: dict[float, Plan]) -> tuple[AnswerAt, ...]:

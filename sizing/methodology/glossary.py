@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from dataclasses import dataclass
 from functools import cache
@@ -85,13 +84,10 @@ def result_classes() -> tuple[type[Result], ...]:
     classes = [
         cls
         for module in MODULES
-        for _, cls in inspect.getmembers(module, inspect.isclass)
-        if issubclass(cls, Result) and cls is not Result and cls.__module__ == module.__name__
+        for cls in vars(module).values()  # in the order in which they are written
+        if isinstance(cls, type) and issubclass(cls, Result) and cls is not Result and cls.__module__ == module.__name__
     ]
-    place = {module.__name__: k for k, module in enumerate(MODULES)}
-    return tuple(
-        sorted(classes, key=lambda c: (c is not result.Plan, place[c.__module__], inspect.getsourcelines(c)[1]))
-    )
+    return tuple(sorted(classes, key=lambda cls: cls is not result.Plan))
 
 
 def _entry(cls: type[Result], name: str) -> FieldEntry:

@@ -1,15 +1,13 @@
 """How many prefill and decode instances a simulation says are needed.
 
-One prefill and one decode instance are simulated under their share of the load, as in
-:mod:`sizing.search.trials`: each request goes to any instance of a pool at random. Both see the same requests
-(common random numbers): what request i took in the prefill pool is taken along to request i in the decode pool, so that
-every latency of a request is that of its own lengths.
+One prefill and one decode instance are simulated under their share of the load (:mod:`sizing.search.pools_runs`), as
+in :mod:`sizing.search.trials`: each request goes to any instance of a pool at random.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
@@ -19,16 +17,14 @@ from sizing.base.arrays import ROUNDING, Counts, Flags, Floats
 from sizing.question.limits import LatencyLimits
 from sizing.question.understand import Question
 from sizing.search.disaggregated import Disaggregated, disaggregated
+from sizing.search.fewest_waiting import Bounds, Latency, fewest_waiting
 from sizing.search.instances import fewest
 from sizing.search.pools_case import PoolsCase, case_of
+from sizing.search.pools_runs import FirstTokens, decoded, first_tokens
 from sizing.search.pools_search import MORE
-from sizing.search.trials import FARTHER, FARTHEST, LARGEST_BELOW, Finding, finding, share_of
-from sizing.simulator.arrivals import Arrivals
-from sizing.simulator.drive import drive
-from sizing.simulator.fleet import Fleet
-from sizing.simulator.layout import CHUNK_FIELDS, E2E, ITL, TTFT
+from sizing.search.trials import FARTHER, FARTHEST, LARGEST_BELOW, finding
+from sizing.simulator.layout import E2E, ITL, TTFT
 from sizing.simulator.outcome import Outcome
-from sizing.simulator.pool import Measurement, Pool
 from sizing.simulator.quantiles import quantile
 from sizing.simulator.run_length import WARM_UP_SHARE
 from sizing.simulator.stability import stable_rps_of
@@ -46,6 +42,13 @@ BATCHES = 10
 T_QUANTILE = 2.26
 """95 % interval from ten batches (Student's t, 9 degrees of freedom)."""
 
+FEW_REQUESTS = 3_000
+"""Requests that say where to look for the number of prefill instances: that is then mostly within two of it."""
+
+LIKELY_SHARE = 0.7
+"""Busy share of a prefill instance that is looked at first. Chosen: because prompts that vary in length leave no more
+within usual limits, and from there a line leads to any other."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NeededPools:
@@ -60,80 +63,16 @@ class NeededPools:
     outcome: Outcome
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class FirstTokens:
-    """What requests took, in the order they were sent: until their prompt began, and first token with transfer."""
-
-    queue_s: Floats
-    ttft_s: Floats
-
-
-def first_tokens(case: PoolsCase, instances: int) -> FirstTokens:
-    """One of so many prefill instances under its share of the load. Raises OutOfWork."""
-    share = share_of(case.arrivals, 1.0 / instances)
-    duration = case.requests / share.rate_rps
-    fleet = Fleet(replicas=(case.prefill,))
-    pool = Pool(
-        fleet,
-        Measurement(expected=case.requests, horizon_s=duration, keep_records=True, most_events=max(case.work.left, 0)),
-        prefill_only=True,
-    )
-    ended = []
-    for chunk in share.stream(case.lengths, duration, case.seed):
-        if chunk.shape[1]:
-            ended.append(pool.run(chunk, float(chunk[0, -1])).copy())
-    ended.append(pool.run(np.zeros((len(CHUNK_FIELDS), 0)), math.inf).copy())
-    case.work.spend(pool.events, case.requests)
-    records = np.concatenate(ended)
-    records = records[np.argsort(records["id"], kind="stable")]
-    moved = case.transfer_latency_s + records["prompt"] * case.transfer_s_per_token
-    front = fleet.front_end_s(records["prompt"] - records["cached"])
-    waited = records["arrived"]
-    return FirstTokens(
-        queue_s=front + records["started"] - waited,
-        ttft_s=front + records["first"] - waited + np.where(records["output"] > 1.0, moved, 0.0),
-    )
-
-
-def within(first: FirstTokens, limits: LatencyLimits) -> Finding:
-    """Whether TTFT lies within its limit at the asked percentile, its Monte-Carlo interval included."""
+def ttft_at_most(first: FirstTokens, percentile: float, part: float = 1.0) -> Latency:
+    """TTFT at a percentile, the upper end of its Monte-Carlo interval; what it would be about, if this is a ``part``
+    of the requests."""
     counted = first.ttft_s[int(WARM_UP_SHARE * len(first.ttft_s)) :]
-    value = float(np.percentile(counted, limits.percentile))
-    parts = [np.percentile(part, limits.percentile) for part in np.array_split(counted, BATCHES)]
+    parts = [np.percentile(part, percentile) for part in np.array_split(counted, BATCHES)]
     margin = T_QUANTILE * float(np.std(parts, ddof=1)) / math.sqrt(BATCHES)
-    if value - margin > limits.ttft_s:
-        return "broken"
-    return "met" if value + margin <= limits.ttft_s else "unclear"
-
-
-def decoded(case: PoolsCase, first: FirstTokens, instances: int) -> Outcome:
-    """One of so many decode instances under its share of the load, requests coming with their time to first token.
-
-    Raises OutOfWork.
-    """
-    share = share_of(case.arrivals, 1.0 / instances)
-    duration = case.requests / share.rate_rps
-    measurement = Measurement(
-        expected=case.requests,
-        horizon_s=duration,
-        warm_up=int(WARM_UP_SHARE * case.requests),
-        most_events=max(case.work.left, 0),
+    return Latency(
+        seconds=float(np.percentile(counted, percentile)) + margin * math.sqrt(part),
+        alone_s=float(np.percentile((first.ttft_s - first.queue_s)[:FEW_REQUESTS], percentile)),
     )
-    outcome = drive(Fleet(replicas=(case.decode,)), _handed_over(case, first, share, duration), measurement)
-    case.work.spend_on(outcome)
-    return outcome
-
-
-def _handed_over(case: PoolsCase, first: FirstTokens, share: Arrivals, duration: float) -> Iterator[Floats]:
-    """The stream of a decode instance: rows as in :func:`sizing.simulator.entry.run_chunk`; one token needs none."""
-    seen, known = 0, len(first.ttft_s)
-    for chunk in share.stream(case.lengths, duration, case.seed):
-        number = seen + np.arange(chunk.shape[1])
-        seen += chunk.shape[1]
-        of = number % known
-        arrived = chunk[0] - first.ttft_s[of]
-        chunk[1], chunk[6], chunk[7], chunk[8] = arrived, arrived + first.queue_s[of], chunk[0], number
-        yield chunk[:, chunk[3] > 1.0]
 
 
 def held(outcome: Outcome, limits: LatencyLimits) -> bool:
@@ -163,12 +102,11 @@ def needed_pools(case: PoolsCase, guess: tuple[int, int], wins: Wins) -> NeededP
         return None
     least = [max(math.ceil(case.arrivals.rate_rps / case.heaviest(rps) - ROUNDING), 1) for rps in stable]
     first_of = cache(partial(first_tokens, case))
-
-    def in_time(instances: int) -> bool:
-        return within(first_of(instances), case.limits) == "met"
-
     most = _most(wins, guess[0], decode=least[1])
-    smallest = None if most == 0 else fewest(in_time, least=least[0], guess=guess[0], most=most)
+    farthest = FARTHEST * max(guess[0], least[0]) + FARTHER if most is None else most
+    busy = case.arrivals.rate_rps / stable[0]
+    bounds = Bounds(limit_s=case.limits.ttft_s, busy=busy, least=least[0], most=farthest)
+    smallest = _prefill_instances(case, first_of, bounds, guess[0])
     if smallest is None:
         return None
     tried = MORE if math.isfinite(case.limits.e2e_s) else MORE[:1]
@@ -182,6 +120,20 @@ def needed_pools(case: PoolsCase, guess: tuple[int, int], wins: Wins) -> NeededP
                 prefill_instances=count, decode_instances=decode[0], stable_rps=stable, outcome=decode[1]
             )
     return None
+
+
+def _prefill_instances(
+    case: PoolsCase, first_of: Callable[[int], FirstTokens], bounds: Bounds, guess: int
+) -> int | None:
+    """The fewest prefill instances that meet the TTFT limit: short runs say where to look, whole ones decide."""
+    percentile, few = case.limits.percentile, replace(case, requests=min(FEW_REQUESTS, case.requests))
+
+    def nearly(instances: int) -> Latency:
+        return ttft_at_most(first_tokens(few, instances), percentile, few.requests / case.requests)
+
+    near = fewest_waiting(nearly, bounds, max(guess, math.ceil(bounds.busy / LIKELY_SHARE)))
+    start = bounds.most if near is None else near
+    return fewest_waiting(lambda instances: ttft_at_most(first_of(instances), percentile), bounds, start)
 
 
 def _most(wins: Wins, guess: int, *, prefill: int | None = None, decode: int | None = None) -> int | None:
@@ -199,12 +151,12 @@ def _decode_instances(
     case: PoolsCase, first: FirstTokens, least: int, guess: int, most: int | None
 ) -> tuple[int, Outcome] | None:
     """The fewest decode instances that meet the ITL and E2E limits, and what was counted there."""
-    others, outcomes = replace(case.limits, ttft_s=math.inf), dict[int, Outcome]()
+    limits, outcomes = replace(case.limits, ttft_s=math.inf), dict[int, Outcome]()
 
     def met(instances: int) -> bool:
         if instances not in outcomes:
             outcomes[instances] = decoded(case, first, instances)
-        return held(outcomes[instances], others)
+        return held(outcomes[instances], limits)
 
     smallest = fewest(met, least=least, guess=guess, most=most)
     return None if smallest is None else (smallest, outcomes[smallest])

@@ -14,6 +14,7 @@ import numpy as np
 
 from sizing.base.arrays import Floats
 from sizing.base.units import S_PER_HOUR
+from sizing.simulator.draws import draws
 from sizing.simulator.layout import ARRIVED_ROW, CHUNK_FIELDS, PROMPT_ROW, STARTED_ROW, TIME_ROW
 from sizing.simulator.request_lengths import RequestLengths
 
@@ -66,15 +67,12 @@ class Arrivals:
 
         The size of the chunks does not change the requests.
         """
-        gaps, bursts, *rngs = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(5))
+        bursts = np.random.default_rng(np.random.SeedSequence(seed).spawn(2)[1])
         clock = _BurstClock(self.rate_rps, self.bursts, bursts) if self.bursts and not self._blurred else None
-        epoch = 0.0
-        while True:
-            epochs = epoch + np.cumsum(self._gaps(gaps, chunk))
-            epoch = float(epochs[-1])
+        for epochs, drawn in draws(self.cv, lengths, seed, chunk, self.expected(duration_s)):
             time = clock.times(epochs) if clock else self._times(epochs)
             kept = int(np.searchsorted(time, duration_s))
-            yield requests(time[:kept], lengths.sample(tuple(rngs), chunk)[:, :kept])
+            yield requests(time[:kept], drawn[:, :kept])
             if kept < chunk:
                 return
 
@@ -82,14 +80,6 @@ class Arrivals:
     def _blurred(self) -> bool:
         """Whether so many on and off periods pass between two requests that these come at random at the mean rate."""
         return self.bursts is not None and (self.bursts.on_s + self.bursts.off_s) * self.rate_rps < BLURRED
-
-    def _gaps(self, rng: np.random.Generator, count: int) -> Floats:
-        """Gaps of mean 1: gamma with shape 1 / cv^2."""
-        if self.cv == 0.0:
-            return np.ones(count)
-        if self.cv == 1.0:
-            return rng.standard_exponential(count)
-        return rng.standard_gamma(self.cv**-2, count) * self.cv**2
 
     def _times(self, epochs: Floats) -> Floats:
         if not self.profile:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,15 +66,24 @@ class KeptRuns:
     ) -> Outcome:
         """As :func:`run_length.run`, of equal replicas without failures.
 
-        A trace may be large: what was drawn from one is not kept, because the trace would be, too. Nor is a run that
-        the work allowed has cut short.
+        A trace may be large: what was drawn from one is not kept, because the trace would be, too.
         """
+        simulate = partial(run_length.run, fleet, arrivals, lengths, requests, seed)
+        if not isinstance(lengths, DrawnLengths):
+            return simulate(most_events=most_events)
         key = (fleet.replicas, fleet.routing, arrivals, lengths, requests, seed)
-        known = self._known(key) if isinstance(lengths, DrawnLengths) else None
+        return self.kept(key, lambda most: simulate(most_events=most), most_events)
+
+    def kept(self, key: Hashable, simulate: Callable[[int], Outcome], most_events: int = UNLIMITED) -> Outcome:
+        """What ``simulate`` counts, told how much work it may do; ``key`` holds all that decides it.
+
+        A run that the work allowed has cut short is not kept.
+        """
+        known = self._known(key)
         if known is not None and known.outcome.events < most_events:
             return known.whole()
-        outcome = run_length.run(fleet, arrivals, lengths, requests, seed, most_events=most_events)
-        if isinstance(lengths, DrawnLengths) and not outcome.exhausted:
+        outcome = simulate(most_events)
+        if not outcome.exhausted:
             self._keep(key, _Kept.of(outcome))
         return outcome
 

@@ -22,6 +22,8 @@ UNLIMITED = 2**62
 """Length of a queue without limit: no count comes near it."""
 HUGE_TOKENS = 1e15
 """Tokens of a KV cache without limit. Chosen: because no load fills it, and shares of it are still numbers."""
+SPARE_PART = 4
+"""One in so many rows of requests is spare."""
 SHORTEST_BIN_S = 1e-9
 """Width of a bin of the series at least, so that nothing is divided by 0."""
 
@@ -110,12 +112,13 @@ class Pool:
         run_chunk(self.world, np.ascontiguousarray(chunk, dtype=np.float64), until)
 
     def _make_room(self, arriving: int) -> None:
-        """Rows for every arrival of the chunk: the pool of rows at least doubles when it must grow."""
+        """Rows for every arrival of the chunk, and some to spare, as the next one meets what is left of this one; the
+        pool of rows at least doubles when it must grow."""
         old = self.world.requests
         needed = self.in_system + arriving
         if needed <= len(old):
             return
-        rows = np.zeros(max(needed, 2 * len(old)), layout.REQUEST)
+        rows = np.zeros(max(needed + needed // SPARE_PART, 2 * len(old)), layout.REQUEST)
         rows[: len(old)] = old
         rows["after"][len(old) :] = np.arange(len(old) + 1, len(rows) + 1)
         rows["after"][-1] = self.state["free"]

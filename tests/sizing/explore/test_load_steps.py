@@ -6,13 +6,14 @@ import pytest
 
 from sizing import Scenario, plan
 from sizing.base.result import Plan
-from sizing.explore.load_steps import ANSWERS, FEW_ANSWERS, NARROW, SHARES, answers_over_load, at_load
+from sizing.explore.load_steps import ANSWERS, ANSWERS_OF_POOLS, FEW_ANSWERS, NARROW, SHARES, answers_over_load, at_load
 from sizing.explore.pinned import pinned_to
 
 CHAT = {
     "model": "meta-llama/Llama-3.1-70B-Instruct",
     "workload": {"input_tokens": 1500, "output_tokens": 300, "peak_rps": 20},
     "limits": {"ttft_ms": 1000, "itl_ms": 50},
+    "deployment": {"serving": ["aggregated"]},
 }
 
 
@@ -65,6 +66,13 @@ def test_fewer_loads_are_asked_where_each_takes_long(planned: Plan) -> None:
     by_load = Scenario.model_validate(CHAT | {"deployment": {"routing": "least_loaded"}})
     rows = answers_over_load(by_load, planned, planner=lambda _: planned)
     assert len(rows) <= FEW_ANSWERS < ANSWERS
+
+
+def test_fewer_loads_are_asked_of_pools() -> None:
+    pools = Scenario.model_validate(CHAT | {"deployment": {"gpus": ["h100_sxm"], "serving": ["disaggregated"]}})
+    rows = answers_over_load(pools, plan(pools))
+    assert len(rows) <= ANSWERS_OF_POOLS < ANSWERS
+    assert all(len(row.working) == 2 for row in rows)
 
 
 def test_however_the_load_was_stated_it_is_replaced() -> None:

@@ -20,7 +20,7 @@ from sizing.question.understand import understand
 from sizing.queueing.pools import PrefillTimes, decoding, first_token, prefill_times
 from sizing.search.pools import decoding_of, times_of
 from sizing.search.pools_case import PoolsCase, case_of
-from sizing.search.pools_simulated import decoded, first_tokens
+from sizing.search.pools_runs import decoded, first_tokens
 from sizing.search.screen import all_configurations, evaluate
 from sizing.search.serving import screened
 from sizing.simulator.layout import ITL

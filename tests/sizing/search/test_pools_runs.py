@@ -1,0 +1,66 @@
+"""Runs of pools that are kept: the same counts, and the same work, as without."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sizing import Scenario
+from sizing.question.understand import understand
+from sizing.search import pools_runs
+from sizing.search.pools_case import PoolsCase, case_of
+from sizing.search.pools_runs import decoded, first_tokens
+from sizing.search.serving import screened
+from sizing.simulator.kept_runs import KeptRuns
+from sizing.simulator.work import OutOfWork, Work
+
+KEYS = {
+    "model": "meta-llama/Llama-3.3-70B-Instruct",
+    "workload": {"input_tokens": {"p50": 2000, "p95": 6000}, "output_tokens": 300, "peak_rps": 30},
+    "limits": {"ttft_ms": 2000, "itl_ms": 40},
+    "deployment": {"gpus": ["h100_sxm"], "serving": ["disaggregated"]},
+}
+
+
+@pytest.fixture
+def case(monkeypatch: pytest.MonkeyPatch) -> PoolsCase:
+    """A pair of pools, nothing kept of it."""
+    pools_runs._kept_first_tokens.cache_clear()
+    monkeypatch.setattr(pools_runs, "_DECODE_RUNS", KeptRuns(pools_runs.KEPT))
+    question = understand(Scenario.model_validate(KEYS))
+    (pools,) = screened(question).pools
+    return case_of(question, pools, 0, seed=0, work=Work())
+
+
+def test_kept_first_tokens_take_as_much_work(case: PoolsCase) -> None:
+    first, spent = first_tokens(case, 8), case.work.left
+    again = replace(case, limits=replace(case.limits, ttft_s=9.0), work=Work())
+    assert first_tokens(again, 8) is first
+    assert again.work.left == spent
+    with pytest.raises(OutOfWork):
+        first_tokens(replace(case, work=Work(first.events)), 8)
+
+
+def test_other_transfers_and_loads_are_simulated(case: PoolsCase) -> None:
+    first = first_tokens(case, 8)
+    slower = first_tokens(replace(case, transfer_latency_s=case.transfer_latency_s + 1.0), 8)
+    np.testing.assert_allclose(slower.ttft_s, first.ttft_s + 1.0)
+    assert first_tokens(case, 9).ttft_s.mean() < first.ttft_s.mean()
+
+
+def test_kept_decode_runs_count_the_same_and_take_as_much_work(case: PoolsCase) -> None:
+    first = first_tokens(case, 8)
+    left = case.work.left
+    outcome = decoded(case, first, 4)
+    other = replace(case, work=Work(left))
+    again = decoded(other, first, 4)
+    assert other.work.left == case.work.left
+    for name in vars(outcome):
+        np.testing.assert_array_equal(getattr(again, name), getattr(outcome, name), err_msg=name)
+
+
+def test_a_prompt_too_long_for_the_cache_has_no_first_token(case: PoolsCase) -> None:
+    small = replace(case, prefill=replace(case.prefill, kv_tokens=4_000.0))
+    assert 0 < len(first_tokens(small, 40).ttft_s) < len(first_tokens(case, 40).ttft_s)
