@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 from streamlit.components.v2 import manifest_scanner
-from streamlit.testing.v1 import AppTest
+from streamlit.runtime.scriptrunner.script_cache import ScriptCache
+from streamlit.testing.v1 import AppTest, local_script_runner
+from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
 from sharing.author import owner
 from sharing.library import Library, open_library
@@ -45,11 +47,26 @@ def compiled() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def components_are_searched_once() -> Iterator[None]:
-    """Every run of a page under test looks through all installed packages for components: a tenth of its time."""
+def runs_take_no_longer_than_in_a_server() -> Iterator[None]:
+    """What a server does once is done once here, and not at every run of a page: looking through all installed packages
+    for components, compiling pages. Nor is a running page asked a thousand times a second whether it has ended."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
+        patch.setattr(local_script_runner, "ScriptCache", cache(ScriptCache))
+        patch.setattr(local_script_runner, "require_widgets_deltas", wait_for_the_end)
         yield
+
+
+_poll = local_script_runner.require_widgets_deltas
+
+
+def wait_for_the_end(runner: LocalScriptRunner, timeout: float) -> None:
+    """Wait until the run has ended. Raises RuntimeError after ``timeout`` seconds."""
+    thread = runner._script_thread
+    if thread is not None:
+        thread.join(timeout)
+    if not runner.script_stopped():
+        _poll(runner, 0.0)  # which gives up, with its own words
 
 
 @pytest.fixture(autouse=True)
