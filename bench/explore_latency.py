@@ -6,6 +6,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Element
 
 from bench.page_latency import CHANGES, INPUT_KEY, PRESET_KEY, ROOT, RUN_LIMIT_S, page_times
+from bench.pages_under_test import as_in_a_server
 from bench.table import Row
 from bench.yardstick import Times, in_yardsticks
 from sizing import Scenario
@@ -31,6 +32,7 @@ SCENARIO: dict[str, object] = {
 }
 
 
+@as_in_a_server()
 def run() -> list[Row]:
     """One row per preset and view, then the engine functions."""
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=RUN_LIMIT_S).run()

@@ -6,6 +6,7 @@ from functools import partial
 from streamlit.testing.v1 import AppTest
 
 from bench.page_latency import ROOT, RUN_LIMIT_S, page_times
+from bench.pages_under_test import as_in_a_server
 from bench.table import Row
 from bench.yardstick import Times, in_yardsticks
 from collectors.questions.devices import COLUMNS, Device
@@ -26,6 +27,7 @@ GPUS, PER_HOST = 10_000, 8
 """GPUs of the fleet, and of each of its hosts."""
 
 
+@as_in_a_server()
 def run() -> list[Row]:
     """First opening, one row per tab, then the map alone."""
     there, start = Times(), time.perf_counter()

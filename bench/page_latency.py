@@ -17,6 +17,7 @@ from streamlit.navigation.page import StreamlitPage
 from streamlit.testing.v1 import AppTest
 
 from bench.library import fill
+from bench.pages_under_test import as_in_a_server
 from bench.table import Row
 from bench.yardstick import Times, in_yardsticks
 from sharing.library import open_library
@@ -63,6 +64,7 @@ def page_times() -> Iterator[Times]:
         yield times
 
 
+@as_in_a_server()
 def run() -> list[Row]:
     """First answer after the start, then one row for each preset and other page: several changes of one input."""
     first, start = Times(), time.perf_counter()

@@ -2,15 +2,12 @@
 
 import time
 from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
-from streamlit.components.v2 import manifest_scanner
-from streamlit.runtime.scriptrunner.script_cache import ScriptCache
-from streamlit.testing.v1 import AppTest, local_script_runner
-from streamlit.testing.v1.local_script_runner import LocalScriptRunner
+from streamlit.testing.v1 import AppTest
 
+from bench.pages_under_test import as_in_a_server
 from sharing.author import owner
 from sharing.library import Library, open_library
 from sharing.library.records import Draft
@@ -48,25 +45,8 @@ def compiled() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def runs_take_no_longer_than_in_a_server() -> Iterator[None]:
-    """What a server does once is done once here, and not at every run of a page: looking through all installed packages
-    for components, compiling pages. Nor is a running page asked a thousand times a second whether it has ended."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
-        patch.setattr(local_script_runner, "ScriptCache", cache(ScriptCache))
-        patch.setattr(local_script_runner, "require_widgets_deltas", wait_for_the_end)
+    with as_in_a_server():
         yield
-
-
-_poll = local_script_runner.require_widgets_deltas
-
-
-def wait_for_the_end(runner: LocalScriptRunner, timeout: float) -> None:
-    """Wait until the run has ended. Raises RuntimeError after ``timeout`` seconds."""
-    thread = runner._script_thread
-    if thread is not None:
-        thread.join(timeout)
-    if not runner.script_stopped():
-        _poll(runner, 0.0)  # which gives up, with its own words
 
 
 @pytest.fixture(autouse=True)
