@@ -94,6 +94,10 @@ def unit_of(key: str) -> str:
     return NAMES.get(key, ("", ""))[1]
 
 
+LEAST_DIFFERENCE_USD = 0.5
+"""A month's costs that differ by less read alike."""
+
+
 def shown(key: str, value: Any) -> str:
     """A value of an input with its unit."""
     if value is None:
@@ -132,8 +136,12 @@ def driver_sentence(one: Compared, first: str, money: Money = usd) -> str:
     if not one.drivers:
         return f"{one.name} and {first} ask for the same."
     largest = one.drivers[0]
+    if one.usd_more is not None and abs(one.usd_more) < LEAST_DIFFERENCE_USD:
+        return f"{one.name}: costs as much as {first}{_more_in_use(one.gpus_more)}."
     if one.usd_more is not None:
         total, part = _signed(one.usd_more, money), _of(largest.usd_per_month, money)
+    elif one.gpus_more == 0:
+        return f"{one.name}: needs as many GPUs as {first}."
     elif one.gpus_more is not None:
         total, part = _signed(one.gpus_more, None), _of(largest.gpus, None)
     else:
@@ -169,6 +177,13 @@ def _gpu_name(gpu_id: str) -> str:
 def _precision_name(precision: str) -> str:
     known = precisions().get(precision)
     return precision if known is None else known.label
+
+
+def _more_in_use(gpus: int | None) -> str:
+    """GPUs that make no difference to the cost, as those of systems that are bought in any case."""
+    if not gpus:
+        return ""
+    return f", with {count(abs(gpus))} {'fewer' if gpus < 0 else 'more'} GPU{'s' if abs(gpus) > 1 else ''} in use"
 
 
 def _of(part: float | None, money: Money | None) -> str | None:

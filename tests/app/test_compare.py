@@ -79,6 +79,7 @@ def test_numbers_of_the_charts_are_those_of_the_comparison() -> None:
         bar = build_measure(named(comparison), measure).data[0]
         assert bar.x[0] == measure.of(comparison.scenarios[0].outcome)
         assert bar.x[1] is None
+        assert not bar.text[0].endswith(("ms", " s", "kW"))  # the unit stands in the title
         assert "not known" in measure_alt_text(named(comparison), measure)
 
 

@@ -21,6 +21,7 @@ from tests.patience import PATIENCE_S
 from ui.cost.book import GIVEN
 from ui.figures.cost import AGES, build_over_load, build_ways, months_table, sources_table, units_table, ways_table
 from ui.figures.sensitivity import build_two_inputs
+from ui.figures.template import spread_out
 from ui.state import PRICE_BOOK
 
 PAGE = "pages/cost.py"
@@ -129,6 +130,19 @@ def test_charts_show_what_the_engine_says() -> None:
 def test_thousands_are_grouped_in_tables_of_amounts(page: AppTest) -> None:
     (ways,) = [frame for frame in page.dataframe if "Way" in frame.value]
     assert json.loads(ways.proto.columns)["All costs (USD a month)"]["type_config"]["format"] == "localized"
+
+
+def test_amounts_per_request_keep_their_digits_and_name_their_currency(page: AppTest) -> None:
+    (frame,) = (frame for frame in page.dataframe if "Sense" in frame.value)
+    amounts = [name for name in frame.value if name != "Sense"]
+    assert all(name.startswith("USD per ") for name in amounts)
+    columns = json.loads(frame.proto.columns)
+    assert all(columns[name]["type_config"]["format"] == "%.3g" for name in amounts)
+
+
+def test_ticks_of_a_logarithmic_axis_are_written_in_full() -> None:
+    assert spread_out([100.0, 90_000.0]) == {"type": "log", "dtick": "D2", "tickformat": ",.3~r"}
+    assert spread_out([100.0, 200.0])["type"] == "linear"
 
 
 def test_a_way_without_a_cost_speaks_of_the_page_and_the_terminal_of_the_file() -> None:

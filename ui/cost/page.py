@@ -110,12 +110,17 @@ def _ways(cost: CostAnswer, currency: Currency, *, dark: bool) -> None:
         "that need one more system."
     )
     if cost.lenses:
+        units = units_table(cost, currency)
         st.dataframe(
-            units_table(cost, currency),
+            units,
             hide_index=True,
             placeholder="",
             key="units_rows",
             alt="Cost per request and per million tokens",
+            # The grid would cut a thousandth of a cent to four decimals.
+            column_config={
+                str(name): st.column_config.NumberColumn(format="%.3g") for name in units.select_dtypes("number")
+            },
         )
     table = ways_table(cost, currency)
     draw_rows(table, key="ways_rows", alt="Ways to pay as a table")

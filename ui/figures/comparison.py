@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sharing.form.choices import label
-from sizing.base.format import kilowatts, ms, percent
+from sizing.base.format import percent, significant
 from sizing.base.units import MS_PER_S
 from sizing.decision.comparison import Compared, Comparison
 from sizing.decision.outcome import Outcome
@@ -22,7 +22,7 @@ from ui.format import known
 
 @dataclass(frozen=True, kw_only=True)
 class Measure:
-    """One small chart: what it shows of an answer, and how its numbers are written."""
+    """One small chart: what it shows of an answer, and how its numbers are written: in the unit of the title."""
 
     title: str
     of: Callable[[Outcome], float | None]
@@ -31,9 +31,9 @@ class Measure:
 
 _OTHERS = (
     Measure(title="GPUs", of=lambda one: one.gpus, written=lambda x: f"{x:,.0f}"),
-    Measure(title="TTFT (ms)", of=lambda one: one.ttft_ms, written=ms),
-    Measure(title="ITL (ms)", of=lambda one: one.itl_ms, written=ms),
-    Measure(title="Power (kW)", of=lambda one: one.power_kw, written=kilowatts),
+    Measure(title="TTFT (ms)", of=lambda one: one.ttft_ms, written=significant),
+    Measure(title="ITL (ms)", of=lambda one: one.itl_ms, written=significant),
+    Measure(title="Power (kW)", of=lambda one: one.power_kw, written=significant),
     Measure(title="Memory in use", of=lambda one: one.memory_used, written=percent),
 )
 

@@ -66,6 +66,7 @@ def build_ways(cost: CostAnswer, *, currency: Currency = DOLLARS, dark: bool = F
         layout=layout(
             dark=dark,
             barmode="stack",
+            legend={"traceorder": "normal"},
             height=150 + 46 * len(ways),
             separators=currency.separators,
             annotations=[_total(way, currency) for way in ways],
@@ -141,9 +142,9 @@ def units_table(cost: CostAnswer, currency: Currency = DOLLARS) -> pd.DataFrame:
             {
                 "Sense": name,
                 f"{currency.code} per request": known(unit.usd_per_request),
-                "per million input tokens": known(unit.usd_per_million_input_tokens),
-                "per million output tokens": known(unit.usd_per_million_output_tokens),
-                "per million tokens": known(unit.usd_per_million_blended_tokens),
+                f"{currency.code} per million input tokens": known(unit.usd_per_million_input_tokens),
+                f"{currency.code} per million output tokens": known(unit.usd_per_million_output_tokens),
+                f"{currency.code} per million tokens": known(unit.usd_per_million_blended_tokens),
             }
             for name, unit in senses
         ]

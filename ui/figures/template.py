@@ -155,11 +155,12 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
 
 
 def spread_out(values: Sequence[float]) -> dict[str, Any]:
-    """A logarithmic axis where the values span much, with ticks at 1, 2 and 5 or at whole decades; else from zero."""
+    """A logarithmic axis where the values span much, with ticks at 1, 2 and 5 or at whole decades, each in full; else
+    from zero."""
     low, high = min(values), max(values)
     if low <= 0 or high / low < LOG_FROM:
         return {"type": "linear", "rangemode": "tozero"}
-    return {"type": "log", "dtick": "D2" if high / low < MANY_DECADES else 1}
+    return {"type": "log", "dtick": "D2" if high / low < MANY_DECADES else 1, "tickformat": ",.3~r"}
 
 
 def alpha(colour: str, opacity: float) -> str:

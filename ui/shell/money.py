@@ -28,6 +28,7 @@ def draw_currency(*, below_an_answer: bool = True) -> Currency:
             persist_state="session",
             help="Everything is computed in USD; this changes what is shown and downloaded.",
         )
+        rate = st.container()  # above the other field: what is wrong with a rate would stand below the fold
         locale = st.selectbox(
             "Numbers",
             list(LOCALES),
@@ -36,7 +37,8 @@ def draw_currency(*, below_an_answer: bool = True) -> Currency:
             format_func=LOCALES.__getitem__,
             help="How amounts are written in sentences and charts; a download has plain numbers.",
         )
-        per_usd = 1.0 if code == DOLLARS.code else _rate(code, locale)
+        with rate:
+            per_usd = 1.0 if code == DOLLARS.code else _rate(code, locale)
     currency = Currency(code=code, per_usd=per_usd, locale=locale)
     if code != DOLLARS.code:
         st.caption(as_markdown(_dated(currency) + (_IN_USD if below_an_answer else "")))

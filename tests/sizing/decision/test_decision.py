@@ -173,6 +173,21 @@ def test_drivers_are_shapley_values_worked_out_by_hand() -> None:
     assert "$16k of it comes with peak load, the rest with the other input" in driver_sentence(one, "base")
 
 
+@pytest.mark.parametrize(
+    ("usd_more", "gpus_more", "sentence"),
+    [
+        (0.0, 4, "other: costs as much as base, with 4 more GPUs in use."),
+        (0.2, 0, "other: costs as much as base."),
+        (-0.2, -1, "other: costs as much as base, with 1 fewer GPU in use."),
+        (None, 0, "other: needs as many GPUs as base."),
+    ],
+)
+def test_no_difference_is_not_called_more(usd_more: float | None, gpus_more: int, sentence: str) -> None:
+    one = compare([asked(), asked("other", peak_rps=20.0)], Market(tokens)).scenarios[1]
+    same = one.model_copy(update={"usd_more": usd_more, "gpus_more": gpus_more})
+    assert driver_sentence(same, "base") == sentence
+
+
 def test_many_differences_are_swapped_one_at_a_time() -> None:
     other = asked("other", peak_rps=20.0, input_tokens=2000.0, output_tokens=200.0)
     changed = with_values(other, {"limits.ttft_ms": 3000.0, "limits.itl_ms": 60.0})
