@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from io import BytesIO
 
 from PIL import Image as Pillow
+from reportlab.lib.pagesizes import A4
 from reportlab.lib.units import mm
 from reportlab.platypus import CondPageBreak, Flowable, Image, KeepTogether, ListFlowable, ListItem, Paragraph, Spacer
 
@@ -24,10 +25,14 @@ from sharing.report.content import Paragraph as Text
 CHART_PIXELS = 740.0
 """Width that charts are laid out for; they are scaled to the page, and their texts with them."""
 
-NEW_PAGE = ("alternatives", "cost", "sensitivity", "risks", "formulas")
-"""Chapters that begin on a new page where less than ``ROOM`` of one is left."""
+ROOM = {"cost": 90 * mm, "sensitivity": 140 * mm, "formulas": 90 * mm}
+"""What has to be left of a page for a chapter to begin on it; the second begins with a tall chart."""
 
-ROOM = 130 * mm
+START, ROWS = 60 * mm, 42 * mm
+"""The same for any other, and for the title and first rows of a long table."""
+
+LONG = 85 * mm
+"""Height from which on a table may run over two pages."""
 
 NOT_SHOWN = "Letters for which this file has no font stand as ?: the same report as a web page shows them."
 
@@ -78,9 +83,14 @@ def _logo(brand: Brand) -> Image:
 
 def _chapters(report: Report, style: Style) -> Iterator[Flowable]:
     for number, section in enumerate(report.sections):
-        if number and section.key in NEW_PAGE:
-            yield CondPageBreak(ROOM)
+        if number:
+            yield CondPageBreak(ROOM.get(section.key, START) if _is_large(section) else 0)
         yield from _chapter(section, report, style)
+
+
+def _is_large(section: Section) -> bool:
+    """Whether a chapter is more than texts."""
+    return any(isinstance(block, Chart | Table | Facts) for block in section.blocks)
 
 
 def _chapter(section: Section, report: Report, style: Style) -> Iterator[Flowable]:
@@ -112,17 +122,21 @@ def _block(block: Block, currency: str, style: Style, *, lead: bool) -> Iterator
         case Chart():
             yield KeepTogether([*_named(block.title, style), _drawn(block, style), *_note(block.note, style)])
         case Table():
-            yield from _named(block.title, style)
-            yield table(block, currency, style, WIDTH)
-            yield from _note(block.note, style)
+            drawn, note = table(block, currency, style, WIDTH), _note(block.note, style)
+            if drawn.wrap(WIDTH, A4[1])[1] <= LONG:
+                yield KeepTogether([*_named(block.title, style), drawn, *note])
+            else:
+                yield CondPageBreak(ROWS)
+                yield from (*_named(block.title, style, alone=True), drawn, *note)
 
 
 def _drawn(chart: Chart, style: Style) -> Flowable:
     return drawing(picture(chart, CHART_PIXELS), WIDTH, style)
 
 
-def _named(title: str, style: Style) -> Iterator[Flowable]:
-    named = style.text(9.6, bold=True, spaceBefore=9, spaceAfter=4, keepWithNext=1)
+def _named(title: str, style: Style, *, alone: bool = False) -> Iterator[Flowable]:
+    """A title, kept with what follows unless that may be divided."""
+    named = style.text(9.6, bold=True, spaceBefore=9, spaceAfter=4, keepWithNext=0 if alone else 1)
     yield Paragraph(style.shown(title, bold=True), named)
 
 

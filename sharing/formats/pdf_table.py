@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from reportlab.lib.enums import TA_RIGHT
@@ -27,6 +28,9 @@ WIDEST, LONGEST_WORD = 250.0, 84.0
 TALL = 600.0
 """Points from which on a row may run over two pages."""
 
+SIGNS = re.compile(r"[^/_=&.,-]*[/_=&.,-]?")
+"""A part of a word up to the next sign that may end a line."""
+
 FACTS_IN_A_ROW = 5
 
 
@@ -44,7 +48,8 @@ def table(block: Table, currency: str, style: Style, width: float) -> LongTable:
     }
     rows = [[Paragraph(style.shown(text, bold=True), bold[side]) for text, side in zip(heads, right, strict=True)]]
     for row in cells:
-        rows.append([Paragraph(style.shown(text), plain[side]) for text, side in zip(row, right, strict=True)])
+        fitted = [_divided(text, each - GAP, size, style) for text, each in zip(row, widths, strict=True)]
+        rows.append([Paragraph(style.shown(text), plain[side]) for text, side in zip(fitted, right, strict=True)])
     tall = any(_height(row, widths) > TALL for row in rows)
     drawn = LongTable(rows, colWidths=widths, repeatRows=1, hAlign="LEFT", splitInRow=int(tall))
     drawn.setStyle(
@@ -63,6 +68,23 @@ def table(block: Table, currency: str, style: Style, width: float) -> LongTable:
         )
     )
     return drawn
+
+
+def _divided(text: str, width: float, size: float, style: Style) -> str:
+    """The text with a space where a word that is wider than its column may end a line: behind a sign, as in an address.
+
+    As much stands on each line as fits, so that no space is seen.
+    """
+    return " ".join(" ".join(_pieces(word, width, size, style)) for word in text.split(" "))
+
+
+def _pieces(word: str, width: float, size: float, style: Style) -> list[str]:
+    pieces = [""]
+    for part in SIGNS.findall(word) if style.width(word, size) > width else [word]:
+        if pieces[-1] and style.width(pieces[-1] + part, size) > width:
+            pieces.append("")
+        pieces[-1] += part
+    return pieces
 
 
 def _height(row: Sequence[Paragraph], widths: Sequence[float]) -> float:

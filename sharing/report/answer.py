@@ -101,13 +101,12 @@ def _throughput(plan: Plan) -> Iterator[Fact]:
     each = plan.per_instance
     if each is not None:
         rate = significant(each.output_tokens_per_s_per_gpu)
-        note = f"{significant(each.rps)} of {significant(each.max_rps)} requests/s each"
+        kind = "decode instance" if plan.per_prefill_instance is not None else "instance"
+        note = f"{significant(each.rps)} of {significant(each.max_rps)} requests/s per {kind}"
         yield Fact(label="Output tokens/s per GPU", value=rate, note=note)
     if plan.headroom is not None:
         yield Fact(
-            label="Room for growth",
-            value=f"about {significant(plan.headroom)} times",
-            note="the planned load, by estimate",
+            label="Room for growth", value=f"{significant(plan.headroom)} times", note="the planned load, by estimate"
         )
 
 

@@ -80,6 +80,16 @@ class Table(Frozen):
     rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
 
+    def without_empty_columns(self) -> Table:
+        """The same without the columns of figures that no row has."""
+        kept = [
+            place
+            for place, column in enumerate(self.columns)
+            if column.holds == "text" or any(row[place] is not None for row in self.rows)
+        ]
+        rows = tuple(tuple(row[place] for place in kept) for row in self.rows)
+        return self.model_copy(update={"columns": tuple(self.columns[place] for place in kept), "rows": rows})
+
 
 class Series(Frozen):
     """One line or one colour of bars: a value for each place of the chart; ``low`` and ``high``: its interval."""

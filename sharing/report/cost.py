@@ -101,7 +101,7 @@ def _ways(answer: CostAnswer) -> Table:
         Column(label="Energy", unit="kWh a month", holds="number"),
         Column(label="Carbon", unit="kg CO2e a month", holds="number"),
     )
-    return Table(title="Ways to pay", columns=columns, rows=tuple(map(_way, answer.ways)))
+    return Table(title="Ways to pay", columns=columns, rows=tuple(map(_way, answer.ways))).without_empty_columns()
 
 
 def _way(way: WayToPay) -> tuple[Cell, ...]:

@@ -61,12 +61,13 @@ def _nearest(subject: Subject) -> Table | None:
         Column(label="Output tokens/s per GPU", holds="number"),
         Column(label="Source"),
     )
-    return Table(
+    table = Table(
         title="Measurements nearest to this plan",
         columns=columns,
         rows=tuple(map(_measured, rows)),
         note="The nearest first, by model, hardware, lengths and load.",
     )
+    return table.without_empty_columns()
 
 
 def _measured(near: Near) -> tuple[Cell, ...]:

@@ -12,6 +12,9 @@ from sizing.base.format import interval, memory, ms, requests_per_s
 from sizing.base.result import Plan
 from sizing.planning.memory_parts import memory_parts, prefill_memory_parts
 
+LATENCIES = "Latency of a request"
+"""Title of the table of percentiles."""
+
 CURVE_POINTS = 40
 """Loads that a curve is drawn at."""
 
@@ -24,14 +27,28 @@ def latency(subject: Subject) -> Section | None:
     blocks: list[Block] = [_percentiles(subject), *_curves(subject)]
     if memory_parts(plan):
         blocks += [_memory_chart(plan), _memory_table(plan)]
-    if each := plan.per_instance:
-        blocks.append(
-            Paragraph(
-                text=f"An instance has {requests_per_s(each.rps)} at the planned load and carries up to "
-                f"{requests_per_s(each.max_rps)} within the limits. Limited by: {plan.limited_by}."
-            )
-        )
+    if load := _load(plan):
+        blocks.append(Paragraph(text=f"{load} Limited by: {plan.limited_by}."))
     return Section(key="latency", title="Latency and memory", blocks=tuple(blocks))
+
+
+def _load(plan: Plan) -> str:
+    """What an instance carries, of each kind; empty where that is not known."""
+    each, other = plan.per_instance, plan.per_prefill_instance
+    if each is None:
+        return ""
+    prefill = ""
+    if other is not None:
+        prefill = f", a prefill instance {requests_per_s(other.rps)} and up to {requests_per_s(other.max_rps)}"
+    return (
+        f"{_an_instance(plan).capitalize()} has {requests_per_s(each.rps)} at the planned load and carries up to "
+        f"{requests_per_s(each.max_rps)} within the limits{prefill}."
+    )
+
+
+def _an_instance(plan: Plan) -> str:
+    """The kind of instance whose load is meant."""
+    return "an instance" if plan.per_prefill_instance is None else "a decode instance"
 
 
 def _percentiles(subject: Subject) -> Table:
@@ -43,7 +60,7 @@ def _percentiles(subject: Subject) -> Table:
     )
     origin = ORIGIN[subject.plan.decided_by]
     note = f"At the planned load, {origin}. TTFT: time to first token. ITL: gap between tokens. E2E: the whole answer."
-    return Table(title="Latency of a request", columns=columns, rows=tuple(_latency_rows(subject)), note=note)
+    return Table(title=LATENCIES, columns=columns, rows=tuple(_latency_rows(subject)), note=note)
 
 
 def _latency_rows(subject: Subject) -> Iterator[tuple[Cell, ...]]:
@@ -76,14 +93,14 @@ def _curves(subject: Subject) -> Iterator[Chart]:
     for name, key, limit in (("TTFT", "ttft_ms", limits.ttft_ms), ("ITL", "itl_ms", limits.itl_ms)):
         marks = [Mark(label=f"limit {ms(limit)}", axis="y", at=limit)] if limit is not None else []
         yield Chart(
-            title=f"{subject.at} {name} over the load of an instance",
+            title=f"{subject.at} {name} over the load of {_an_instance(plan)}",
             draws="line",
-            x_label="Requests/s per instance",
+            x_label=f"Requests/s per {_an_instance(plan).partition(' ')[2]}",
             y_label=f"{subject.at} {name} (ms)",
             x=tuple(point.rps for point in points),
             series=(Series(name=f"{subject.at} {name}", values=tuple(getattr(point, key) for point in points)),),
             marks=(*marks, Mark(label="planned load", axis="x", at=here.rps)),
-            note="By the analytic load model; the table above is what was decided by.",
+            note=f"By the analytic load model; the plan was decided by the figures of the table {LATENCIES}.",
         )
 
 

@@ -91,8 +91,17 @@ def _day(subject: Subject) -> Table:
         title="What that is in a day",
         columns=(Column(label="What"), Column(label="Number", holds="number")),
         rows=tuple(rows),
-        note=f"A day of {day.hours:g} hours, its busiest time {significant(day.peak_to_mean)} times the mean, "
+        note=f"A day of {day.hours:g} hours, {_course(day.peak_to_mean)}, "
         f"{significant(day.requests_per_user)} requests per user{growth}.",
+    )
+
+
+def _course(peak_to_mean: float) -> str:
+    """How the load runs over a day."""
+    return (
+        "as busy all the time"
+        if peak_to_mean == 1.0
+        else f"its busiest time {significant(peak_to_mean)} times the mean"
     )
 
 

@@ -48,7 +48,7 @@ def _uncertain(subject: Subject) -> Iterator[str]:
     yield from (sentence.text for sentence in plan.sentences if sentence.about == "redundancy")
     if subject.cost is not None and subject.cost.not_counted:
         names = ", ".join(not_counted(subject.cost))
-        yield f"Not in the cost, because no source gives them and nobody did: {names}."
+        yield f"Not in the cost, because no source gives them and none was entered: {names}."
 
 
 def _excluded(subject: Subject) -> Table:

@@ -21,7 +21,7 @@ from tests.patience import PATIENCE_S
 from ui.cost.book import GIVEN
 from ui.figures.cost import AGES, build_over_load, build_ways, months_table, sources_table, units_table, ways_table
 from ui.figures.sensitivity import build_two_inputs
-from ui.figures.template import spread_out
+from ui.figures.template import short_ticks, spread_out
 from ui.state import PRICE_BOOK
 
 PAGE = "pages/cost.py"
@@ -143,6 +143,10 @@ def test_amounts_per_request_keep_their_digits_and_name_their_currency(page: App
 def test_ticks_of_a_logarithmic_axis_are_written_in_full() -> None:
     assert spread_out([100.0, 90_000.0]) == {"type": "log", "dtick": "D2", "tickformat": ",.3~r"}
     assert spread_out([100.0, 200.0])["type"] == "linear"
+    short = short_ticks([2_900.0, 430_000.0])
+    assert short["ticktext"][:6] == ["1k", "2k", "5k", "10k", "20k", "50k"]
+    assert short["tickvals"][3] == 10_000
+    assert short_ticks([100.0, 200.0])["type"] == "linear"
 
 
 def test_a_way_without_a_cost_speaks_of_the_page_and_the_terminal_of_the_file() -> None:

@@ -282,3 +282,12 @@ def test_letters_get_smaller_before_a_text_is_cut() -> None:
     assert size == 10
     assert kept[0].endswith("…")
     assert height_of(kept, size, box.width) <= box.height
+
+
+def test_a_chapter_of_one_sentence_about_alternatives_stands_on_the_first_slide() -> None:
+    nothing = Section(key="alternatives", title="Alternatives", blocks=(Paragraph(text="There is no other."),))
+    answer = Section(key="answer", title="The answer", blocks=(Paragraph(text="Take this one."),))
+    slides = made(by_hand(sections=(answer, nothing))).slides
+    assert len(slides) == 2
+    texts = [shape.text_frame.text for shape in slides[1].shapes if shape.has_text_frame]
+    assert any("There is no other." in text for text in texts)

@@ -62,9 +62,7 @@ def draw_formats(key: str, currency: Currency, *, dark: bool) -> None:
     )
     _charts(formats_named(compared), "formats", currency, dark=dark)
     table = formats_table(compared, currency)
-    st.dataframe(
-        table, hide_index=True, height="content", placeholder="", key="formats_rows", alt="Weight formats side by side"
-    )
+    draw_rows(table, key="formats_rows", alt="Weight formats side by side", height="content")
     draw_csv(table, key="formats", what="Weight formats")
     draw_table(lambda: published_table(compared), key="published", what="Published losses, gains and grades")
 

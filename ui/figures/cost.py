@@ -15,7 +15,7 @@ from sizing.economics.results import CostAnswer, CostSource, WayToPay
 from sizing.economics.text import CONSTANTS, PARTS, WHY_UNKNOWN
 from sizing.economics.views import ViewName
 from ui.currency import DOLLARS, Currency
-from ui.figures.template import DASHES, INK, NEUTRAL, axis, layout, message, palette, spread_out
+from ui.figures.template import DASHES, INK, NEUTRAL, axis, layout, message, palette, short_ticks, spread_out
 from ui.format import known
 
 WAYS: Mapping[ViewName, str] = {
@@ -236,7 +236,7 @@ def build_over_load(
             height=460,
             shapes=[_planned(curve, dark=dark)],
             separators=currency.separators,
-            xaxis=axis("Requests a day", **spread_out(x)),
+            xaxis=axis("Requests a day", **short_ticks(x)),
             yaxis=axis(f"{currency.code} a month", **spread_out(every)),
         ),
     )

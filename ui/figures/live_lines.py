@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 
 from sizing.base.format import rounded, significant
 from sizing.base.units import S_PER_MINUTE
-from ui.figures.template import DASHES, MANY_DECADES, NEUTRAL, TEXT_SIZE, alpha, axis, layout, message, palette
+from ui.figures.template import DASHES, NEUTRAL, TEXT_SIZE, alpha, axis, layout, log_ticks, message, palette
 
 _FEW = 60
 """Up to this many values of a line, each is marked: a single one between two gaps would not be seen."""
@@ -125,8 +125,7 @@ def _scale(shown: Sequence[float]) -> dict[str, Any]:
     low, high = min(shown), max(shown)
     if low <= 0 or high / low < _LOG_FROM:
         return {"type": "linear", "rangemode": "tozero"}
-    steps = (1, 2, 5) if high / low < MANY_DECADES else (1,)
-    ticks = [n * 10.0**k for k in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1) for n in steps]
+    ticks = log_ticks(low, high)
     return {"type": "log", "tickvals": ticks, "ticktext": [significant(tick) for tick in ticks]}
 
 

@@ -7,6 +7,7 @@ points by marker, areas by pattern.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +16,7 @@ from zlib import crc32
 
 import plotly.graph_objects as go
 
+from sizing.base.format import SUFFIXES
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.gpu_families import gpu_families
 from sizing.catalog.gpu_rows import gpus
@@ -161,6 +163,26 @@ def spread_out(values: Sequence[float]) -> dict[str, Any]:
     if low <= 0 or high / low < LOG_FROM:
         return {"type": "linear", "rangemode": "tozero"}
     return {"type": "log", "dtick": "D2" if high / low < MANY_DECADES else 1, "tickformat": ",.3~r"}
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Ticks at 1, 2 and 5, or at whole decades where there are many."""
+    steps = (1, 2, 5) if high / low < MANY_DECADES else (1,)
+    return [n * 10.0**k for k in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1) for n in steps]
+
+
+def short_ticks(values: Sequence[float]) -> dict[str, Any]:
+    """As :func:`spread_out`, for large numbers side by side on a phone: 5k, 10k, 20k."""
+    scale = spread_out(values)
+    if scale["type"] != "log":
+        return scale
+    ticks = log_ticks(min(values), max(values))
+    return {"type": "log", "tickvals": ticks, "ticktext": [_short(tick) for tick in ticks]}
+
+
+def _short(value: float) -> str:
+    scale, suffix = next((one for one in SUFFIXES if value >= one[0]), (1.0, ""))
+    return f"{value / scale:g}{suffix}"
 
 
 def alpha(colour: str, opacity: float) -> str:

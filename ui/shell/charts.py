@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -22,6 +22,9 @@ CONFIG: Mapping[str, object] = MappingProxyType(
 
 _GROUPED = 1_000.0
 """Number from which on a column has separators."""
+
+GPU_PX = 160
+"""Width of a column of GPUs. Chosen: holds most names; the grid goes by its first cells, which may be empty."""
 
 PERCENT = "%.3g %%"
 """How a column of a table writes per cent."""
@@ -50,11 +53,13 @@ def draw_table(make: Callable[[], pd.DataFrame], *, key: str, what: str) -> None
         draw_csv(table, key=key, what=what)
 
 
-def draw_rows(table: pd.DataFrame, *, key: str, alt: str) -> None:
-    """A table; thousands are grouped in columns that have any."""
+def draw_rows(table: pd.DataFrame, *, key: str, alt: str, height: Literal["auto", "content"] = "auto") -> None:
+    """A table, as high as its rows or with a scroll bar; thousands are grouped in columns that have any."""
     large = [str(name) for name in table.select_dtypes("number") if table[name].abs().max() >= _GROUPED]
-    columns = {name: st.column_config.NumberColumn(format="localized") for name in large}
-    st.dataframe(table, hide_index=True, key=key, placeholder="", alt=alt, column_config=columns)
+    columns: dict[str, Any] = {name: st.column_config.NumberColumn(format="localized") for name in large}
+    if "GPU" in table:
+        columns["GPU"] = st.column_config.TextColumn(width=GPU_PX)
+    st.dataframe(table, hide_index=True, height=height, key=key, placeholder="", alt=alt, column_config=columns)
 
 
 def in_percent(table: pd.DataFrame, *names: str) -> tuple[pd.DataFrame, dict[str, Any]]:

@@ -22,6 +22,8 @@ CAPTION, NOTE = emu(16), emu(24)
 LETTERS = Pt(10)
 DASHES = (None, MSO_LINE.LONG_DASH, MSO_LINE.ROUND_DOT, MSO_LINE.DASH_DOT)
 """How the lines of a chart are told apart without colour; the first is solid."""
+MARKED = (MSO_LINE.DASH, MSO_LINE.ROUND_DOT)
+"""The same of limits and the planned load, which are thin."""
 
 PLACE_CHARACTERS = 34
 """Of a name beside a bar."""
@@ -126,7 +128,7 @@ def _paint(series: NativeSeries, chart: Chart, number: int, written: str) -> Non
     mark = number >= len(chart.series)
     line = series.format.line
     line.color.rgb, line.width = colour(MUTED if mark else written), Pt(1.25 if mark else 2.25)
-    dash = MSO_LINE.DASH if mark else DASHES[number % len(DASHES)]
+    dash = MARKED[(number - len(chart.series)) % len(MARKED)] if mark else DASHES[number % len(DASHES)]
     if dash is not None:
         line.dash_style = dash
     series.smooth = False

@@ -19,6 +19,8 @@ NOTE_CHARACTERS = 6_000
 SOURCE_COLUMNS = ("Source", "Date")
 """Labels of columns that are said in the notes."""
 MOST_TITLE = 60
+SAID_FIRST = ("alternatives",)
+"""Chapters that are said on the first slide where they are no more than texts: one of their own would be empty."""
 
 Visual = Chart | Table
 
@@ -38,8 +40,12 @@ class Page:
 def pages_of(report: Report) -> list[Page]:
     """The slides after the cover: one for each chapter, and further ones for its other charts and tables where the
     presentation stays short."""
-    sections = [section for section in report.sections if section.key not in LEFT_TO_FILES][: MOST_SLIDES - 1]
+    presented = [section for section in report.sections if section.key not in LEFT_TO_FILES]
+    brief = [section for section in presented[1:] if _is_brief(section)]
+    sections = [section for section in presented if section not in brief][: MOST_SLIDES - 1]
     split = [_split(section) for section in sections]
+    if split:
+        split[0] = _with_texts(split[0][0], brief), split[0][1]
     room = MOST_SLIDES - 1 - len(split)
     further = _by_need([rest for _, rest in split])[:room]
     pages: list[Page] = []
@@ -55,6 +61,16 @@ def pages_of(report: Report) -> list[Page]:
                 pages[-1], notes=(*pages[-1].notes, f"In the other files of this report: {'; '.join(left)}.")
             )
     return pages
+
+
+def _is_brief(section: Section) -> bool:
+    """Whether a chapter is said on the first slide."""
+    return section.key in SAID_FIRST and all(isinstance(block, Paragraph) for block in section.blocks)
+
+
+def _with_texts(page: Page, sections: Sequence[Section]) -> Page:
+    """The page with the sentences of chapters that have no slide of their own."""
+    return replace(page, texts=(*page.texts, *(text for section in sections for text in _texts(section)[0])))
 
 
 def _split(section: Section) -> tuple[Page, tuple[Visual, ...]]:

@@ -1,0 +1,78 @@
+"""How the chapters of a PDF share its pages, and how words that are wider than a column end their lines."""
+
+import io
+from dataclasses import replace
+
+import pypdf
+import pytest
+
+from sharing.formats import FORMATS
+from sharing.formats.brand import Brand
+from sharing.formats.pdf_style import style_of
+from sharing.formats.pdf_table import _pieces
+from sharing.report.content import Column, Paragraph, Section, Table
+from tests.sharing.report_cases import source
+
+STYLE = style_of(Brand())
+
+
+def table(title: str, rows: int, note: str = "") -> Table:
+    return Table(
+        title=title,
+        columns=(Column(label="Name"), Column(label="Value", holds="number")),
+        rows=tuple((f"{title} {row}", float(row)) for row in range(rows)),
+        note=note,
+    )
+
+
+def pages(*sections: Section) -> list[str]:
+    one = source("impossible")
+    made = replace(one, report=one.report.model_copy(update={"sections": sections}))
+    reader = pypdf.PdfReader(io.BytesIO(FORMATS[".pdf"].write(made)))
+    return [page.extract_text() for page in reader.pages]
+
+
+def test_a_long_table_begins_on_the_page_of_the_chapter_before() -> None:
+    short = Section(key="questions", title="Questions", blocks=(table("Asked", 10),))
+    long = Section(key="assumptions", title="Assumptions", blocks=(table("Input", 30),))
+    first, second = pages(short, long)
+    assert "Input 0" in first
+    assert "Input 29" in second
+    assert "Value" in second  # its heads again
+
+
+@pytest.mark.parametrize("rows", range(24, 36))
+def test_a_short_table_stands_with_its_title_and_note_on_one_page(rows: int) -> None:
+    last = table("Memory", 6, note="A GPU has 80 GiB.")
+    section = Section(key="latency", title="Latency", blocks=(table("Before", rows), last))
+    (page,) = [text for text in pages(section) if "Memory 0" in text]
+    assert "A GPU has 80 GiB." in page
+    assert "Memory 5" in page
+
+
+def test_a_chapter_of_one_sentence_needs_no_page_of_its_own() -> None:
+    before = Section(key="latency", title="Latency", blocks=(table("Before", 26),))
+    brief = Section(key="alternatives", title="Alternatives", blocks=(Paragraph(text="There is no other."),))
+    assert len(pages(before, brief)) == 1
+
+
+@pytest.mark.parametrize(
+    "word", ["runlocalai.co/pulse/nvidia-b200-production-ramp-pricing", "model_prices_and_context_window_backup.json"]
+)
+def test_an_address_ends_its_lines_behind_signs(word: str) -> None:
+    pieces = _pieces(word, 80.0, 8.4, STYLE)
+    assert "".join(pieces) == word
+    assert len(pieces) > 1
+    assert all(piece[-1] in "/_-." for piece in pieces[:-1])
+    assert all(STYLE.width(piece, 8.4) <= 80.0 for piece in pieces)
+
+
+def test_a_word_that_fits_stays_whole() -> None:
+    assert _pieces("on-premises", 80.0, 8.4, STYLE) == ["on-premises"]
+
+
+def test_columns_of_figures_that_no_row_has_are_left_out() -> None:
+    columns = (Column(label="Name"), Column(label="ITL", holds="number"), Column(label="Rate", holds="number"))
+    kept = Table(title="Measured", columns=columns, rows=(("a", None, 1.0), ("b", None, None))).without_empty_columns()
+    assert [column.label for column in kept.columns] == ["Name", "Rate"]
+    assert kept.rows == (("a", 1.0), ("b", None))
