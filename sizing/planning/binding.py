@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 
 import numpy as np
@@ -47,10 +47,12 @@ LATENCY_OR_SPEED = (Bound.TTFT, Bound.ITL, Bound.SATURATION)
 
 @dataclass(frozen=True)
 class Binding:
-    """What binds; ``batch_limit`` where it is one, or holds the ITL limit."""
+    """What binds; ``batch_limit`` where it is one, or holds the ITL limit; ``of_fewer_gpus``: not the planned instance,
+    but the next smaller one, which is therefore not enough."""
 
     kind: Binds
     batch_limit: int | None = None
+    of_fewer_gpus: bool = False
 
 
 def reached_first(question: Question, evaluated: Evaluated, index: int) -> Binding:
@@ -92,7 +94,7 @@ def at_the_load(question: Question, evaluated: Evaluated, index: int, working: i
     rates = evaluated.capacity.rps[smaller]
     closest = int(smaller[int(np.argmax(rates))])
     if evaluated.capacity.rps[closest] < question.demand.sustained_rps:
-        return reached_first(question, evaluated, closest)
+        return replace(reached_first(question, evaluated, closest), of_fewer_gpus=True)
     if question.scenario.deployment.objective == "latency":
         return Binding(Binds.SHORTEST_LATENCY)
     return reached_first(question, evaluated, index)

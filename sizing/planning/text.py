@@ -23,7 +23,8 @@ def as_text(plan: Plan) -> str:
         d = plan.deployment
         lines += [
             f"Deployment    {_deployed(d)} on {d.systems} x {d.system}",
-            f"Capacity      {requests_per_s(plan.per_instance.max_rps)} per instance; limited by {plan.limited_by}",
+            f"Capacity      {requests_per_s(plan.per_instance.max_rps)} per instance",
+            f"Limited by    {plan.limited_by}",
             *(
                 f"{name:13} p50 {ms(v.p50)}, p95 {ms(v.p95)}, p99 {ms(v.p99)}"
                 for name, v in (
