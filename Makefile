@@ -28,8 +28,8 @@ run:
 	@$(IN_VENV) ui --server.port "$(PORT)" --server.address "$(ADDRESS)"
 
 # All checks run, so that a complaint about style does not hide a failing test. A plan compiles the simulator first, once for all
-# processes of the tests. These are one more than there are cores, since journeys in the browser mostly wait, and they are one
-# process's; so is a file, with what its tests share. Types are checked beside all of it. Exit status 5 (nothing selected by PYTEST_ARGS) is no failure.
+# processes of the tests. These are one more than there are cores, since journeys in the browser mostly wait, a file is one
+# process's, with what its tests share. Types are checked beside all of it. Exit status 5 (nothing selected by PYTEST_ARGS) is no failure.
 test:
 	@$(ENSURE_VENV) requirements.txt requirements-test.txt
 	@tests/install_system_packages.sh
@@ -40,7 +40,7 @@ test:
 	$(IN_VENV) ruff check . || failed="$$failed ruff"; \
 	$(IN_VENV) ruff format --check . || failed="$$failed format"; \
 	wait "$$compiled"; \
-	$(IN_VENV) pytest -n auto --dist loadfile --no-loadscope-reorder --journeys-together -m "not slow" $(PYTEST_ARGS) || [ $$? -eq 5 ] || failed="$$failed pytest"; \
+	$(IN_VENV) pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow" $(PYTEST_ARGS) || [ $$? -eq 5 ] || failed="$$failed pytest"; \
 	wait "$$mypy" || failed="$$failed mypy"; \
 	cat "$$types"; rm -f "$$types"; \
 	[ -z "$$failed" ] || { echo "make test FAILED:$$failed"; exit 1; }

@@ -26,18 +26,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--renew-golden", action="store_true", help="write today's answers to the golden files instead of comparing"
     )
-    parser.addoption(
-        "--journeys-together", action="store_true", help="run all journeys in one process, as few of them are chosen"
-    )
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object | None:
-    if not config.getoption("journeys_together"):
-        return None
-    from tests.scheduling import JourneysTogether
-
-    return JourneysTogether(config, log)
 
 
 @pytest.hookimpl(optionalhook=True)
