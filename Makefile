@@ -28,7 +28,7 @@ run:
 	@$(IN_VENV) ui --server.port "$(PORT)" --server.address "$(ADDRESS)"
 
 # All checks run, so that a complaint about style does not hide a failing test. A plan compiles the simulator first, once for all
-# processes of the tests. These are one more than there are cores, since journeys in the browser mostly wait, a file is one
+# processes of the tests. These are one more than there are cores, since journeys in the browser mostly wait; a file is one
 # process's, with what its tests share. Types are checked beside all of it. Exit status 5 (nothing selected by PYTEST_ARGS) is no failure.
 test:
 	@$(ENSURE_VENV) requirements.txt requirements-test.txt
