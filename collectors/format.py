@@ -7,7 +7,6 @@ from typing import Any
 PERCENT = "percent"
 """How a template names a share: ``{share:percent}``."""
 
-
 SMALLEST = 0.001
 """Per cent below which a share reads "< 0.001 %"."""
 

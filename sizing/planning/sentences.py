@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 
 from sizing.base.deployed import Deployed, Pool
@@ -44,8 +43,10 @@ BINDS: Mapping[Binds, str] = MappingProxyType(
 
 def binding_text(binding: Binding) -> str:
     """What binds: "the ITL limit (decode latency)", "smallest unit that fits"."""
-    if binding.of_fewer_gpus:
-        return f"{binding_text(replace(binding, of_fewer_gpus=False))} with fewer GPUs per instance"
+    return _of_an_instance(binding) + (" with fewer GPUs per instance" if binding.of_fewer_gpus else "")
+
+
+def _of_an_instance(binding: Binding) -> str:
     match binding.kind:
         case Binds.CAPPED_ITL:
             return f"the ITL limit (decode latency), which a batch limit of {count(binding.batch_limit)} holds"

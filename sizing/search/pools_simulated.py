@@ -67,8 +67,8 @@ def ttft_at_most(first: FirstTokens, percentile: float, part: float = 1.0) -> La
     """TTFT at a percentile, the upper end of its Monte-Carlo interval; what it would be about, if this is a ``part``
     of the requests."""
     counted = first.ttft_s[int(WARM_UP_SHARE * len(first.ttft_s)) :]
-    parts = [np.percentile(part, percentile) for part in np.array_split(counted, BATCHES)]
-    margin = T_QUANTILE * float(np.std(parts, ddof=1)) / math.sqrt(BATCHES)
+    batches = [np.percentile(batch, percentile) for batch in np.array_split(counted, BATCHES)]
+    margin = T_QUANTILE * float(np.std(batches, ddof=1)) / math.sqrt(BATCHES)
     return Latency(
         seconds=float(np.percentile(counted, percentile)) + margin * math.sqrt(part),
         alone_s=float(np.percentile((first.ttft_s - first.queue_s)[:FEW_REQUESTS], percentile)),
