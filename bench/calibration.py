@@ -9,6 +9,8 @@ fetches newer ones (``aisimulate``) once.
 import argparse
 import sys
 
+import pandas as pd
+
 from bench.accuracy_figures import SHOWN, figures, spot_check
 from bench.accuracy_notes import OBSTACLES
 from bench.accuracy_report import intervals_yaml, one_line_each, write_report
@@ -24,6 +26,7 @@ from bench.held_out import held_out_errors
 from bench.interval_figures import compared
 from bench.kernel_tables import NoTables
 from bench.learning_curve import learning_curve
+from bench.open_loop_intervals import open_loops_checked
 from bench.runs_at_limits import runs_at_limits
 from sizing.catalog.files import DATA_DIR, read_yaml
 from sizing.catalog.measured import measured
@@ -51,7 +54,7 @@ def calibrate(say: Progress = print) -> None:
     kernel = kernel_times(tables, fit.efficiencies)
     say("read the kernel tables for every row")
     errors, trust = held_out_errors(tables, kernel, fit, without)
-    with_ends = checked(errors)
+    with_ends = pd.concat([checked(errors), open_loops_checked(errors, tables, without)], ignore_index=True)
     say("worked out held-out errors and intervals")
     curve = learning_curve(tables, kernel, unseen_steps(tables, kernel, fit.efficiencies, without), fit)
     say("drew the learning curve")

@@ -2,8 +2,9 @@
 
 A score is log(measured / planned) over log(end / planned), where the end is the capacity with all step times at that
 end of their 80 % interval: 1 where reality lies there, more where it lies outside. Its quantiles over runs at their
-limits, configurations weighing alike, are the exponents by which a plan's range of GPUs is wider than its step times
-alone would have it: submitters choose layouts, formats and schedulers that nobody publishes.
+limits, configurations weighing alike, are the exponents by which a plan's range of GPUs is wider, or narrower, than its
+step times alone would have it: submitters choose layouts, formats and schedulers that nobody publishes, but errors of
+decode steps and of prompts do not all point the same way, nor does every limit bind where they are largest.
 """
 
 from collections.abc import Mapping
@@ -24,12 +25,12 @@ Exponents = Mapping[str, float]
 
 
 def exponents(runs: pd.DataFrame) -> Exponents:
-    """The exponents from judged runs (:func:`bench.capacity_at_limits.judged`), at least 1.
+    """The exponents from judged runs (:func:`bench.capacity_at_limits.judged`), at least 0: the range holds the plan.
 
     Runs that the plan cannot serve, or not at the slow end, count as inside: their range has no upper end.
     """
     slow, fast = group_wise(_scores(runs), _configuration(runs), TAILS)
-    return {"low_factor": max(round(float(fast), 3), 1.0), "high_factor": max(round(-float(slow), 3), 1.0)}
+    return {"low_factor": max(round(float(fast), 3), 0.0), "high_factor": max(round(-float(slow), 3), 0.0)}
 
 
 def _scores(runs: pd.DataFrame) -> pd.Series:

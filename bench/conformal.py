@@ -20,6 +20,10 @@ from sizing.base.arrays import Floats
 from sizing.evidence.uncertainty import DIFFICULTIES, stratum_keys
 
 INTERVAL_METRICS = ("ttft", "itl", "e2e", "throughput")
+OPEN_LOOP = "fixed_rate"
+KNOWN_IN_STEPS = ("ttft", "itl", "e2e")
+"""Metrics of an open loop whose errors say little of the next one: they grow without end near the capacity. Their
+intervals are those of the step times (:mod:`bench.open_loop_intervals`)."""
 MIN_CONFIGURATIONS = 20
 """Configurations below which a stratum falls back to its parent; 80 % of 20 is known to about 9 % of coverage."""
 
@@ -47,11 +51,17 @@ PART = ["metric", "mode", "basis", "unit"]
 
 
 def based(errors: pd.DataFrame) -> pd.DataFrame:
-    """One row per held-out error and basis: the answer with tables where there are any, the roofline alone for all."""
-    held = errors[(errors["scheme"] != "fit") & errors["metric"].isin(INTERVAL_METRICS)]
+    """One row per held-out error and basis: the answer with tables where there are any, the roofline alone for all;
+    without those that no interval comes from."""
+    simulated = (errors["mode"] == OPEN_LOOP) & errors["metric"].isin(KNOWN_IN_STEPS)
+    held = errors[(errors["scheme"] != "fit") & errors["metric"].isin(INTERVAL_METRICS) & ~simulated]
     tables = held[held["weight"] > 0].assign(basis="tables")
     alone = held.assign(error=held["alone"], apart=0.0, basis="roofline")
-    rows = pd.concat([tables, alone], ignore_index=True)
+    return labelled(pd.concat([tables, alone], ignore_index=True))
+
+
+def labelled(rows: pd.DataFrame) -> pd.DataFrame:
+    """With the configuration, and the unit whose errors are mostly one: a sweep under a scheme."""
     return rows.assign(configuration=configuration_of(rows), unit=sweep_of(rows) + rows["scheme"])
 
 
@@ -141,11 +151,12 @@ def checked(
         groups, others = group_of(mine, scheme), group_of(known, scheme)
         for name, part in mine.groupby(groups):
             same = (others == name) | (known["configuration"].isin(part["configuration"]) & (scheme == UNSEEN))
-            parts.append(_ends(part, stratum_quantiles(known[~same], tails(levels), form), levels))
+            parts.append(ends_of(part, stratum_quantiles(known[~same], tails(levels), form), levels))
     return pd.concat(parts)
 
 
-def _ends(part: pd.DataFrame, strata: Mapping[str, tuple[int, int, Floats]], levels: Sequence[int]) -> pd.DataFrame:
+def ends_of(part: pd.DataFrame, strata: Mapping[str, tuple[int, int, Floats]], levels: Sequence[int]) -> pd.DataFrame:
+    """The rows with their ends from the narrowest stratum that is known, columns ``low_80``, ``high_80``, ..."""
     keys = part[list(KEYS)].itertuples(index=False, name=None)
     quantiles = np.array([strata[next(k for k in row if k in strata)][2] for row in keys])
     scaled = quantiles * part["scale"].to_numpy()[:, None]

@@ -18,7 +18,7 @@ from sizing.calibration.fit import fit_calibration, left_out_errors
 from sizing.calibration.protocol_points import Prepared, prepare
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
-from sizing.evidence.uncertainty import point_intervals
+from sizing.evidence.ends import point_ends
 from sizing.question.benchmark import ResolvedBenchmark, resolve_benchmark
 from sizing.scenario.schema import Benchmark
 from sizing.steps.roofline import roofline
@@ -92,8 +92,8 @@ def _check(resolved: ResolvedBenchmark) -> Check:
 
 def _of_mode(part: Prepared, benchmark: Benchmark, fitted: CalibratedConfiguration) -> list[Compared]:
     before, after = (_values(part, times) for times in (part.times, fitted.scaled(part.times)))
-    factors, loads = point_intervals(part.points, np.full(len(part.points), np.nan)), part.in_flight()
-    factors["ttft_p99_ms"] = factors["ttft_ms"]  # published p99s are too few for an interval of their own
+    plain: Mapping[str, Floats] = {str(name): values for name, values in before.items()}
+    ends, loads = point_ends(part.points, plain, np.full(len(part.points), np.nan), part.source), part.in_flight()
     out = []
     for place, index in enumerate(part.index):
         point = benchmark.points[int(index)]
@@ -102,7 +102,7 @@ def _of_mode(part: Prepared, benchmark: Benchmark, fitted: CalibratedConfigurati
             predicted = float(before[quantity][place])
             if measured is None or not math.isfinite(predicted):
                 continue
-            low, high = (float(f[place]) for f in factors[quantity])
+            low, high = (float(end[place]) for end in ends[quantity])
             out.append(
                 Compared(
                     point=int(index),
@@ -110,8 +110,8 @@ def _of_mode(part: Prepared, benchmark: Benchmark, fitted: CalibratedConfigurati
                     load=float(loads[place]),
                     measured=measured,
                     predicted=predicted,
-                    low=predicted * low,
-                    high=predicted * high,
+                    low=low,
+                    high=high,
                     calibrated=float(after[quantity][place]),
                 )
             )

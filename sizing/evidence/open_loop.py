@@ -92,18 +92,27 @@ class System:
         What is served is the rate, at most the largest stable one, and that where no rate is asked (NaN). Latencies are
         those of a load up to :data:`HEAVIEST` of it, as in a plan; NaN beyond :data:`SAME_RATE` of it.
         """
-        served = min(rate_rps, self.stable_rps) if rate_rps == rate_rps else self.stable_rps
-        unserved = {f.name: math.nan for f in fields(Expected)} | {"rps": served}
         if rate_rps != rate_rps or self.unstable(rate_rps):
-            return unserved
+            served = min(rate_rps, self.stable_rps) if rate_rps == rate_rps else self.stable_rps
+            return {f.name: math.nan for f in fields(Expected)} | {"rps": served}
+        return self.carrying(rate_rps)
+
+    def carrying(self, rate_rps: float) -> dict[str, float]:
+        """As :meth:`at`, at the heaviest load that is simulated where the rate is more, however much."""
         outcome = self.settled(min(rate_rps, HEAVIEST * self.stable_rps))
-        return unserved | {
+        return {
             "ttft_s": counted(outcome, TTFT, 0.50),
             "itl_s": sampled_mean(outcome, ITL).value,
             "e2e_s": sampled_mean(outcome, E2E).value,
+            "rps": min(rate_rps, self.stable_rps),
             "ttft_p99_s": counted(outcome, TTFT, 0.99),
             "itl_p99_s": counted(outcome, ITL, 0.99),
         }
+
+    def stretched(self, decode: float, prefill: float) -> System:
+        """With decode steps and the work on prompts so many times as long."""
+        grid = self.replica.grid.stretched(decode, prefill)
+        return System(replica=replace(self.replica, grid=grid), lengths=self.lengths)
 
 
 def counted(outcome: Outcome, metric: int, share: float) -> float:
@@ -115,6 +124,13 @@ def fixed_rate(points: PointTable, source: AnySource) -> Expected:
     """Every point at its rate per instance, columns (C, 1)."""
     rates = points.rate_rps[:, 0]
     return columns([one.at(float(rate)) for one, rate in zip(systems(points, source), rates, strict=True)])
+
+
+def stretched_rate(points: PointTable, source: AnySource, decode: Floats, prefill: Floats) -> Expected:
+    """As :func:`fixed_rate` with step times so many times as long, (C,): what a load means for an engine that is as
+    fast or as slow as it may be. One that it does not carry is answered at the heaviest that it does."""
+    each = zip(systems(points, source), points.rate_rps[:, 0], decode, prefill, strict=True)
+    return columns([one.stretched(float(d), float(p)).carrying(float(rate)) for one, rate, d, p in each])
 
 
 def columns(rows: Sequence[Mapping[str, float]]) -> Expected:

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from sizing.base.arrays import Floats
 from sizing.base.format import significant
 from sizing.base.units import MS_PER_S
+from sizing.evidence.ends import point_ends
 from sizing.evidence.expected import expected
 from sizing.evidence.open_loop import SAME_RATE, largest_stable_rps
 from sizing.evidence.point_table import PointTable, mixed_times, point_table, step_times
 from sizing.evidence.points import Point, points_of
 from sizing.evidence.protocols import Expected
-from sizing.evidence.uncertainty import point_intervals
 from sizing.question.named_model import assumed_of_cells
 from sizing.steps.kernel import kernel_name
 from sizing.steps.mixture import Mixture, mixture, source_in_words
@@ -91,8 +91,8 @@ def answer_points(points: PointTable, source: StepSource) -> Answers:
     recorded = _Recorded(source) if isinstance(source, Mixture) else None
     values = _columns(points, expected(points, recorded or source))
     weight, apart = recorded.of(points) if recorded else (np.zeros(len(points)), np.full(len(points), np.nan))
-    for name, (low, high) in point_intervals(points, apart).items():
-        values[f"{name}_low"], values[f"{name}_high"] = values[name] * low, values[name] * high
+    for name, (low, high) in point_ends(points, values, apart, recorded or source).items():
+        values[f"{name}_low"], values[f"{name}_high"] = low, high
     one = step_times(point_table(points.points[:1]), np.ones((1, 1)), base).source
     sources = tuple(
         (source_in_words(kernel_name(), one, w) if w > 0 else one) + remark + _assumed(point)

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -21,11 +21,8 @@ from sizing.base.arrays import Floats
 from sizing.catalog import Model
 from sizing.catalog.files import read_yaml
 from sizing.catalog.measured import measured
-from sizing.evidence.cases import NEAR_WORDS, ROOFLINE, TABLES, Case, Nearness, case_of
+from sizing.evidence.cases import NEAR_WORDS, Case, Nearness, case_of
 from sizing.question.configuration import Configuration
-
-if TYPE_CHECKING:  # pandas, which it needs, would slow down every start
-    from sizing.evidence.point_table import PointTable
 
 Metric = Literal["ttft", "itl", "e2e", "throughput"]
 Level = Literal[80, 95]
@@ -230,29 +227,3 @@ def interval(
     name, mode = MEASURES[metric]
     outside = beyond(mode, load) if load else 0.0
     return stratum_interval(name, mode, case_of(model, configuration, outside), level)
-
-
-OUTPUTS: Mapping[str, Metric] = MappingProxyType(
-    {
-        "ttft_ms": "ttft",
-        "itl_ms": "itl",
-        "e2e_ms": "e2e",
-        "output_tokens_per_s": "throughput",
-        "requests_per_s": "throughput",
-    }
-)
-
-
-def point_intervals(points: PointTable, apart: Floats, level: Level = 80) -> dict[str, tuple[Floats, Floats]]:
-    """(low, high) factors (C,) of every output column of ``predict``; ``apart`` (C,) is NaN without kernel tables."""
-    cases = []
-    for p, ratio in zip(points.points, apart, strict=True):
-        each = p.concurrency / p.instances
-        load = Load(concurrency=each, input_tokens=p.input_tokens, output_tokens=p.output_tokens)
-        tables = (ROOFLINE, 0.0) if np.isnan(ratio) else (TABLES, round(float(ratio), 2))
-        cases.append(case_of(p.model, p.configuration, beyond(p.mode, load), *tables))
-    factors: dict[str, tuple[Floats, Floats]] = {}
-    for column, metric in OUTPUTS.items():
-        ends = [stratum_interval(metric, p.mode, c, level) for p, c in zip(points.points, cases, strict=True)]
-        factors[column] = np.array([e.low_factor for e in ends]), np.array([e.high_factor for e in ends])
-    return factors

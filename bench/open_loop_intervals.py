@@ -1,0 +1,97 @@
+"""Intervals of open loops: their latencies with the step times at both ends of theirs, and whether they hold.
+
+The ends of step times are those of closed loops and static batches, from quantiles that neither the group nor any of
+its configurations had a part in, as in :mod:`bench.conformal`; what they do to an open loop is simulated with the fit
+that had not seen the group, as the product does (:mod:`sizing.evidence.ends`).
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from bench.conformal import (
+    KNOWN_IN_STEPS,
+    OPEN_LOOP,
+    SHIPPED_LEVELS,
+    based,
+    calibrating,
+    difficulties,
+    ends_of,
+    labelled,
+    stratum_quantiles,
+    tails,
+    with_scores,
+)
+from bench.crossvalidate import UNSEEN, Refit, group_of
+from bench.fit_targets import Targets
+from sizing.base.arrays import Floats
+from sizing.evidence.ends import STEP_TIMES
+from sizing.evidence.open_loop import fixed_rate, stretched_rate
+from sizing.evidence.protocols import Expected
+from sizing.steps.roofline import Roofline
+
+Difficulties = Mapping[str, Mapping[str, float]]
+"""By metric, what each adds to the log scale of an error."""
+Strata = Mapping[str, tuple[int, int, Floats]]
+"""As :func:`bench.conformal.stratum_quantiles`."""
+ENDS = tuple(f"{end}_{level}" for end in ("low", "high") for level in SHIPPED_LEVELS)
+"""Columns of the ends."""
+
+
+def open_loops_checked(errors: pd.DataFrame, tables: Sequence[Targets], refits: Sequence[Refit]) -> pd.DataFrame:
+    """Every published held-out latency of an open loop with the ends of its intervals at :data:`SHIPPED_LEVELS`, as
+    :func:`bench.conformal.checked`. Raises RuntimeError where kernel tables took part: these rest on the roofline."""
+    known = calibrating(based(errors))
+    hard = difficulties(known)
+    known = with_scores(known, hard)
+    table = next(t for t in tables if t.mode == OPEN_LOOP)
+    latencies = errors[(errors["mode"] == OPEN_LOOP) & errors["metric"].isin(KNOWN_IN_STEPS) & ~errors["derived"]]
+    latencies = labelled(latencies.assign(basis="roofline"))
+    if (latencies["weight"] > 0).any():
+        raise RuntimeError("open loops were answered with kernel tables, their intervals with the roofline alone")
+    parts = []
+    for refit in refits:
+        group = table.labels["row"].to_numpy()[refit.group[OPEN_LOOP]]
+        mine = latencies[(latencies["scheme"] == refit.scheme) & latencies["row"].isin(group)]
+        if len(mine):
+            strata = stratum_quantiles(known[~_alike(known, mine, refit.scheme)], tails(SHIPPED_LEVELS))
+            parts.append(_with_ends(mine, table, Roofline(refit.fit.efficiencies), hard, strata))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _alike(known: pd.DataFrame, mine: pd.DataFrame, scheme: str) -> pd.Series:
+    """What of the known errors belongs to the groups of a scheme that are judged, or to their configurations."""
+    same = group_of(known, scheme).isin(group_of(mine, scheme))
+    return pd.Series(same | (known["configuration"].isin(mine["configuration"]) & (scheme == UNSEEN)))
+
+
+def _with_ends(
+    mine: pd.DataFrame, table: Targets, source: Roofline, hard: Difficulties, strata: Strata
+) -> pd.DataFrame:
+    """The rows of one group with log(end / predicted) at every level."""
+    first = mine.drop_duplicates("row")
+    place = {row: k for k, row in enumerate(table.labels["row"])}
+    points = table.points.take(np.array([place[row] for row in first["row"]]))
+    decode, prefill = (_step_factors(first, metric, mode, hard, strata) for metric, mode in STEP_TIMES)
+    middle, order = fixed_rate(points, source), mine["row"].map({row: k for k, row in enumerate(first["row"])})
+    ends: dict[str, Floats] = {}
+    for name in ENDS:
+        far = _far(stretched_rate(points, source, decode[name], prefill[name]), middle)
+        log_ratio = np.array([far[metric][k] for metric, k in zip(mine["metric"], order, strict=True)])
+        ends[name] = (np.minimum if name.startswith("low") else np.maximum)(log_ratio, 0.0)
+    return mine.assign(**ends)
+
+
+def _step_factors(
+    rows: pd.DataFrame, metric: str, mode: str, hard: Difficulties, strata: Strata
+) -> Mapping[str, Floats]:
+    """Factors of the step times of every row (C,) at the ends of every level."""
+    as_if = with_scores(rows.assign(metric=metric, mode=mode), hard)
+    with_ends = ends_of(as_if, strata, SHIPPED_LEVELS)
+    return {name: np.exp(with_ends[name].to_numpy(dtype=np.float64)) for name in ENDS}
+
+
+def _far(end: Expected, middle: Expected) -> dict[str, Floats]:
+    """log(end / middle) of every point by metric."""
+    return {m: np.log(getattr(end, f"{m}_s") / getattr(middle, f"{m}_s"))[:, 0] for m in KNOWN_IN_STEPS}

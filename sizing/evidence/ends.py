@@ -1,0 +1,97 @@
+"""The ends of the interval of every predicted measurement.
+
+A closed loop, a static batch, an offline run and a rate have the held-out errors of their own protocol. What an open
+loop measures bends where its load nears what the engine carries: the same error of step times is small at half load and
+a multiple near capacity. So its latencies are simulated with the step times at both ends of their interval, decode
+steps of closed loops and prompts of static batches, as a plan's are (``sizing.planning.spread``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from sizing.base.arrays import Floats
+from sizing.base.units import MS_PER_S
+from sizing.evidence.cases import ROOFLINE, TABLES, Case, case_of
+from sizing.evidence.open_loop import stretched_rate
+from sizing.evidence.point_table import AnySource, PointTable
+from sizing.evidence.uncertainty import MEASURES, Level, Load, Metric, beyond, stratum_interval
+
+OUTPUTS: Mapping[str, Metric] = MappingProxyType(
+    {
+        "ttft_ms": "ttft",
+        "ttft_p99_ms": "ttft",  # published ones are too few for an interval of their own
+        "itl_ms": "itl",
+        "e2e_ms": "e2e",
+        "output_tokens_per_s": "throughput",
+        "requests_per_s": "throughput",
+    }
+)
+"""Predicted values that have an interval, and whose errors it comes from."""
+
+SIMULATED: Mapping[str, str] = MappingProxyType(
+    {"ttft_ms": "ttft_s", "ttft_p99_ms": "ttft_p99_s", "itl_ms": "itl_s", "e2e_ms": "e2e_s"}
+)
+"""Those that an open loop has by simulation, and the field of what is expected."""
+
+STEP_TIMES = MEASURES["decode"], MEASURES["prefill"]
+"""Metric and mode whose errors are those of decode steps and of prompts."""
+
+Ends = dict[str, tuple[Floats, Floats]]
+"""Low and high end (C,) by name of the value."""
+
+
+def point_ends(
+    points: PointTable, values: Mapping[str, Floats], apart: Floats, source: AnySource, level: Level = 80
+) -> Ends:
+    """The ends of those of ``values`` (C,) that have an interval; ``apart`` (C,) is NaN without kernel tables.
+
+    ``source``: the step times that the values come from. A value that is not known has no ends (NaN).
+    """
+    modes = [p.mode for p in points.points]
+    out: Ends = {}
+    for column in OUTPUTS:
+        if column in values:
+            low, high = _factors(points, apart, OUTPUTS[column], modes, level)
+            out[column] = values[column] * low, values[column] * high
+    known = np.isfinite(values["ttft_ms"])
+    open_loops = np.flatnonzero((np.array(modes) == "fixed_rate") & known)
+    if len(open_loops):
+        simulated = _simulated(points.take(open_loops), apart[open_loops], source, level)
+        for column in out.keys() & SIMULATED.keys():
+            own, (fast, slow) = values[column][open_loops], simulated[column]
+            out[column][0][open_loops], out[column][1][open_loops] = np.minimum(own, fast), np.maximum(own, slow)
+    return out
+
+
+def _simulated(points: PointTable, apart: Floats, source: AnySource, level: Level) -> Ends:
+    """Open loops with their step times at both ends."""
+    each = [_factors(points, apart, name, [mode] * len(points), level) for name, mode in STEP_TIMES]
+    fast, slow = (stretched_rate(points, source, *factors) for factors in zip(*each, strict=True))
+    return {
+        column: (getattr(fast, name)[:, 0] * MS_PER_S, getattr(slow, name)[:, 0] * MS_PER_S)
+        for column, name in SIMULATED.items()
+    }
+
+
+def _factors(
+    points: PointTable, apart: Floats, metric: Metric, modes: list[str], level: Level
+) -> tuple[Floats, Floats]:
+    """Low and high factors (C,) of every point, as if it were of its mode in ``modes``."""
+    cases = _cases(points, apart, modes)
+    ends = [stratum_interval(metric, mode, case, level) for mode, case in zip(modes, cases, strict=True)]
+    return np.array([e.low_factor for e in ends]), np.array([e.high_factor for e in ends])
+
+
+def _cases(points: PointTable, apart: Floats, modes: list[str]) -> list[Case]:
+    """How hard every point is to predict."""
+    cases = []
+    for p, mode, ratio in zip(points.points, modes, apart, strict=True):
+        each = p.concurrency / p.instances
+        load = Load(concurrency=each, input_tokens=p.input_tokens, output_tokens=p.output_tokens)
+        tables = (ROOFLINE, 0.0) if np.isnan(ratio) else (TABLES, round(float(ratio), 2))
+        cases.append(case_of(p.model, p.configuration, beyond(mode, load), *tables))
+    return cases
