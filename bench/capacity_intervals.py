@@ -30,7 +30,7 @@ def exponents(runs: pd.DataFrame) -> Exponents:
     Runs that the plan cannot serve, or not at the slow end, count as inside: their range has no upper end.
     """
     slow, fast = group_wise(_scores(runs), _configuration(runs), TAILS)
-    return {"low_factor": max(round(float(fast), 3), 0.0), "high_factor": max(round(-float(slow), 3), 0.0)}
+    return {"low_factor": round(max(0.0, float(fast)), 3), "high_factor": round(max(0.0, -float(slow)), 3)}
 
 
 def _scores(runs: pd.DataFrame) -> pd.Series:

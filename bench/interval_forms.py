@@ -82,8 +82,8 @@ SHIPPED: Mapping[str, str] = MappingProxyType(
 )
 """The form of each protocol. Chosen: because of those that hold for new configurations it is the narrowest with 80 % of
 the measurements inside, source and configuration unseen, in the table of docs/ACCURACY.md, or else the one nearest to
-it: closed loops and static batches are published in long sweeps, one of which would outweigh many, open loops and
-offline runs by few rows of a configuration."""
+it: closed loops and static batches are published in long sweeps, one of which would outweigh many, open loops (of which
+rates alone have errors of their own) and offline runs by few rows of a configuration."""
 
 
 def shipped(modes: Sequence[str]) -> str:

@@ -152,10 +152,12 @@ def _at_ends(measured: list[float]) -> pd.DataFrame:
     return frame.assign(scheme="unseen", software=OF_RUN, **names, **ends)
 
 
-def test_the_range_is_as_much_wider_as_reality_lies_farther_than_its_step_times() -> None:
-    """More than a tenth of 20 runs lies at 100 x 2^1.5, half as far again as the fast end; the slow end holds."""
-    ends = exponents(_at_ends([100.0] * 16 + [100.0 * 2**1.5] * 4))
-    assert ends == {"low_factor": 1.5, "high_factor": 1.0}
+def test_the_range_is_as_wide_as_reality_lies_far_by_its_step_times() -> None:
+    """More than a tenth of 20 runs lies at 100 x 2^1.5, half as far again as the fast end, and more than a tenth at
+    100 / 2^0.5, half as far as the slow one. Where every run is as planned, so is the range."""
+    ends = exponents(_at_ends([100.0 / 2**0.5] * 4 + [100.0] * 12 + [100.0 * 2**1.5] * 4))
+    assert ends == {"low_factor": 1.5, "high_factor": 0.5}
+    assert exponents(_at_ends([100.0] * 20)) == {"low_factor": 0.0, "high_factor": 0.0}
 
 
 def test_gpus_at_the_ends_follow_from_the_rates_there() -> None:
@@ -166,10 +168,10 @@ def test_gpus_at_the_ends_follow_from_the_rates_there() -> None:
 
 
 def test_a_range_does_not_learn_from_its_own_configuration() -> None:
-    """A run at 16 times the planned rate, four times as far away as the fast end: that one alone takes 32 instances of
-    2 GPUs there, the others a fourth as many as an end at 50 requests/s would say, by that run."""
+    """A run at 16 times the planned rate, four times as far away as the fast end, among others as planned: by those it
+    takes the 128 GPUs that it was planned with; the others may take one instance of 2 GPUs, by that run."""
     wide = with_ranges(_at_ends([100.0] * 12 + [1600.0]).assign(gpus_needed=128.0))
-    assert wide["gpus_low"].iloc[-1] == 64.0
+    assert wide["gpus_low"].iloc[-1] == 128.0
     assert wide["gpus_low"].iloc[0] == 2.0
 
 

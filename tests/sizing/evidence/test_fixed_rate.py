@@ -6,14 +6,18 @@ import math
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sizing import Scenario, plan
-from sizing.evidence.open_loop import SAME_RATE
+from sizing.evidence.open_loop import SAME_RATE, stretched_rate
+from sizing.evidence.point_table import point_table
+from sizing.evidence.points import points_of
 from sizing.evidence.predict import predict_points
+from sizing.evidence.uncertainty import Load, interval
 from sizing.steps.roofline import roofline
 from tests.sizing.asking import LLAMA_8B, LLAMA_70B, raw
 
@@ -121,6 +125,38 @@ def test_beyond_the_largest_stable_rate_that_rate_is_given_and_no_latency() -> N
     assert [sentence in found["source"] for found in (largest, below, near, beyond)] == [True, False, True, True]
     assert "; unstable at " in beyond["source"]
     assert beyond["error"] == "", "the rate is an answer"
+
+
+def test_the_interval_is_the_same_load_with_step_times_at_their_ends() -> None:
+    """Decode steps as far off as closed loops are, prompts as static batches: an engine that is so fast, or so slow."""
+    row = {**ROW, **SYSTEMS[0], "request_rate_rps": 0.5 * predict(SYSTEMS[0]).loc[0, "requests_per_s"]}
+    points = point_table(points_of(pd.DataFrame([row]))[0])
+    point = points.points[0]
+    load = Load(concurrency=math.nan, input_tokens=1000, output_tokens=200)
+    steps = [interval(name, point.configuration, point.model, load=load) for name in ("decode", "prefill")]
+    found = predict(row).loc[0]
+    for end in ("low", "high"):
+        factors = [np.array([getattr(one, f"{end}_factor")]) for one in steps]
+        simulated = stretched_rate(points, roofline(), *factors)
+        assert found[f"itl_ms_{end}"] == pytest.approx(1e3 * simulated.itl_s[0, 0])
+        assert found[f"e2e_ms_{end}"] == pytest.approx(1e3 * simulated.e2e_s[0, 0])
+        assert found[f"ttft_ms_{end}"] == pytest.approx(1e3 * simulated.ttft_s[0, 0])
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_an_open_loop_is_less_certain_the_nearer_it_is_to_its_capacity(number: int) -> None:
+    """Of dense models; a mixture of experts reads more of them with every request at little load, too."""
+    little, much = (at(share, number) for share in (0.1, 0.8))
+    for name in ("itl_ms", "e2e_ms"):
+        assert much[f"{name}_high"] / much[name] > 1.2 * little[f"{name}_high"] / little[name]
+        assert much[f"{name}_low"] < much[name] < much[f"{name}_high"]
+
+
+def test_an_engine_too_slow_for_the_load_is_answered_at_the_heaviest_that_it_carries() -> None:
+    """Not without end: a queue that grows for ever is in no measurement."""
+    found, heavier = at(0.99, 0), at(0.9, 0)
+    assert found[[f"{name}_high" for name in LATENCIES[:3]]].notna().all()
+    assert found["itl_ms_high"] == pytest.approx(heavier["itl_ms_high"], rel=0.01)
 
 
 def test_replicas_share_the_rate() -> None:
