@@ -105,8 +105,9 @@ def _curves(subject: Subject) -> Iterator[Block]:
             yield Paragraph(text=_not_drawn(f"{subject.at} {name}", share))
             continue
         marks = [Mark(label=f"limit {ms(limit)}", axis="y", at=limit)] if limit is not None else []
+        marks.append(Mark(label="planned load", axis="x", at=here.rps))
         if share is not None:
-            marks.append(Mark(label=f"{ORIGIN[plan.decided_by]} at the planned load {ms(known)}", axis="y", at=known))
+            marks.append(Mark(label=f"{ORIGIN[plan.decided_by]}: {ms(known)}", axis="y", at=known, near=here.rps))
         estimate = "" if share is None else ", an estimate"
         yield Chart(
             title=f"{subject.at} {name} over the load of {_an_instance(plan)}{estimate}",
@@ -115,7 +116,7 @@ def _curves(subject: Subject) -> Iterator[Block]:
             y_label=f"{subject.at} {name} (ms)",
             x=tuple(point.rps for point in points),
             series=(Series(name=f"{subject.at} {name}", values=tuple(getattr(point, key) for point in points)),),
-            marks=(*marks, Mark(label="planned load", axis="x", at=here.rps)),
+            marks=tuple(marks),
             note=_by_what(share),
         )
 

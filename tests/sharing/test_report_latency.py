@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from sharing.report.content import Block, Chart, Paragraph, Released, Section, Table
+from sharing.formats.chart_shape import ends_of_marks
+from sharing.formats.charts import picture
+from sharing.formats.picture import Label
+from sharing.report.content import Block, Chart, Mark, Paragraph, Released, Section, Series, Table
 from sharing.report.latency import FAR, LATENCIES, latency
 from sharing.report.subject import subject_of
 from sizing.base.format import ms
 from sizing.base.result import Plan
 from sizing.queueing.knee import on_curve
 from tests.sharing.report_cases import CASES, planned, report, scenario
+from ui.figures.report import build_report_chart
 
 
 def decided(answer: Plan, ttft_ms: float) -> Plan:
@@ -46,7 +50,9 @@ def test_a_curve_is_an_estimate_and_what_was_simulated_stands_in_it(share: float
     assert "estimate" in chart.title
     assert says in chart.note
     assert LATENCIES in chart.note
-    assert [one.at for one in chart.marks if one.label == f"simulated at the planned load {ms(found)}"] == [found]
+    assert answer.per_instance is not None
+    (mark,) = [one for one in chart.marks if one.near is not None]
+    assert (mark.label, mark.at, mark.near) == (f"simulated: {ms(found)}", found, answer.per_instance.rps)
 
 
 @pytest.mark.parametrize("share", [0.99 / FAR, 1.01 * FAR])
@@ -63,7 +69,32 @@ def test_a_curve_that_contradicts_the_simulation_is_not_drawn(share: float) -> N
 def test_a_curve_that_decided_the_plan_has_one_answer() -> None:
     (chart,) = ttft_charts(planned("chat").model_copy(update={"decided_by": "analytic"}))
     assert "estimate" not in chart.title
-    assert not [one for one in chart.marks if "planned load " in one.label]
+    assert not [one for one in chart.marks if one.near is not None]
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.99])
+def test_a_value_that_holds_at_one_place_is_a_short_line_about_it(share: float) -> None:
+    places = tuple(float(place) for place in range(11))
+    near = 10.0 * share
+    mark = Mark(label="found", axis="y", at=5.0, near=near)
+    chart = Chart(
+        title="t",
+        draws="line",
+        x_label="x",
+        y_label="y",
+        x=places,
+        series=(Series(name="s", values=places),),
+        marks=(mark,),
+    )
+    ((start, end),) = ends_of_marks(chart)
+    assert (start[1], end[1]) == (5.0, 5.0)
+    assert start[0] < near < end[0] < start[0] + 1.0
+    drawn = picture(chart, 740.0)
+    (name,) = [one for one in drawn.shapes if isinstance(one, Label) and one.text == "found"]
+    assert name.anchor == ("start" if share < 0.95 else "end")
+    (shape,) = build_report_chart(chart).layout.shapes
+    assert (shape.x0 + shape.x1) / 2 == pytest.approx(near)
+    assert shape.y0 == shape.y1 == 5.0
 
 
 @pytest.mark.parametrize("name", CASES)
