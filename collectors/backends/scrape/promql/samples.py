@@ -54,7 +54,7 @@ def _matches(labels: Mapping[str, str], matchers: Sequence[Matcher]) -> bool:
 
 
 def _until(times: Floats, moment: float) -> int:
-    """How many of ``times`` (in order) are at most ``moment``. An expression asks it of short arrays thousands of times:
+    """How many of ``times`` (in order) are at most ``moment``. Expressions ask it of short arrays thousands of times:
     NumPy's own search is slower there, and lets go of the interpreter at every call."""
     return bisect_right(times, moment)
 
