@@ -130,7 +130,7 @@ def fewest(met: Callable[[int], bool], *, guess: int, most: int | None = None, l
     The guess, then growing steps from it, then bisection.
 
     ``met`` must hold for every larger count once it holds. None when it does not hold up to ``most``; when that is not
-    given, up to 4 x guess + 4, and the largest count is tried once the guess and the next step have failed.
+    given, up to 4 x guess + 4, and the largest count is tried once the guess and the next two steps have failed.
     """
     if most is not None and most < least:
         return None
@@ -146,10 +146,15 @@ def fewest(met: Callable[[int], bool], *, guess: int, most: int | None = None, l
             good, step = trial, step * 2
     else:
         bad, good = guess, most or FARTHEST * guess + FARTHER
-        if most is None and guess + step < good and met(guess + step):  # as it mostly does
-            good = guess + step
-        elif good == guess or not met(good):
-            return None
+        near = [n for n in (guess + step, guess + 3 * step) if n < good] if most is None else []  # which mostly do
+        for trial in near:
+            if met(trial):
+                good = trial
+                break
+            bad = trial
+        else:
+            if good == guess or not met(good):
+                return None
         while bad + step < good:
             if met(bad + step):
                 good = bad + step
