@@ -15,6 +15,8 @@ ADDRESS ?= localhost
 PYTEST_ARGS ?=
 # Where bytecode is not kept, every process that a test starts compiles the house again.
 export PYTHONDONTWRITEBYTECODE :=
+# Tests run in as many processes as there are cores, and more: BLAS threads beside them would only wait for each other, busily.
+IN_TESTS := OPENBLAS_NUM_THREADS=1 $(VENV)/bin/python -m
 BENCH ?=
 
 ENSURE_VENV := VENV="$(VENV)" PYTHON="$(PYTHON)" .ci/ensure-venv
@@ -40,7 +42,7 @@ test:
 	$(IN_VENV) ruff check . || failed="$$failed ruff"; \
 	$(IN_VENV) ruff format --check . || failed="$$failed format"; \
 	wait "$$compiled"; \
-	$(IN_VENV) pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow" $(PYTEST_ARGS) || [ $$? -eq 5 ] || failed="$$failed pytest"; \
+	$(IN_TESTS) pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow" $(PYTEST_ARGS) || [ $$? -eq 5 ] || failed="$$failed pytest"; \
 	wait "$$mypy" || failed="$$failed mypy"; \
 	cat "$$types"; rm -f "$$types"; \
 	[ -z "$$failed" ] || { echo "make test FAILED:$$failed"; exit 1; }
@@ -49,12 +51,12 @@ test:
 test-slow:
 	@$(ENSURE_VENV) requirements.txt requirements-test.txt
 	@tests/install_system_packages.sh
-	@$(IN_VENV) pytest -n auto --dist loadfile --no-loadscope-reorder -m slow $(PYTEST_ARGS)
+	@$(IN_TESTS) pytest -n auto --dist loadfile --no-loadscope-reorder -m slow $(PYTEST_ARGS)
 
 # Properties on twenty times as many random scenarios, others each time.
 properties:
 	@$(ENSURE_VENV) requirements.txt requirements-test.txt
-	@$(IN_VENV) pytest -n auto -m hypothesis --hypothesis-profile thorough $(PYTEST_ARGS)
+	@$(IN_TESTS) pytest -n auto -m hypothesis --hypothesis-profile thorough $(PYTEST_ARGS)
 
 lint:
 	@$(ENSURE_VENV) requirements.txt requirements-test.txt

@@ -8,11 +8,20 @@ from collections.abc import Iterable, Sequence
 from sizing.base.format import count, rounded
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#$~|:])")
+_ADDRESS = re.compile(r"(?i)https?://|www\.|@(?=[-\w]+\.)")
 
 
 def as_markdown(text: str) -> str:
     """``text`` so that Markdown shows it as it is: two dollar signs are two prices, not a formula."""
     return _MARKDOWN.sub(r"\\\1", text)
+
+
+def typed_name(text: str) -> str:
+    """A name that somebody typed, shown as it is: an address in it does not become a link either.
+
+    Browsers make one of an address in plain text, whatever is escaped, unless a sign without width that is no space stands before it, or before an @.
+    """
+    return as_markdown(_ADDRESS.sub("\u2060\\g<0>", text))
 
 
 def bullets(lines: Iterable[str]) -> str:

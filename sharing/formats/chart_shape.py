@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sharing.formats.axes import scale
-from sharing.report.content import Chart
+from sharing.report.content import Chart, Mark
 
 CAP = 3.0
 """How far beyond a limit a line is drawn: what is far beyond it is of no interest."""
+
+HALF = 0.02
+"""Half the length of a mark that holds at one place, of the whole axis."""
 
 LONG_LABEL = 14
 """Mean characters of a place from which on its bars lie."""
@@ -54,10 +57,22 @@ def ends_of_marks(chart: Chart) -> list[tuple[tuple[float, float], tuple[float, 
     """Both ends (x, y) of each mark of a chart with numeric places, over all that is drawn."""
     left, right = place_ends(chart)
     bottom, top = value_ends(chart) or (0.0, 1.0)
-    return [
-        ((mark.at, bottom), (mark.at, top)) if mark.axis == "x" else ((left, mark.at), (right, mark.at))
-        for mark in chart.marks
-    ]
+    return [_ends_of(mark, (left, right), (bottom, top)) for mark in chart.marks]
+
+
+def _ends_of(
+    mark: Mark, across: tuple[float, float], up: tuple[float, float]
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    if mark.axis == "x":
+        return (mark.at, up[0]), (mark.at, up[1])
+    left, right = across if mark.near is None else about(mark.near, *across)
+    return (left, mark.at), (right, mark.at)
+
+
+def about(place: float, left: float, right: float) -> tuple[float, float]:
+    """Ends of a short line about a place of an axis."""
+    half = HALF * (right - left)
+    return place - half, place + half
 
 
 def _ends(values: Sequence[float], *, from_zero: bool) -> tuple[float, float]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from sharing.formats.axes import Scale, scale, tick_text
 from sharing.formats.bars import bars
-from sharing.formats.chart_shape import drawn_values
-from sharing.formats.frame import MARGIN, above, legend, named, named_ticks, widest
-from sharing.formats.picture import SERIES, Label, Line, Picture, Shape
+from sharing.formats.chart_shape import about, drawn_values
+from sharing.formats.frame import MARGIN, above, legend, named, named_ticks, widest, width_of
+from sharing.formats.picture import SERIES, TEXT_SIZE, Label, Line, Picture, Shape
 from sharing.report.content import Chart, Mark
 
 HEIGHT = 230.0
@@ -16,6 +17,9 @@ HEIGHT = 230.0
 
 ABOVE = 1.15
 """How far beyond a limit the axis goes at least: its name stands there."""
+
+BELOW = 18.0
+"""From a value to the line of its name below it."""
 
 DASHES: tuple[tuple[float, ...], ...] = ((), (7.0, 4.0), (2.0, 3.0), (9.0, 3.0, 2.0, 3.0), (12.0, 4.0))
 """Of the lines in their order, so that colour does not stand alone."""
@@ -68,7 +72,9 @@ def _curves(chart: Chart, places: Sequence[float], x: Scale, y: Scale) -> Iterat
 
 def _marks(marks: Sequence[Mark], x: Scale, y: Scale) -> Iterator[Shape]:
     for mark in marks:
-        if mark.axis == "y" and y.holds(mark.at):
+        if mark.near is not None:
+            yield from _point(mark, mark.near, x, y)
+        elif mark.axis == "y" and y.holds(mark.at):
             at = y.at(mark.at)
             yield Line(points=((x.start, at), (x.end, at)), role="mark", width=1.2, dash=(2.0, 3.0))
             yield Label(x=x.start + 6.0, y=at - 5.0, text=mark.label, bold=True)
@@ -78,3 +84,18 @@ def _marks(marks: Sequence[Mark], x: Scale, y: Scale) -> Iterator[Shape]:
             right = at > (x.start + x.end) / 2.0
             anchor: tuple[float, str] = (at - 5.0, "end") if right else (at + 5.0, "start")
             yield Label(x=anchor[0], y=y.end + 11.0, text=mark.label, anchor="end" if right else "start", bold=True)
+
+
+def _point(mark: Mark, near: float, x: Scale, y: Scale) -> Iterator[Shape]:
+    """A value that holds at one place. Its name stands below to the right, where a rising line leaves room, or above to
+    the left."""
+    if not (x.holds(near) and y.holds(mark.at)):
+        return
+    at = y.at(mark.at)
+    left, right = about(x.at(near), x.start, x.end)
+    yield Line(points=((left, at), (right, at)), role="mark", width=3.0)
+    starts = x.end - right > width_of(mark.label)
+    low = starts and y.start - at > BELOW + TEXT_SIZE
+    anchor: Literal["start", "end"] = "start" if starts and (low or near < (x.low + x.high) / 2.0) else "end"
+    aside = 5.0 if anchor == "start" else -5.0
+    yield Label(x=x.at(near) + aside, y=at + (BELOW if low else -6.0), text=mark.label, anchor=anchor, bold=True)

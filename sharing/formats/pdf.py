@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from io import BytesIO
 
 from PIL import Image as Pillow
@@ -99,17 +99,22 @@ def _chapter(section: Section, report: Report, style: Style) -> Iterator[Flowabl
         style.text(16.0, bold=True, textColor=style.primary, spaceBefore=12, spaceAfter=7, keepWithNext=1),
     )
     title.outline = (section.key, section.title)
-    yield title
+    if not section.blocks:
+        yield title
     for place, block in enumerate(section.blocks):
         lead = section.key == "answer" and place == 0
-        yield from _block(block, report.currency, style, lead=lead)
+        yield from _block(block, report.currency, style, () if place else (title,), lead=lead)
 
 
-def _block(block: Block, currency: str, style: Style, *, lead: bool) -> Iterator[Flowable]:
+def _block(block: Block, currency: str, style: Style, above: Sequence[Flowable], *, lead: bool) -> Iterator[Flowable]:
+    """A block; ``above``: what stands on the page on which it begins, which reportlab does not see to by itself before
+    what is kept together."""
     match block:
         case Text():
+            yield from above
             yield Paragraph(style.shown(block.text), style.text(10.6 if lead else 9.4, spaceAfter=6))
         case Bullets():
+            yield from above
             body = style.text(9.4)
             items = [ListItem(Paragraph(style.shown(item), body), leftIndent=12) for item in block.items]
             yield ListFlowable(
@@ -117,17 +122,18 @@ def _block(block: Block, currency: str, style: Style, *, lead: bool) -> Iterator
             )
             yield Spacer(1, 6)
         case Facts():
+            yield from above
             yield facts(block, style, WIDTH)
             yield Spacer(1, 8)
         case Chart():
-            yield KeepTogether([*_named(block.title, style), _drawn(block, style), *_note(block.note, style)])
+            yield KeepTogether([*above, *_named(block.title, style), _drawn(block, style), *_note(block.note, style)])
         case Table():
             drawn, note = table(block, currency, style, WIDTH), _note(block.note, style)
             if drawn.wrap(WIDTH, A4[1])[1] <= LONG:
-                yield KeepTogether([*_named(block.title, style), drawn, *note])
+                yield KeepTogether([*above, *_named(block.title, style), drawn, *note])
             else:
                 yield CondPageBreak(ROWS)
-                yield from (*_named(block.title, style, alone=True), drawn, *note)
+                yield from (*above, *_named(block.title, style, alone=True), drawn, *note)
 
 
 def _drawn(chart: Chart, style: Style) -> Flowable:

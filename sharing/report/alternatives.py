@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from sharing.report.answer import gpu_range, layout
 from sharing.report.content import Block, Cell, Chart, Column, Paragraph, Section, Series, Table
+from sharing.report.money import amounts
 from sharing.report.names import ORIGIN, engine_name, gpu_name, precision_name
 from sharing.report.subject import Subject
 from sizing.base.deployed import Deployed
@@ -39,7 +40,7 @@ def ranked(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _table(subject: Subject, others: Sequence[Candidate]) -> Table:
-    money = (Column(label="Hardware a month", holds="money", digits=0),) if subject.shows_money else ()
+    money = (amounts("Hardware a month"),) if subject.shows_money else ()
     columns = (
         Column(label="Deployment"),
         Column(label="One instance"),

@@ -101,11 +101,13 @@ class Series(Frozen):
 
 
 class Mark(Frozen):
-    """A line across a chart: a limit, the asked load, a crossing."""
+    """A line across a chart: a limit, the asked load, a crossing. One with a place ``near`` is a value of the y axis
+    that holds there alone: a short line about it."""
 
     label: str
     axis: Literal["x", "y"]
     at: float
+    near: float | None = None
 
 
 class Chart(Frozen):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from sharing.report.assumptions import BASIS
 from sharing.report.content import Block, Bullets, Cell, Chart, Column, Paragraph, Section, Series, Table
+from sharing.report.money import amounts
 from sharing.report.names import titled
 from sharing.report.subject import Subject
 from sizing.base.format import significant
@@ -69,7 +70,7 @@ def _parts(answer: CostAnswer) -> Table | None:
     if answer.usd_per_month is None:
         return None
     rows: list[tuple[Cell, ...]] = [(PARTS[name].capitalize(), each) for name, each in answer.parts.items() if each]
-    columns = (Column(label="Part"), Column(label="A month", holds="money", digits=2))
+    columns = (Column(label="Part"), amounts("A month"))
     rows.append(("All parts", answer.usd_per_month))
     return Table(title=f"A month, part by part: {WAYS[answer.location].lower()}", columns=columns, rows=tuple(rows))
 
@@ -95,7 +96,7 @@ def _ways_chart(answer: CostAnswer, code: str) -> Iterator[Chart]:
 def _ways(answer: CostAnswer) -> Table:
     columns = (
         Column(label="Way to pay"),
-        *(Column(label=name, holds="money", digits=0) for name in ("A month", "Low", "High")),
+        *map(amounts, ("A month", "Low", "High")),
         Column(label="What"),
         Column(label="Utilisation", unit="%", holds="number"),
         Column(label="Energy", unit="kWh a month", holds="number"),
@@ -131,7 +132,7 @@ def _months(subject: Subject) -> Iterator[Block]:
         (f"Year {number}", *(sum(each[year]) for each in months.values())) for number, year in enumerate(years, start=1)
     ]
     rows.append((f"{length} months", *(sum(each) for each in months.values())))
-    columns = (Column(label="Period"), *(Column(label=WAYS[name], holds="money", digits=0) for name in months))
+    columns = (Column(label="Period"), *(amounts(WAYS[name]) for name in months))
     yield Table(title=f"Cost over {length} months", columns=columns, rows=tuple(rows))
 
 

@@ -8,15 +8,23 @@ from sharing.report.answer import against
 from sharing.report.content import Block, Cell, Chart, Column, Mark, Paragraph, Section, Series, Table
 from sharing.report.names import ORIGIN
 from sharing.report.subject import Subject
-from sizing.base.format import interval, memory, ms, requests_per_s
+from sizing.base.format import interval, memory, ms, percent, requests_per_s, significant
 from sizing.base.result import Plan
 from sizing.planning.memory_parts import memory_parts, prefill_memory_parts
+from sizing.queueing.knee import on_curve
 
 LATENCIES = "Latency of a request"
 """Title of the table of percentiles."""
 
 CURVE_POINTS = 40
 """Loads that a curve is drawn at."""
+
+FAR = 1.5
+"""Times the latency that decided the plan from which an estimate of it, more or less, is not drawn. Chosen: because of
+two that far apart a reader asks which one holds."""
+
+ALIKE = 0.01
+"""Share by which both may differ and still be called the same."""
 
 
 def latency(subject: Subject) -> Section | None:
@@ -83,25 +91,63 @@ def _interval(low: float, high: float) -> str:
     return interval(low, high, "ms")
 
 
-def _curves(subject: Subject) -> Iterator[Chart]:
-    """TTFT and ITL of an instance over its load, with the limit and the planned load."""
+def _curves(subject: Subject) -> Iterator[Block]:
+    """TTFT and ITL of an instance over its load, with the limit, the planned load and what was found there; a sentence
+    in place of one that contradicts it."""
     plan, limits = subject.plan, subject.scenario.limits
     points = plan.load_curve[:: max(1, len(plan.load_curve) // CURVE_POINTS)]
-    here = plan.per_instance
-    if len(points) < 2 or here is None:
+    here, now = plan.per_instance, plan.latency
+    if len(points) < 2 or here is None or now is None:
         return
     for name, key, limit in (("TTFT", "ttft_ms", limits.ttft_ms), ("ITL", "itl_ms", limits.itl_ms)):
+        known, share = getattr(now, key).at_percentile, _of_known(plan, key)
+        if share is not None and not 1.0 / FAR <= share <= FAR:
+            yield Paragraph(text=_not_drawn(f"{subject.at} {name}", share))
+            continue
         marks = [Mark(label=f"limit {ms(limit)}", axis="y", at=limit)] if limit is not None else []
+        marks.append(Mark(label="planned load", axis="x", at=here.rps))
+        if share is not None:
+            marks.append(Mark(label=f"{ORIGIN[plan.decided_by]}: {ms(known)}", axis="y", at=known, near=here.rps))
+        estimate = "" if share is None else ", an estimate"
         yield Chart(
-            title=f"{subject.at} {name} over the load of {_an_instance(plan)}",
+            title=f"{subject.at} {name} over the load of {_an_instance(plan)}{estimate}",
             draws="line",
             x_label=f"Requests/s per {_an_instance(plan).partition(' ')[2]}",
             y_label=f"{subject.at} {name} (ms)",
             x=tuple(point.rps for point in points),
             series=(Series(name=f"{subject.at} {name}", values=tuple(getattr(point, key) for point in points)),),
-            marks=(*marks, Mark(label="planned load", axis="x", at=here.rps)),
-            note=f"By the analytic load model; the plan was decided by the figures of the table {LATENCIES}.",
+            marks=tuple(marks),
+            note=_by_what(share),
         )
+
+
+def _of_known(plan: Plan, key: str) -> float | None:
+    """The curve of the analytic load model at the planned load, in times the latency that decided the plan; None where
+    that model decided, or where either is not known."""
+    if plan.decided_by == "analytic" or plan.per_instance is None or plan.latency is None:
+        return None
+    estimate, known = on_curve(plan.load_curve, plan.per_instance.rps), getattr(plan.latency, key).at_percentile
+    return None if estimate is None or not known else float(getattr(estimate, key)) / float(known)
+
+
+def _by_what(share: float | None) -> str:
+    """What draws the curve, and how far it is off where something else decided."""
+    if share is None:
+        return "By the analytic load model, as the plan."
+    side = "below" if share < 1.0 else "above"
+    off = f"{percent(abs(share - 1.0))} {side}" if abs(share - 1.0) >= ALIKE else "within 1 % of"
+    return (
+        f"An estimate by the analytic load model, to see where latency bends: at the planned load it is {off} what "
+        f"decided the plan, which stands in the table {LATENCIES}."
+    )
+
+
+def _not_drawn(what: str, share: float) -> str:
+    times = significant(max(share, 1.0 / share), 2)
+    return (
+        f"No curve of {what} over the load is drawn: the analytic load model, which draws it, is {times} times off at "
+        f"the planned load. What decided the plan stands in the table {LATENCIES}."
+    )
 
 
 def _memory_chart(plan: Plan) -> Chart:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from sharing.report.content import Column
 from sizing.base.format import usd
 from sizing.base.quantity import Result
 
@@ -49,3 +50,9 @@ class Dollars:
     def converted(self, result: Converted) -> Converted:
         """The result."""
         return result
+
+
+def amounts(label: str) -> Column:
+    """A column of amounts over a month or longer: whole units of the currency everywhere, so that two tables that hold
+    the same amount write it alike."""
+    return Column(label=label, holds="money", digits=0)

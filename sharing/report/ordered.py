@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sharing.report.content import Column
+from sharing.report.money import amounts
 from sharing.report.names import gpu_name, precision_name
 from sharing.report.subject import Subject
 from sizing.base.format import count
@@ -22,4 +23,4 @@ def ordered(outcome: Outcome | None, subject: Subject) -> str:
 
 def money_columns(subject: Subject, labels: Sequence[str]) -> tuple[Column, ...]:
     """Columns of amounts; none where no money is shown."""
-    return tuple(Column(label=label, holds="money", digits=0) for label in labels) if subject.shows_money else ()
+    return tuple(map(amounts, labels)) if subject.shows_money else ()

@@ -29,9 +29,9 @@ FEW_SHARES, FEW_ANSWERS = (0.001, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0), 10
 """The same where the front end looks at the load of every instance. Chosen: because each answer takes ten times as
 long, several instances being simulated together."""
 
-ANSWERS_OF_POOLS = 16
-"""Of pools, from the same few shares on. Chosen: because each answer takes three times as long, the number of
-either kind of instances being searched."""
+ANSWERS_OF_POOLS = 13
+"""Of pools, from the same few shares on. Chosen: because each answer takes three times as long, the number of either
+kind of instances being searched, and because no two of so many lie farther apart than a quarter of the planned load."""
 
 NARROW = 0.002
 """Relative width of a gap that is not halved again. Chosen: because no load is known as closely."""

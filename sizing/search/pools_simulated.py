@@ -20,7 +20,7 @@ from sizing.search.disaggregated import Disaggregated, disaggregated
 from sizing.search.fewest_waiting import Bounds, Latency, fewest_waiting
 from sizing.search.instances import fewest
 from sizing.search.pools_case import PoolsCase, case_of
-from sizing.search.pools_runs import FirstTokens, decoded, first_tokens
+from sizing.search.pools_runs import FEW_REQUESTS, FirstTokens, decoded, first_tokens
 from sizing.search.pools_search import MORE
 from sizing.search.trials import FARTHER, FARTHEST, LARGEST_BELOW, finding
 from sizing.simulator.layout import E2E, ITL, TTFT
@@ -41,9 +41,6 @@ BATCHES = 10
 
 T_QUANTILE = 2.26
 """95 % interval from ten batches (Student's t, 9 degrees of freedom)."""
-
-FEW_REQUESTS = 3_000
-"""Requests that say where to look for the number of prefill instances: that is then mostly within two of it."""
 
 LIKELY_SHARE = 0.7
 """Busy share of a prefill instance that is looked at first. Chosen: because prompts that vary in length leave no more
@@ -67,12 +64,23 @@ def ttft_at_most(first: FirstTokens, percentile: float, part: float = 1.0) -> La
     """TTFT at a percentile, the upper end of its Monte-Carlo interval; what it would be about, if this is a ``part``
     of the requests."""
     counted = first.ttft_s[int(WARM_UP_SHARE * len(first.ttft_s)) :]
-    batches = [np.percentile(batch, percentile) for batch in np.array_split(counted, BATCHES)]
+    batches = _percentiles(counted, percentile)
     margin = T_QUANTILE * float(np.std(batches, ddof=1)) / math.sqrt(BATCHES)
     return Latency(
         seconds=float(np.percentile(counted, percentile)) + margin * math.sqrt(part),
-        alone_s=float(np.percentile((first.ttft_s - first.queue_s)[:FEW_REQUESTS], percentile)),
+        alone_s=float(np.percentile(first.ttft_s[:FEW_REQUESTS] - first.queue_s[:FEW_REQUESTS], percentile)),
     )
+
+
+def _percentiles(counted: Floats, percentile: float) -> Floats:
+    """A percentile of each of :data:`BATCHES` parts of what was counted, as ``np.array_split`` parts it.
+
+    All parts of one size at once: one by one takes five times as long.
+    """
+    longer, size = len(counted) % BATCHES, len(counted) // BATCHES
+    cut = longer * (size + 1)
+    parts = counted[:cut].reshape(longer, size + 1), counted[cut:].reshape(BATCHES - longer, size)
+    return np.concatenate([np.percentile(part, percentile, axis=1) for part in parts if len(part)])
 
 
 def held(outcome: Outcome, limits: LatencyLimits) -> bool:

@@ -56,17 +56,12 @@ def test_every_tab_has_something_to_say(page: AppTest, tab: str) -> None:
     assert any("a month" in m.value for m in page.markdown)
 
 
-@pytest.mark.parametrize("view", [pytest.param("flips", marks=pytest.mark.slow), "promises", "two"])
-def test_every_view_of_what_moves_the_cost(page: AppTest, view: str) -> None:
+@pytest.mark.parametrize("view", ["tornado", pytest.param("flips", marks=pytest.mark.slow), "promises", "two"])
+def test_every_view_of_what_moves_the_cost_is_shown_and_opened_again(page: AppTest, view: str) -> None:
+    """What was computed under a progress bar is shown again where that bar is no more."""
     show(page, cost_view="Sensitivity", cost_moves=view)
     assert not page.exception
     assert not problems(page)
-
-
-@pytest.mark.parametrize("view", ["tornado", "flips", "promises", "two"])
-def test_a_view_of_what_moves_the_cost_is_opened_again(page: AppTest, view: str) -> None:
-    """What was computed under a progress bar is shown again where that bar is no more."""
-    show(page, cost_view="Sensitivity", cost_moves=view)
     show(page, cost_view="Ways to pay")
     show(page, cost_view="Sensitivity", cost_moves=view)
     assert not page.exception

@@ -34,7 +34,13 @@ def show(app: AppTest, view: str, **state: object) -> AppTest:
     return app.run()
 
 
-@pytest.mark.parametrize("preset", list(presets()))
+SOON = ("chatbot", "rag", "batch")
+"""Presets whose views are drawn at once, a shared prefix and offline work among them; the others are slow."""
+
+
+@pytest.mark.parametrize(
+    "preset", [pytest.param(name, marks=[] if name in SOON else pytest.mark.slow) for name in presets()]
+)
 def test_every_view_shows_every_preset(app: AppTest, preset: str) -> None:
     app.button(key=f"open_{preset}").click().run()
     app.switch_page(PAGE).run()

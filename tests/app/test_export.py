@@ -23,7 +23,7 @@ def built(page: AppTest) -> Built:
     return result
 
 
-@pytest.mark.parametrize("suffix", [".html", ".md"])
+@pytest.mark.parametrize("suffix", [".html", pytest.param(".md", marks=pytest.mark.slow)])
 def test_a_report_is_built_on_a_click_and_kept_for_the_download(size: AppTest, suffix: str) -> None:
     page = opened(size)
     page.text_input(key="export_customer").set_value("Acme").run()

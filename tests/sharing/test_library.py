@@ -202,6 +202,7 @@ def test_many_open_a_new_library_at_once(place, opened):
     assert [library.search().total for library in libraries] == [1] * 8
 
 
+@pytest.mark.slow
 def test_writers_that_are_killed_leave_no_half_version(place, tmp_path):
     prepare(place, scenarios=2)
     outcome = torment(place, tmp_path, writers=3, edits=60, kills=2)

@@ -50,6 +50,15 @@ def test_a_short_table_stands_with_its_title_and_note_on_one_page(rows: int) -> 
     assert "Memory 5" in page
 
 
+@pytest.mark.parametrize("rows", range(20, 38, 2))
+@pytest.mark.parametrize("below", [6, 9, 12, 30])
+def test_the_title_of_a_chapter_stands_on_the_page_of_its_first_rows(rows: int, below: int) -> None:
+    before = Section(key="answer", title="Answer", blocks=(table("Before", rows),))
+    section = Section(key="questions", title="Chapter two", blocks=(table("Asked", below),))
+    (page,) = [text for text in pages(before, section) if "Chapter two" in text]
+    assert "Asked 0" in page
+
+
 def test_a_chapter_of_one_sentence_needs_no_page_of_its_own() -> None:
     before = Section(key="latency", title="Latency", blocks=(table("Before", 26),))
     brief = Section(key="alternatives", title="Alternatives", blocks=(Paragraph(text="There is no other."),))

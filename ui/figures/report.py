@@ -10,13 +10,14 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
+from sharing.formats.chart_shape import about
 from sharing.report.content import Chart, Mark, Series
 from ui.figures.template import DASHES, INK, NEUTRAL, alpha, axis, layout, palette, spread_out
 
 _PATTERNS = ("", "/", "\\", "x", "-", "|")
 BAND = 0.18
 """Opacity of an interval. Chosen: two of them on each other still read apart."""
-ROW_PX, AROUND_PX, HEIGHT_PX, LABEL_PX = 34, 130, 380, 28
+ROW_PX, AROUND_PX, HEIGHT_PX, LABEL_PX, POINT_PX = 34, 130, 380, 28, 4
 
 
 def build_report_chart(chart: Chart, *, dark: bool = False) -> go.Figure:
@@ -42,8 +43,8 @@ def build_report_chart(chart: Chart, *, dark: bool = False) -> go.Figure:
             xaxis=across,
             yaxis=up,
             margin={"t": LABEL_PX if any(mark.axis == "x" for mark in chart.marks) else 8},
-            shapes=[_line(mark, dark) for mark in chart.marks],
-            annotations=[_label(mark, dark, logarithmic=up.get("type") == "log") for mark in chart.marks],
+            shapes=[_line(chart, mark, dark) for mark in chart.marks],
+            annotations=[_label(chart, mark, dark, logarithmic=up.get("type") == "log") for mark in chart.marks],
         ),
     )
 
@@ -124,7 +125,12 @@ def _beyond(far: float | None, near: float | None) -> float:
     return 0.0 if far is None or near is None else max(far - near, 0.0)
 
 
-def _line(mark: Mark, dark: bool) -> dict[str, Any]:
+def _line(chart: Chart, mark: Mark, dark: bool) -> dict[str, Any]:
+    if mark.near is not None:
+        ends = about(mark.near, *_span(chart))
+        return {"type": "line", **dict(zip(("x0", "x1"), ends, strict=True)), "y0": mark.at, "y1": mark.at} | {
+            "line": {"color": INK[dark], "width": POINT_PX}
+        }
     other = "y" if mark.axis == "x" else "x"
     along = {f"{mark.axis}0": mark.at, f"{mark.axis}1": mark.at, f"{other}0": 0, f"{other}1": 1}
     style = {"line": {"color": NEUTRAL[dark], "dash": "dash"}}
@@ -140,8 +146,14 @@ def _values(chart: Chart) -> list[float]:
     return [v for one in chart.series for part in (one.values, one.low, one.high) for v in part if v is not None]
 
 
-def _label(mark: Mark, dark: bool, *, logarithmic: bool) -> dict[str, Any]:
+def _label(chart: Chart, mark: Mark, dark: bool, *, logarithmic: bool) -> dict[str, Any]:
     other = "y" if mark.axis == "x" else "x"
+    name: dict[str, Any] = {"text": _text(mark.label), "showarrow": False, "font": {"color": INK[dark]}}
+    if mark.near is not None:
+        left, right = _span(chart)
+        side = "right" if mark.near > (left + right) / 2.0 else "left"
+        end = about(mark.near, left, right)[side == "left"]
+        return {**name, "x": end, "y": _on_its_axis(mark, logarithmic), "xanchor": side, "yanchor": "middle"}
     at = {
         mark.axis: _on_its_axis(mark, logarithmic),
         other: 1,
@@ -149,7 +161,13 @@ def _label(mark: Mark, dark: bool, *, logarithmic: bool) -> dict[str, Any]:
         "xanchor": "right",
         "yanchor": "bottom",
     }
-    return {**at, "text": _text(mark.label), "showarrow": False, "font": {"color": INK[dark]}}
+    return {**at, **name}
+
+
+def _span(chart: Chart) -> tuple[float, float]:
+    """The ends of the axis of places that are numbers, about."""
+    numbers = [float(place) for place in chart.x]
+    return min(0.0, *numbers), max(numbers)
 
 
 def _text(text: str) -> str:

@@ -125,13 +125,16 @@ def _paint(series: NativeSeries, chart: Chart, number: int, written: str) -> Non
         series.format.fill.fore_color.rgb = colour(written)
         series.invert_if_negative = False
         return
-    mark = number >= len(chart.series)
-    line = series.format.line
-    line.color.rgb, line.width = colour(MUTED if mark else written), Pt(1.25 if mark else 2.25)
-    dash = MARKED[(number - len(chart.series)) % len(MARKED)] if mark else DASHES[number % len(DASHES)]
+    series.smooth = False
+    place, line = number - len(chart.series), series.format.line
+    if place < 0:
+        line.color.rgb, line.width, dash = colour(written), Pt(2.25), DASHES[number % len(DASHES)]
+    elif chart.marks[place].near is None:
+        line.color.rgb, line.width, dash = colour(MUTED), Pt(1.25), MARKED[place % len(MARKED)]
+    else:
+        line.color.rgb, line.width, dash = colour(MUTED), Pt(3.0), None
     if dash is not None:
         line.dash_style = dash
-    series.smooth = False
 
 
 def _named(axis: Axis, label: str) -> None:

@@ -12,6 +12,7 @@ from sharing.formats.workbook.book import Book, Sheet
 from sharing.report.content import Chart, Series
 
 MARK = {"color": "#5A6B7B", "dash_type": "dash", "width": 1.25}
+POINT = {"color": "#5A6B7B", "width": 3.0}
 SIZE = {"width": 860, "height": 380}
 GRID = {"visible": True, "line": {"color": "#DDE3E9"}}
 
@@ -41,7 +42,7 @@ def draw(book: Book, sheet: Sheet, chart: Chart, first: int, marks_at: int) -> D
                     "name": mark.label,
                     "categories": [sheet.name, first, column, first + 1, column],
                     "values": [sheet.name, first, column + 1, first + 1, column + 1],
-                    "line": MARK,
+                    "line": MARK if mark.near is None else POINT,
                     "marker": {"type": "none"},
                 }
             )

@@ -112,7 +112,9 @@ def _chart(book: Book, sheet: Sheet, row: int, chart: Chart) -> int:
     marks_at = 1 + len(chart.series)
     drawn = draw(book, sheet, chart, first, marks_at)
     sheet.sheet.insert_chart(row, 0, drawn, {"x_offset": 4, "y_offset": 2, "description": chart.title})
-    labels = [chart.x_label, *(f"{one.name}, {chart.y_label}" for one in chart.series)]
+    alone = len(chart.series) == 1 and chart.y_label.startswith(chart.series[0].name)
+    names = [chart.y_label] if alone else [f"{one.name}, {chart.y_label}" for one in chart.series]
+    labels = [chart.x_label, *names]
     if numeric:
         labels += [f"{mark.label}, {axis}" for mark in chart.marks for axis in ("x", "y")]
     sheet.head(first - 1, labels, [numeric, *[True] * (len(labels) - 1)])

@@ -70,9 +70,13 @@ def test_fewer_loads_are_asked_where_each_takes_long(planned: Plan) -> None:
 
 def test_fewer_loads_are_asked_of_pools() -> None:
     pools = Scenario.model_validate(CHAT | {"deployment": {"gpus": ["h100_sxm"], "serving": ["disaggregated"]}})
-    rows = answers_over_load(pools, plan(pools))
+    planned = plan(pools)
+    rows = answers_over_load(pools, planned)
     assert len(rows) <= ANSWERS_OF_POOLS < ANSWERS
     assert all(len(row.working) == 2 for row in rows)
+    farthest = planned.sustained_rps / 4 * 1.01  # loads are rounded
+    for low, high in pairwise(rows):
+        assert high.requests_per_s - low.requests_per_s <= farthest or low.working == high.working
 
 
 def test_however_the_load_was_stated_it_is_replaced() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 import pytest
@@ -11,9 +12,11 @@ from sizing import Scenario
 from sizing.question.understand import understand
 from sizing.search import pools_runs
 from sizing.search.pools_case import PoolsCase, case_of
-from sizing.search.pools_runs import decoded, first_tokens
+from sizing.search.pools_runs import FEW_REQUESTS, FirstTokens, decoded, first_tokens
+from sizing.search.pools_simulated import BATCHES, T_QUANTILE, ttft_at_most
 from sizing.search.serving import screened
 from sizing.simulator.kept_runs import KeptRuns
+from sizing.simulator.run_length import WARM_UP_SHARE
 from sizing.simulator.work import OutOfWork, Work
 
 KEYS = {
@@ -28,6 +31,7 @@ KEYS = {
 def case(monkeypatch: pytest.MonkeyPatch) -> PoolsCase:
     """A pair of pools, nothing kept of it."""
     pools_runs._kept_first_tokens.cache_clear()
+    pools_runs._kept_short.cache_clear()
     monkeypatch.setattr(pools_runs, "_DECODE_RUNS", KeptRuns(pools_runs.KEPT))
     question = understand(Scenario.model_validate(KEYS))
     (pools,) = screened(question).pools
@@ -64,3 +68,21 @@ def test_kept_decode_runs_count_the_same_and_take_as_much_work(case: PoolsCase) 
 def test_a_prompt_too_long_for_the_cache_has_no_first_token(case: PoolsCase) -> None:
     small = replace(case, prefill=replace(case.prefill, kv_tokens=4_000.0))
     assert 0 < len(first_tokens(small, 40).ttft_s) < len(first_tokens(case, 40).ttft_s)
+
+
+def test_short_runs_drive_no_whole_one_out(case: PoolsCase, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pools_runs, "_kept_first_tokens", lru_cache(maxsize=1)(pools_runs._first_tokens))
+    first = first_tokens(case, 8)
+    short = first_tokens(replace(case, requests=FEW_REQUESTS), 8)
+    assert len(short.ttft_s) < len(first.ttft_s)
+    assert first_tokens(case, 8) is first
+
+
+@pytest.mark.parametrize("count", [12_000, 12_003, 999, 19])
+def test_the_interval_of_a_percentile_is_that_of_its_parts_one_by_one(count: int) -> None:
+    ttft_s = np.random.default_rng(0).exponential(size=count)
+    counted = ttft_s[int(WARM_UP_SHARE * count) :]
+    parts = [np.percentile(part, 95.0) for part in np.array_split(counted, BATCHES)]
+    margin = T_QUANTILE * np.std(parts, ddof=1) / np.sqrt(BATCHES)
+    first = FirstTokens(queue_s=np.zeros(count), ttft_s=ttft_s, events=0)
+    assert ttft_at_most(first, 95.0).seconds == np.percentile(counted, 95.0) + margin

@@ -48,13 +48,20 @@ COVERED = [
     (LLAMA_70B, configuration("h100_sxm", "nim", "fp8", "fp8", tp=2)),
     (LLAMA_70B, configuration("h200_sxm", "vllm", "fp8", "fp8", tp=4, pp=2)),
     ("Qwen/Qwen3-32B", configuration("b200_sxm", "sglang", "nvfp4", "fp8")),
-    ("Qwen/Qwen3-30B-A3B", configuration("rtx_pro_6000_server", "vllm", "fp8", "fp8", tp=2)),
+    pytest.param(
+        "Qwen/Qwen3-30B-A3B", configuration("rtx_pro_6000_server", "vllm", "fp8", "fp8", tp=2), marks=pytest.mark.slow
+    ),
     ("openai/gpt-oss-120b", configuration("h100_sxm", "vllm", "mxfp4")),
-    ("openai/gpt-oss-120b", configuration("gb200", "trtllm", "mxfp4")),
+    pytest.param("openai/gpt-oss-120b", configuration("gb200", "trtllm", "mxfp4"), marks=pytest.mark.slow),
     ("deepseek-ai/DeepSeek-R1", configuration("h200_sxm", "trtllm", "fp8", "fp8", tp=8, ep=8)),
-    ("deepseek-ai/DeepSeek-R1", configuration("b300_sxm", "sglang", "nvfp4", "fp8", tp=1, dp=8, ep=8)),
+    pytest.param(
+        "deepseek-ai/DeepSeek-R1",
+        configuration("b300_sxm", "sglang", "nvfp4", "fp8", tp=1, dp=8, ep=8),
+        marks=pytest.mark.slow,
+    ),
     ("moonshotai/Kimi-K2.5", configuration("h200_sxm", "vllm", "int4_awq", tp=8)),
 ]
+"""Slow: further GPUs of a generation that is covered without them, whose tables take seconds to load."""
 
 
 @pytest.mark.usefixtures("tables")
