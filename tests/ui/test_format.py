@@ -1,4 +1,4 @@
-from ui.format import as_markdown, counted, listed
+from ui.format import as_markdown, counted, listed, typed_name
 
 
 def test_two_prices_in_a_sentence_are_not_a_formula() -> None:
@@ -11,6 +11,12 @@ def test_names_with_underscores_stars_and_brackets_stay_as_they_are() -> None:
 
 def test_the_icon_and_colour_notation_of_streamlit_stays_text() -> None:
     assert ":" not in as_markdown(":red[x] :material/home:").replace(r"\:", "")
+
+
+def test_an_address_in_a_name_is_no_link() -> None:
+    for address in ("https://evil.example", "WWW.evil.example", "@evil.example"):
+        assert f"\u2060{as_markdown(address)}" in typed_name(f'=HYPERLINK("{address}") me{address}')
+    assert typed_name("Chat of Acme, 3 *") == as_markdown("Chat of Acme, 3 *")
 
 
 def test_a_list_reads_as_a_person_says_it() -> None:
