@@ -53,7 +53,7 @@ test-slow:
 	@tests/install_system_packages.sh
 	@$(IN_TESTS) pytest -n auto --dist loadfile --no-loadscope-reorder -m slow $(PYTEST_ARGS)
 
-# Properties on twenty times as many random scenarios, others each time.
+# Properties on thirty times as many random scenarios, others each time.
 properties:
 	@$(ENSURE_VENV) requirements.txt requirements-test.txt
 	@$(IN_TESTS) pytest -n auto -m hypothesis --hypothesis-profile thorough $(PYTEST_ARGS)

@@ -1,5 +1,6 @@
 """Rules for every test: skips are listed loudly and count as failures in CI; hypothesis is repeatable there."""
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ import pytest
 # Nothing is measured in seconds: on a busy machine an example takes any time.
 UNTIMED = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
 # The same examples in every run, and no database of earlier failures: the same commit gets the same verdict.
-hypothesis.settings.register_profile("standard", **UNTIMED, max_examples=15, derandomize=True, database=None)
+hypothesis.settings.register_profile("standard", **UNTIMED, max_examples=10, derandomize=True, database=None)
 hypothesis.settings.register_profile("thorough", **UNTIMED, max_examples=300)
 hypothesis.settings.load_profile("standard")
 
@@ -26,6 +27,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--renew-golden", action="store_true", help="write today's answers to the golden files instead of comparing"
     )
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection() -> Iterator[None]:
+    """What is collected stays to the end: garbage is not looked for in it, now or later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

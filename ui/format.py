@@ -19,9 +19,15 @@ def as_markdown(text: str) -> str:
 def typed_name(text: str) -> str:
     """A name that somebody typed, shown as it is: an address in it does not become a link either.
 
-    Browsers make one of an address in plain text, whatever is escaped, unless a sign without width that is no space stands before it, or before an @.
+    Streamlit makes a link of an address in plain text, whatever is escaped, unless a sign without width that is no
+    space stands before it, or before an @.
     """
-    return as_markdown(_ADDRESS.sub("\u2060\\g<0>", text))
+    return as_markdown(not_linked(text))
+
+
+def not_linked(text: str) -> str:
+    """``text`` in which no address is taken for a link."""
+    return _ADDRESS.sub("\u2060\\g<0>", text)
 
 
 def bullets(lines: Iterable[str]) -> str:

@@ -93,8 +93,8 @@ def points_of(frame: pd.DataFrame) -> tuple[list[Point], dict[int, str]]:
 def _rows(frame: pd.DataFrame) -> Iterator[Mapping[str, object]]:
     from pandas import NA
 
-    columns = [[None if value is NA else value for value in cells.tolist()] for _, cells in frame.items()]
-    return (dict(zip(map(str, frame.columns), values, strict=True)) for values in zip(*columns, strict=True))
+    columns = {str(k): [None if value is NA else value for value in cells.tolist()] for k, cells in frame.items()}
+    return (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))
 
 
 def _empty(value: object) -> bool:

@@ -29,7 +29,7 @@ from sharing.report.content import (
 from tests.app.conftest import APP, scenario
 from tests.patience import PATIENCE_S
 from ui.figures.report import build_report_chart, report_chart_table
-from ui.format import as_markdown
+from ui.format import as_markdown, typed_name
 
 EVIL = '<script>alert(1)</script> [x](javascript:alert(1)) ![y](http://evil.org/a.png) $a$ :red[b] =cmd()|"/C calc"!A0'
 PASSWORD = "correct horse"
@@ -97,7 +97,7 @@ def refusal(app: AppTest) -> str:
 def test_what_was_stored_is_shown_with_its_versions(anns_library, open_shared):
     app = open_shared(make(anns_library).token)
     assert not app.exception
-    assert app.title[0].value == as_markdown(EVIL)
+    assert app.title[0].value == typed_name(EVIL)
     assert [one.value for one in app.metric] == ["8", "1.2 s"]
     table, figures = app.table[0].value, app.dataframe[0].value
     assert list(table.columns) == [as_markdown(EVIL), as_markdown("Cost (USD)"), "n"]

@@ -14,7 +14,7 @@ from sharing.library.schema import LINKS
 from sharing.links import Holder, Links
 from sharing.links.holder import FREE_GUESSES, NOWHERE
 from sharing.links.records import State, Terms, Unlocked
-from sharing.links.secrets import password_hash
+from sharing.links.secrets import COST, password_hash
 from sharing.report.content import FORMAT_VERSION, Fact, Facts, Released, Report, Section
 from tests.sharing.test_library import draft
 
@@ -35,6 +35,21 @@ def report(title="Chat of <b>Acme</b> ‹é›", released=Released.NOTHING):
         answer="8 GPUs.",
         sections=(Section(key="answer", title="The answer", blocks=(facts,)),),
     )
+
+
+OF_A_PASSWORD = COST["n"]
+
+
+@pytest.fixture(autouse=True)
+def quick_passwords(monkeypatch):
+    """The same hash at a small part of its cost, which is the point of it only where somebody guesses."""
+    monkeypatch.setitem(COST, "n", 16)
+
+
+@pytest.fixture
+def slow_passwords(quick_passwords, monkeypatch):
+    """Passwords as the product hashes them."""
+    monkeypatch.setitem(COST, "n", OF_A_PASSWORD)
 
 
 @pytest.fixture
@@ -76,12 +91,13 @@ def test_the_token_is_long_and_only_its_hash_is_stored(links):
     assert not any(token in str(row) for row in rows for token in tokens)
 
 
+@pytest.mark.usefixtures("slow_passwords")
 def test_a_password_is_not_stored(links):
     made(links, Terms(password=PASSWORD))
     with links.library.database.reading() as connection:
         (row,) = connection.execute(select(LINKS)).all()
     assert PASSWORD not in str(row)
-    assert row.password.startswith("scrypt$")
+    assert row.password.startswith("scrypt$16384$8$5$"), "as slow to guess as it is meant to be"
     assert password_hash(PASSWORD) != password_hash(PASSWORD)
 
 
@@ -148,6 +164,7 @@ def test_guesses_have_to_wait_longer_and_longer(links):
     assert guess(holder, "wrong guess") is Refusal.WRONG_PASSWORD
 
 
+@pytest.mark.usefixtures("slow_passwords")
 def test_guesses_at_the_same_time_are_counted_each(links):
     holder = Holder(links.library, made(links, Terms(password=PASSWORD)).token)
     with ThreadPoolExecutor(8) as pool:

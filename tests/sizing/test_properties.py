@@ -218,7 +218,7 @@ def in_a_fresh_process(keys, tmp_path, seed, *options):
     return done.stdout.strip()
 
 
-@pytest.mark.parametrize("seed", ["0", "1"])
+@pytest.mark.parametrize("seed", [pytest.param("0", marks=pytest.mark.slow), "1"])
 def test_a_fresh_process_gives_the_same_bytes(tmp_path, seed):
     keys = raw("Qwen/Qwen3-30B-A3B", workload={"peak_rps": 7})
     assert in_a_fresh_process(keys, tmp_path, seed, "--analytic") == answer(keys, 10).model_dump_json(indent=2)

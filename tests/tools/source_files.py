@@ -2,7 +2,7 @@
 
 import ast
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -26,9 +26,14 @@ class Source:
         return ast.parse(self.text, self.path)
 
     @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """Every node of the tree: a walk takes longer than what most rules look for."""
+        return tuple(ast.walk(self.tree))
+
+    @cached_property
     def imports(self) -> frozenset[str]:
         """Dotted names of everything imported anywhere in the file; each rule asks for them."""
-        return frozenset(imported_modules(self.tree))
+        return frozenset(imported_modules(self.nodes))
 
     @property
     def package(self) -> str:
@@ -72,10 +77,10 @@ def sources() -> tuple[Source, ...]:
     )
 
 
-def imported_modules(tree: ast.Module) -> set[str]:
+def imported_modules(nodes: Iterable[ast.AST]) -> set[str]:
     """Dotted names of everything imported anywhere in the file, relative imports (within the package) left out."""
     found: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:

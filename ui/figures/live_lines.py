@@ -13,7 +13,18 @@ import plotly.graph_objects as go
 
 from sizing.base.format import rounded, significant
 from sizing.base.units import S_PER_MINUTE
-from ui.figures.template import DASHES, NEUTRAL, TEXT_SIZE, alpha, axis, layout, log_ticks, message, palette
+from ui.figures.template import (
+    DASHES,
+    NEUTRAL,
+    TEXT_SIZE,
+    alpha,
+    axis,
+    layout,
+    log_ticks,
+    message,
+    palette,
+    quick_figure,
+)
 
 _FEW = 60
 """Up to this many values of a line, each is marked: a single one between two gaps would not be seen."""
@@ -100,9 +111,9 @@ def build_lines(chart: Chart, *, zone: tzinfo = UTC, dark: bool = False) -> go.F
     data = [*_band(chart, times, max(shown), scale, dark=dark), *_lines(chart, times, scale, dark=dark)]
     ends = [moment(t, zone) for t in chart.span_s]
     data += _levels(chart, ends, scale, dark=dark)
-    return go.Figure(
-        data=data,
-        layout=layout(
+    return quick_figure(
+        data,
+        layout(
             dark=dark,
             height=300,
             hovermode="x unified",

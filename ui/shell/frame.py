@@ -10,14 +10,14 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from ui import access, state
-from ui.format import as_markdown
+from ui.format import as_markdown, not_linked
 from ui.shell.own_prices import WITHHELD
 
 ENTERED = "entered_through_app"
 """Session key that app.py sets before it runs a page."""
 
 _MARKUP = re.compile(r"[\[\]<>`*$:\\]")
-"""Characters that a badge would read as markup, a link to another host among them."""
+"""Characters that a badge would read as markup."""
 
 GOTO = "goto"
 """Parameter that names the page a link asked for, while it passes through app.py."""
@@ -69,7 +69,7 @@ def header(title: str) -> DeltaGenerator:
 def chip(scenario: str) -> None:
     """The name of the scenario that the page is about."""
     name = _MARKUP.sub(" ", scenario).strip() or "Untitled"
-    st.badge(name, icon=":material/topic:", help="The scenario on this page.")
+    st.badge(not_linked(name), icon=":material/topic:", help="The scenario on this page.")
 
 
 def draw_problems(sentences: Iterable[str]) -> None:

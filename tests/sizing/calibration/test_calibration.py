@@ -28,6 +28,7 @@ def published() -> list[Curve]:
     return curves()
 
 
+@pytest.mark.slow
 def test_the_other_points_of_published_curves_improve(published):
     rest = leave_rest_out(published, 3, spread_out)
     assert len(published) > 120

@@ -97,6 +97,7 @@ def test_the_command_line_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "t.csv.gz, row 5: input_tokens must be at least 1, not -1.0." in said
 
 
+@pytest.mark.slow
 def test_memory_of_a_long_trace_is_that_of_its_columns(tmp_path: Path) -> None:
     """Half a million rows take 20 bytes each; reading them needs a few chunks more, not the file as objects."""
     rows = 500_000

@@ -1,8 +1,10 @@
 """Figures of the Live page: gaps, open buckets, levels of the plan; cells for eight GPUs and for ten thousand."""
 
 import math
+from dataclasses import replace
 from datetime import UTC, datetime
 
+import plotly.graph_objects as go
 import pytest
 
 from collectors.questions.devices import COLUMNS, Device
@@ -36,6 +38,18 @@ def test_a_gap_is_not_bridged_and_not_zero() -> None:
     table = lines_table(chart(1.0, 2.0, NAN, NAN, 3.0, 0.0))
     assert table["p95 (ms)"].isna().tolist() == [False, False, True, True, False, False]
     assert table["Time (UTC)"][0] == "2026-11-21 12:00:00"
+
+
+@pytest.mark.parametrize("values", [(1.0, 2.0, NAN, NAN, 3.0, 0.0), (10, 20, 50, 100, 1000, 5000)])
+@pytest.mark.parametrize("dark", [False, True])
+def test_plotly_knows_every_property_of_a_chart(values: tuple[float, ...], dark: bool) -> None:
+    """The page builds it without this check."""
+    levels = (Level(name="Planned", value=2.0), Level(name="Limit", value=9.0, limit=True))
+    band = Band(name="80 %", low=[1.0] * 6, high=[2.0, 2.0, NAN, 2.0, 2.0, 4.0])
+    line = Line(name="marked", values=values, marks=True)
+    drawn = build_lines(replace(chart(*values, band=band, levels=levels), lines=(line,)), dark=dark)
+    assert go.Figure(drawn.to_plotly_json()) == drawn
+    assert go.Figure(build_lines(chart(*values, band=band, levels=levels), dark=dark).to_plotly_json()).data
 
 
 def test_no_value_at_all_is_a_sentence() -> None:
