@@ -40,13 +40,16 @@ def mean_itl_s(result: StepTimes, index: int) -> float:
     return float(result.decode_s[0, index] + batch * result.prefill_work_s[0] / (TRAFFIC.output_tokens - 1))
 
 
+OF_70B = [
+    configuration("h100_sxm", "nim", "fp8", "fp8", tp=2),
+    configuration("h200_sxm", "vllm", "fp8", "fp8", tp=4, pp=2),
+]
 COVERED = [
     (LLAMA_8B, configuration()),
     (LLAMA_8B, configuration("a100_sxm_80g", "vllm")),
     (LLAMA_8B, configuration("l40s", "sglang", "fp8", "fp8")),
     (LLAMA_8B, configuration("b60", "vllm")),
-    (LLAMA_70B, configuration("h100_sxm", "nim", "fp8", "fp8", tp=2)),
-    (LLAMA_70B, configuration("h200_sxm", "vllm", "fp8", "fp8", tp=4, pp=2)),
+    *((LLAMA_70B, row) for row in OF_70B),
     ("Qwen/Qwen3-32B", configuration("b200_sxm", "sglang", "nvfp4", "fp8")),
     pytest.param(
         "Qwen/Qwen3-30B-A3B", configuration("rtx_pro_6000_server", "vllm", "fp8", "fp8", tp=2), marks=pytest.mark.slow

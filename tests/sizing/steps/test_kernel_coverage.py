@@ -16,7 +16,7 @@ from sizing.deployments.candidates import table
 from sizing.steps.kernel import KernelTables
 from sizing.steps.kernel_configs import checkpoint
 from sizing.steps.roofline import roofline
-from tests.sizing.steps.test_kernel import COVERED, LLAMA_8B, LLAMA_70B, TRAFFIC, configuration, times
+from tests.sizing.steps.test_kernel import LLAMA_8B, LLAMA_70B, OF_70B, TRAFFIC, configuration, times
 
 
 def test_without_a_kind_of_table_the_row_is_empty_and_the_reason_says_which(tables: KernelTables) -> None:
@@ -102,7 +102,7 @@ def test_the_packaged_configuration_has_the_layers_of_the_catalogue() -> None:
 
 @pytest.mark.usefixtures("tables", "fresh_engines")
 def test_threads_that_compile_at_once_get_the_same_bytes() -> None:
-    rows = [row for model, row in COVERED if model == LLAMA_70B] + [configuration("h100_sxm", "vllm", tp=4)]
+    rows = [*OF_70B, configuration("h100_sxm", "vllm", tp=4)]
 
     def ask(index: int) -> bytes:
         result = times(LLAMA_70B, rows[index % len(rows)])

@@ -95,7 +95,8 @@ def test_p99_of_an_open_loop_is_compared_and_calibrates_nothing(rates_compared: 
     median, last = ([r for r in found.rows if r.quantity == q] for q in ("ttft_ms", "ttft_p99_ms"))
     for low, high in zip(median, last, strict=True):
         assert high.predicted > low.predicted
-        assert high.high / high.predicted == pytest.approx(low.high / low.predicted), "the interval of the median"
+        assert high.low < high.predicted < high.high
+        assert high.high / high.predicted > low.high / low.predicted, "an engine that is slower queues longer"
     without = benchmark.model_copy(
         update={"points": [p.model_copy(update={"ttft_p99_ms": None}) for p in benchmark.points]}
     )
