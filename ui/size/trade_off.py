@@ -8,7 +8,7 @@ from sharing.form.choices import label
 from sizing.base.format import ms, significant, usd
 from sizing.base.result import Candidate
 from ui import state
-from ui.figures.trade_off import build_trade_off, trade_off_alt_text
+from ui.figures.trade_off import build_trade_off, e2e_of, trade_off_alt_text
 from ui.format import counted
 from ui.shell import draw_chart
 from ui.size.key_figures import gpu_range, parallelism, with_coverage
@@ -44,7 +44,7 @@ def draw_trade_off(answer: Answer, *, dark: bool) -> None:
             key="trade_step",
             persist_state="page",
             format_func=lambda step: (
-                f"{counted(steps[step].deployment.gpus, 'GPU')}, {at} E2E {ms(steps[step].e2e_ms)}"
+                f"{counted(steps[step].deployment.gpus, 'GPU')}, {at} E2E {e2e_of(steps[step], steps)}"
             ),
             help="Left: fewest GPUs. Right: lowest latency. Every step is the best deployment at its number of GPUs.",
         )
@@ -57,7 +57,7 @@ def draw_trade_off(answer: Answer, *, dark: bool) -> None:
     draw_chart(
         build_trade_off(answer.plan, selected=position, limits=answer.scenario.limits, dark=dark),
         key="trade_chart",
-        alt=trade_off_alt_text(answer.plan, selected=position),
+        alt=trade_off_alt_text(answer.plan, selected=position, limits=answer.scenario.limits),
     )
 
 
