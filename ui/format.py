@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
 from sizing.base.format import count, rounded
-
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#$~|:])")
-_ADDRESS = re.compile(r"(?i)https?://|www\.|@(?=[-\w]+\.)")
+from sizing.base.markdown import as_text
 
 
 def as_markdown(text: str) -> str:
-    """``text`` so that Markdown shows it as it is: two dollar signs are two prices, not a formula."""
-    return _MARKDOWN.sub(r"\\\1", text)
-
-
-def typed_name(text: str) -> str:
-    """A name that somebody typed, shown as it is: an address in it does not become a link either.
-
-    Streamlit makes a link of an address in plain text, whatever is escaped, unless a sign without width that is no
-    space stands before it, or before an @.
-    """
-    return as_markdown(not_linked(text))
-
-
-def not_linked(text: str) -> str:
-    """``text`` in which no address is taken for a link."""
-    return _ADDRESS.sub("\u2060\\g<0>", text)
+    """``text`` as it is: two dollar signs are two prices, not a formula, and an address is no link."""
+    return as_text(text)
 
 
 def bullets(lines: Iterable[str]) -> str:

@@ -9,10 +9,8 @@ from sharing.formats.cells import NOTHING, cell_text, day_and_time, heading
 from sharing.formats.source import ReportSource
 from sharing.report.content import Block, Bullets, Chart, Facts, Paragraph, Report, Table
 from sizing.base.format import significant
+from sizing.base.markdown import as_line
 
-MARKUP = re.compile(r"([\\`*_{}\[\]<>#$~|!&])")
-AUTOMATIC = re.compile(r"(?i)(?<=[a-z])(:)(?=//|[^\s])|(?<=\bwww)(\.)|(@)")
-"""What makes readers turn an address into a link without brackets."""
 LEADING = re.compile(r"^(\s*)([-+=]|\d+(?=[.)]))")
 """What begins a list or underlines a title at the start of a line."""
 
@@ -27,8 +25,7 @@ def write(source: ReportSource) -> bytes:
 
 def plain(text: str) -> str:
     """``text`` so that Markdown shows it as it is, on one line."""
-    line = " ".join(text.split())
-    line = AUTOMATIC.sub(lambda match: f"\\{match.group()}", MARKUP.sub(r"\\\1", line))
+    line = as_line(text)
     return LEADING.sub(r"\1\\\2", line) if not line[:1].isdecimal() else re.sub(r"^(\d+)([.)])", r"\1\\\2", line)
 
 

@@ -10,6 +10,7 @@ from sharing.manifests.pods import SECRET
 from sharing.manifests.targets import Reason, Target
 from sharing.manifests.targets_data import TargetData, targets_data
 from sizing.base.format import count, percent
+from sizing.base.markdown import as_line
 from sizing.catalog.precisions import precisions
 
 ROLES = {"both": "", "prefill": "prefill ", "decode": "decode "}
@@ -17,13 +18,12 @@ ALTERNATIVES = (
     "What serves the model (everything down to `compose.yaml`) is there in several ways: apply one, since their "
     "objects have the same names and would take the GPUs twice."
 )
-SIGNS = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_{}[]<>()#|!"})
 
 
 def readme(facts: Facts, written: Mapping[str, Sequence[str]], left_out: Mapping[Target, Reason]) -> str:
     """Markdown. ``written`` has the files of each target by its id."""
     parts = [
-        f"# {plain(facts.title)}: deployment manifests",
+        f"# {as_line(facts.title)}: deployment manifests",
         answer(facts),
         f"Written by engine {facts.plan.engine_version} with data {facts.plan.data_version}. The arguments are what "
         "the plan assumed; another value makes it another deployment than the one that was sized.",
@@ -44,17 +44,12 @@ def readme(facts: Facts, written: Mapping[str, Sequence[str]], left_out: Mapping
 
 def answer(facts: Facts) -> str:
     """The answer of the plan without its cost, which is none of those who deploy."""
-    return " ".join(part.text for part in facts.plan.sentences if part.about != "cost").translate(SIGNS)
+    return as_line(" ".join(part.text for part in facts.plan.sentences if part.about != "cost"))
 
 
 def data(target: str) -> TargetData:
     """What is known of a target."""
     return targets_data().targets[target]
-
-
-def plain(text: str) -> str:
-    """A name that somebody typed, without what Markdown would read as markup, in one line."""
-    return " ".join(text.split()).translate(SIGNS)
 
 
 def sentence(reason: Reason) -> str:
@@ -79,7 +74,7 @@ def files(written: Mapping[str, Sequence[str]]) -> Iterator[Sequence[str]]:
 
 def planned(facts: Facts) -> Iterator[str]:
     """The settings that every target has in its own words."""
-    yield f"Model: {plain(facts.model.id)}, loaded as `{facts.checkpoint.name}`"
+    yield f"Model: {as_line(facts.model.id)}, loaded as `{facts.checkpoint.name}`"
     for group in facts.groups:
         yield _instances(facts, group)
     main = facts.groups[-1]

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from sizing.base.format import count, ms, significant, usd
+from sizing.base.markdown import as_line
 from sizing.catalog import gpus
 from sizing.catalog.precisions import precisions
 from sizing.decision.comparison import Compared, Comparison, undercut_by
@@ -200,15 +201,27 @@ def _signed(more: float, money: Money | None) -> str:
 
 def as_markdown(comparison: Comparison) -> str:
     """The comparison as Markdown tables."""
-    names = [_escaped(one.name) for one in comparison.scenarios]
+    names = [as_line(one.name) for one in comparison.scenarios]
     head = [f"| | {' | '.join(names)} |", f"|---|{'---|' * len(names)}"]
     inputs = [
-        f"| {name_of(d.key)} | {' | '.join(_escaped(shown(d.key, v)) for v in d.values)} |"
+        f"| {name_of(d.key)} | {' | '.join(as_line(shown(d.key, v)) for v in d.values)} |"
         for d in comparison.differences
     ]
     answers = [f"| {label} | {' | '.join(cells)} |" for label, cells in _answers(comparison)]
     return "\n".join(
-        ["## Inputs that differ", "", *head, *inputs, "", "## Answers", "", *head, *answers, "", *_drivers(comparison)]
+        [
+            "## Inputs that differ",
+            "",
+            *head,
+            *inputs,
+            "",
+            "## Answers",
+            "",
+            *head,
+            *answers,
+            "",
+            *map(as_line, _drivers(comparison)),
+        ]
     )
 
 
@@ -238,10 +251,3 @@ def _answers(comparison: Comparison) -> list[tuple[str, list[str]]]:
 def _drivers(comparison: Comparison) -> list[str]:
     first = comparison.scenarios[0].name
     return [driver_sentence(one, first) for one in comparison.scenarios[1:]]
-
-
-def _escaped(text: str) -> str:
-    """Text of a scenario that cannot end its cell or start markup."""
-    for mark in "\\|<>[]*_`":
-        text = text.replace(mark, f"\\{mark}")
-    return text.replace("\n", " ")

@@ -129,8 +129,17 @@ def fixed_rate(points: PointTable, source: AnySource) -> Expected:
 def stretched_rate(points: PointTable, source: AnySource, decode: Floats, prefill: Floats) -> Expected:
     """As :func:`fixed_rate` with step times so many times as long, (C,): what a load means for an engine that is as
     fast or as slow as it may be. One that it does not carry is answered at the heaviest that it does."""
-    each = zip(systems(points, source), points.rate_rps[:, 0], decode, prefill, strict=True)
-    return columns([one.stretched(float(d), float(p)).carrying(float(rate)) for one, rate, d, p in each])
+    at: dict[tuple[int, float, float], System] = {}
+    known: dict[tuple[int, float], dict[str, float]] = {}
+    rows = []
+    for one, rate, d, p in zip(systems(points, source), points.rate_rps[:, 0], decode, prefill, strict=True):
+        key = (id(one), float(d), float(p))
+        slow = at.setdefault(key, one.stretched(float(d), float(p)))
+        carried = min(float(rate), HEAVIEST * slow.stable_rps)  # the same of all rates beyond
+        if (id(slow), carried) not in known:
+            known[id(slow), carried] = slow.carrying(carried)
+        rows.append(known[id(slow), carried])
+    return columns(rows)
 
 
 def columns(rows: Sequence[Mapping[str, float]]) -> Expected:

@@ -13,6 +13,7 @@ from sharing.author import owner
 from sharing.library import Library
 from sharing.links import Links
 from sharing.links.records import Terms
+from sizing.base.markdown import NO_BREAK
 from tests.app.conftest import APP
 from tests.app.test_shared import report
 from tests.patience import PATIENCE_S
@@ -83,7 +84,7 @@ def test_only_the_page_of_frozen_links_is_open_to_all() -> None:
 
 def test_a_stranger_is_told_whom_to_ask(log_in: LogIn) -> None:
     app = log_in(STRANGER)
-    assert sentences(app) == "eve@evil.org has no access here. Ask it@acme.com for it."
+    assert sentences(app) == f"eve{NO_BREAK}@evil.org has no access here. Ask it@acme.com for it."
     assert keys(app) == {"log_out"}
     assert not app.dataframe
 

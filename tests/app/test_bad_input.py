@@ -10,6 +10,7 @@ from sharing.form.read import OWN_GPU
 from sizing.catalog import models
 from tests.app.conftest import OpenLink
 from tests.app.pages_text import answer, is_previous, problems
+from tests.inert import live
 
 BAD = [
     ("isl", "", "Prompt length is empty: enter a number of tokens, for example 3500."),
@@ -139,10 +140,11 @@ def test_config_json_is_sized(size: AppTest) -> None:
 
 
 def test_text_with_markdown_is_shown_as_text(size: AppTest) -> None:
-    size.text_input(key="name").set_value("**Bold** $x$ :red[y] <script>").run()
+    size.text_input(key="name").set_value("**Bold** $x$ :red[y] <script> https://a.example b@a.example").run()
     badge = next(m.value for m in size.markdown if "topic" in m.value)
     assert "Bold" in badge
     assert not set("*$<>`") & set(badge)
+    assert live(badge.partition("Bold")[2]) == []
 
 
 def shown(app: AppTest) -> str:

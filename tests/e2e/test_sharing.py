@@ -10,7 +10,10 @@ from playwright.sync_api import Browser, Page, expect
 from sharing.author import owner
 from sharing.library import open_library
 from sharing.library.records import Draft
+from sharing.links import Links
+from sharing.links.records import Terms
 from sizing import Scenario
+from tests.app.test_shared import report
 from tests.e2e.browser import Watch, new_page, settle
 from tests.e2e.dashboard import Dashboard, running_dashboard
 from tests.e2e.test_accessibility import findings
@@ -92,6 +95,17 @@ def nothing_else(page: Page) -> None:
     assert not page.get_by_test_id("stSidebar").count()
     assert not page.locator("a[href]:not([href='#stMain'])").count()  # that one skips to the page's own content
     assert not page.get_by_text("Scenarios").count()
+
+
+def test_no_text_of_a_frozen_page_becomes_a_link(sharing: Dashboard, place: Path, open_at: OpenAt) -> None:
+    library = open_library(str(place))
+    kept = library.add(Draft(scenario=Scenario.model_validate({**raw(), "name": "Typed"})), by=owner("ann"))
+    token = Links(library).make(kept.scenario_id, 1, report(), Terms(), by=owner("ann")).token
+    library.close()
+    page = open_at(f"{sharing.url}/shared?token={token}")
+    expect(page.get_by_test_id("stTable").get_by_text("<script>alert(1)</script>").first).to_be_visible()
+    nothing_else(page)
+    assert not page.locator("img[src*=evil]").count()
 
 
 @pytest.mark.slow

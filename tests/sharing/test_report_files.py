@@ -26,6 +26,8 @@ from sharing.formats.markdown import plain
 from sharing.formats.picture import Box, Label, Line
 from sharing.formats.source import ReportSource
 from sharing.report.content import Chart, Mark, Report, Series
+from sizing.base.markdown import NO_BREAK
+from tests.inert import live
 from tests.sharing.report_cases import CASES, MADE_AT, source
 
 EVIL = (
@@ -136,8 +138,10 @@ def test_no_text_becomes_an_element_of_the_page(text: str) -> None:
 def test_markdown_shows_a_text_as_it_is(text: str) -> None:
     written = plain(text)
     assert "\n" not in written
-    assert re.sub(r"\\(.)", r"\1", written) == " ".join(text.split())
-    unescaped = re.sub(r"\\.", "", written)
+    shown = re.sub(r"\\(.)", r"\1", written)
+    assert shown.replace(NO_BREAK, "") == " ".join(text.split()).replace(NO_BREAK, "")
+    assert live(written) == []
+    unescaped = re.sub(r"\\.", "\x00", written)
     assert not re.search(r"[`*_{}\[\]<>#$~|!&]", unescaped)
     assert not re.match(r"\s*([-+=]|\d+[.)])", unescaped.lstrip())
     assert not re.search(r"(?i)https?:|javascript:|www\.|@", unescaped)

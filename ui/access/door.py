@@ -7,6 +7,7 @@ from importlib.util import find_spec
 
 import streamlit as st
 
+from sizing.base.markdown import escaped
 from ui.access.remembered import remember_address
 from ui.access.session import Standing, Who, who
 from ui.format import as_markdown
@@ -22,7 +23,7 @@ def draw_door() -> None:
     """Why the page is not shown, and the way in."""
     session = who()
     st.title("Inference sizing", anchor=False)
-    st.info(as_markdown(_SENTENCES.get(session.standing) or _refusal(session)), icon=":material/lock:")
+    st.info(_SENTENCES.get(session.standing) or _refusal(session), icon=":material/lock:")
     if session.standing in (Standing.LOGGED_OUT, Standing.ENDED):
         _draw_login()
     elif session.standing is Standing.WITHOUT_ROLE:
@@ -30,9 +31,10 @@ def draw_door() -> None:
 
 
 def _refusal(session: Who) -> str:
-    ask = f"Ask {session.rules.ask or 'whoever runs this server'} for it."
+    """As Markdown, in which the address to ask at may be a link, and that of a stranger is none."""
+    ask = f"Ask {escaped(session.rules.ask or 'whoever runs this server')} for it."
     if session.actor.role is None:
-        return f"{session.actor.name or 'This account'} has no access here. {ask}"
+        return f"{as_markdown(session.actor.name) or 'This account'} has no access here. {ask}"
     return f"This page is not for the role {session.actor.role.value}. {ask}"
 
 

@@ -10,7 +10,7 @@ from sharing.access import Right
 from sharing.errors import NotInLibrary
 from sharing.library.records import Draft, Version
 from ui.access import actor, allowed
-from ui.format import typed_name
+from ui.format import as_markdown
 from ui.library.connection import library, refused
 from ui.library.opening import Kept
 
@@ -43,7 +43,7 @@ def draw_unsaved() -> None:
     """Every draft that waits, with the button that saves it now."""
     for one in _drafts():
         with st.container(border=True, horizontal=True, vertical_alignment="center"):
-            name = typed_name(one.draft.scenario.name)
+            name = as_markdown(one.draft.scenario.name)
             st.markdown(f":material/cloud_off: **{name}** is not saved yet: this session keeps it.", width="stretch")
             if allowed(Right.SAVE) and st.button("Save now", key=f"save_{one.draft.key}", help="Try it again."):
                 with refused():

@@ -10,7 +10,7 @@ from sharing.report.content import Released, Report
 from sizing.base.errors import SizingError
 from ui import shell, state
 from ui.access import actor
-from ui.format import typed_name
+from ui.format import as_markdown
 from ui.library import library, refused
 from ui.library.released import PRICES, offered
 from ui.shared.blocks import draw_sections
@@ -61,7 +61,7 @@ def draw_customer_view() -> bool:
 def _draw(version: Version, bar: st.delta_generator.DeltaGenerator) -> None:
     choices = offered(version.scenario())
     with bar:
-        st.title(typed_name(version.scenario().name), width="stretch", anchor=False)
+        st.title(as_markdown(version.scenario().name), width="stretch", anchor=False)
         released = st.selectbox(
             "Prices",
             choices,

@@ -11,7 +11,7 @@ from sharing.report.prices import at_list_prices, has_own_prices
 from sizing.scenario.bounds import LONGEST_NAME
 from ui.access import actor, allowed
 from ui.currency import Currency
-from ui.format import counted, typed_name
+from ui.format import as_markdown, counted
 from ui.library import draw_share_of, library, links, refused
 from ui.scenarios.customer import draw_button
 from ui.scenarios.history import draw_history, open_in_size
@@ -79,7 +79,7 @@ def _remove(entry: Entry) -> None:
     with popover:
         shared = len(links().of_scenario(entry.id, by=actor()))
         gone = f"{counted(entry.version, 'version')} and {counted(shared, 'frozen link')}"
-        st.markdown(f"**{typed_name(entry.name)}**: {gone} would be gone, and nothing brings them back.")
+        st.markdown(f"**{as_markdown(entry.name)}**: {gone} would be gone, and nothing brings them back.")
         if st.button(
             "Remove for good", key=f"scenario_purge_{entry.id}", type="primary", help="Not in backups and files."
         ):

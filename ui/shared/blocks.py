@@ -52,7 +52,7 @@ def _draw_facts(facts: Facts) -> None:
     with st.container(horizontal=True, gap="medium"):
         for fact in facts.facts:
             with st.container(width=220, gap="xxsmall"):
-                st.metric(as_markdown(fact.label), fact.value)
+                st.metric(as_markdown(fact.label), as_markdown(fact.value))
                 if fact.note:
                     st.caption(as_markdown(fact.note))
 

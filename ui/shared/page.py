@@ -9,7 +9,7 @@ import streamlit as st
 from sharing.errors import LinkRefused, Refusal, SharingError
 from sharing.links import Holder
 from sharing.links.records import Shared, Unlocked
-from ui.format import as_markdown, typed_name
+from ui.format import as_markdown
 from ui.library import library
 from ui.shared.blocks import draw_sections
 from ui.shared.today import draw_today
@@ -51,7 +51,7 @@ def _draw_shared(holder: Holder) -> None:
 
 def _draw_report(holder: Holder, shared: Shared) -> None:
     report, link = shared.report, shared.link
-    st.title(typed_name(report.title), anchor=False)
+    st.title(as_markdown(report.title), anchor=False)
     whom = f" for {report.customer}" if report.customer else ""
     who = f" by {report.author}" if report.author else ""
     st.caption(as_markdown(f"Stored{whom}{who} on {report.made_at:%Y-%m-%d %H:%M} UTC; it does not change."))

@@ -9,8 +9,9 @@ from urllib.parse import urlsplit
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from sizing.base.markdown import not_linked
 from ui import access, state
-from ui.format import as_markdown, not_linked
+from ui.format import as_markdown
 from ui.shell.own_prices import WITHHELD
 
 ENTERED = "entered_through_app"

@@ -123,7 +123,7 @@ def _how_much(excluded: Excluded) -> tuple[str, float]:
 
 def _relaxation(excluded: Excluded, answer: Answer, *, key: str) -> None:
     words, remedy = st.columns([5, 2], vertical_alignment="center")
-    words.markdown(f"{label('gpu', excluded.gpu)}: {as_markdown(excluded.relaxation)}")
+    words.markdown(as_markdown(f"{label('gpu', excluded.gpu)}: {excluded.relaxation}"))
     with remedy:
         fix_button(excluded.fix, answer.scenario, key=key)
 

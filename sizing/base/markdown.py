@@ -1,0 +1,34 @@
+"""Text that Markdown shows as it is, wherever it is written: on a page, in a report, in a file beside it."""
+
+from __future__ import annotations
+
+import re
+
+_SIGNS = re.compile(r"([\\`*_{}\[\]<>#$~|!&:@])|(?<=\bwww)\.", re.IGNORECASE)
+_ADDRESS = re.compile(r"(?i)https?://|ftp://|www\.|@(?=[-\w]+\.)")
+NO_BREAK = "\u2060"
+"""A sign without width that is no space."""
+
+
+def as_text(text: str) -> str:
+    """``text`` so that Markdown shows it as it is: no markup, no formula between two prices, no link."""
+    return escaped(not_linked(text))
+
+
+def escaped(text: str) -> str:
+    """``text`` without markup; readers may make a link of an address in it. For what the operator of a server wrote."""
+    return _SIGNS.sub(lambda sign: f"\\{sign.group()}", text)
+
+
+def as_line(text: str) -> str:
+    """The same on one line, for a cell or an item of a list."""
+    return as_text(" ".join(text.split()))
+
+
+def not_linked(text: str) -> str:
+    """``text`` in which no address is taken for a link.
+
+    Readers make one of an address in plain text, whatever is escaped (GitHub Flavored Markdown Spec 0.29, 6.9), unless
+    a sign that is neither a space nor punctuation stands before it, or before its @.
+    """
+    return _ADDRESS.sub(rf"{NO_BREAK}\g<0>", text)
