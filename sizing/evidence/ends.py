@@ -21,6 +21,7 @@ from sizing.evidence.cases import ROOFLINE, TABLES, Case, case_of
 from sizing.evidence.open_loop import stretched_rate
 from sizing.evidence.point_table import AnySource, PointTable
 from sizing.evidence.uncertainty import MEASURES, Level, Load, Metric, beyond, stratum_interval
+from sizing.simulator.run_length import HEAVIEST
 
 OUTPUTS: Mapping[str, Metric] = MappingProxyType(
     {
@@ -85,7 +86,7 @@ def _simulated(points: PointTable, apart: Floats, source: AnySource, level: Leve
         column: (getattr(fast, name)[:, 0] * MS_PER_S, getattr(slow, name)[:, 0] * MS_PER_S)
         for column, name in SIMULATED.items()
     }
-    return PointEnds(ends, slow.rps[:, 0] < points.rate_rps[:, 0])
+    return PointEnds(ends, slow.rps[:, 0] < HEAVIEST * points.rate_rps[:, 0])
 
 
 def _factors(

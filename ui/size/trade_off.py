@@ -63,9 +63,11 @@ def draw_trade_off(answer: Answer, *, dark: bool) -> None:
 
 def _selected(chosen: Candidate, answer: Answer) -> None:
     at, systems = f"p{answer.scenario.limits.percentile:g}", chosen.deployment.systems
+    span = gpu_range(chosen.gpus_low, chosen.gpus_high)
+    range_of_gpus = f"{with_coverage(f'{span} GPU' if span == '1' else f'{span} GPUs')}, " if span else ""
     facts = (
         f"**{describe(chosen)}**: {counted(systems, 'system')}, "
-        f"{with_coverage(gpu_range(chosen.gpus_low, chosen.gpus_high))} GPUs, {at} TTFT {ms(chosen.ttft_ms)}, "
+        f"{range_of_gpus}{at} TTFT {ms(chosen.ttft_ms)}, "
         f"{at} ITL {ms(chosen.itl_ms)}, {significant(chosen.output_tokens_per_s_per_gpu)} output tokens/s per GPU, "
         f"{usd(chosen.usd_per_month)} a month."
     ).replace("$", r"\$")
