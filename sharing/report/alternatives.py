@@ -12,6 +12,7 @@ from sharing.report.subject import Subject
 from sizing.base.deployed import Deployed
 from sizing.base.format import count
 from sizing.base.result import Candidate
+from sizing.planning.text import why_no_alternatives
 
 LISTED = 12
 """Alternatives that the table holds."""
@@ -26,8 +27,8 @@ def alternatives(subject: Subject) -> Section | None:
         return None
     others = ranked(plan.alternatives)[:LISTED]
     if not others:
-        text = "No other deployment meets the limits with the hardware considered."
-        return Section(key="alternatives", title="Alternatives", blocks=(Paragraph(text=text),))
+        only = Paragraph(text=why_no_alternatives(plan))
+        return Section(key="alternatives", title="Alternatives", blocks=(only,))
     blocks: list[Block] = [_table(subject, others)]
     if chart := _chart(subject):
         blocks.insert(0, chart)
@@ -117,7 +118,7 @@ def _chart(subject: Subject) -> Chart | None:
     values = tuple(map(subject.money.of, prices)) if money else tuple(float(one.gpus) for one, _ in shown)
     label = f"{subject.money.code} a month" if money else "GPUs"
     return Chart(
-        title=f"The best deployment of each GPU type: {'hardware a month' if money else 'GPUs'}",
+        title=f"Best of each GPU type: {'hardware a month' if money else 'GPUs'}",
         draws="bar",
         x_label="",
         y_label=label,

@@ -36,7 +36,7 @@ def flips_found(subject: Subject, answers: Answers) -> Iterator[Block]:
         yield Paragraph(text=f"No input alone was found to flip the answer. {_not_found(unmoved)}".strip())
         return
     columns = (
-        *(Column(label=label) for label in ("Input", "Now", "Unchanged to", "Flips at", "What would be ordered then")),
+        *(Column(label=label) for label in ("Input", "Now", "Flips at", "What would be ordered then", "Unchanged to")),
         *money_columns(subject, ("A month then",)),
     )
     rows = tuple(_row(one, subject) for one in turning)
@@ -49,10 +49,10 @@ def _told(one: Flip | Searched, subject: Subject) -> bool:
 
 
 def _row(flip: Flip, subject: Subject) -> tuple[Cell, ...]:
-    values = (shown(flip.key, value) for value in (flip.value, flip.unchanged, flip.at))
+    now, unchanged, at = (shown(flip.key, value) for value in (flip.value, flip.unchanged, flip.at))
     after = subject.money.converted(flip.after)
     amounts = (after.usd_per_month,) if subject.shows_money else ()
-    return titled(flip.key), *values, _then(after, subject), *amounts
+    return titled(flip.key), now, at, _then(after, subject), unchanged, *amounts
 
 
 def _then(outcome: Outcome, subject: Subject) -> str:

@@ -16,6 +16,18 @@ def _deployed(d: Deployed) -> str:
     return " + ".join(parts) + (f", batch limit {d.batch_limit}" if d.batch_limit is not None else "")
 
 
+def why_no_alternatives(plan: Plan) -> str:
+    """What a plan that lists no other deployment knows of others: not always that there is none."""
+    if plan.decided_by == "measured":
+        return "No other deployment was looked for: a measured record says what this one carries."
+    if plan.deployment and plan.deployment.pools and plan.decided_by == "simulation":
+        return (
+            "Of deployments with prefill and decode in pools of their own only the best is worked out; none with both "
+            "in the same instances was asked for and meets the limits."
+        )
+    return "No other deployment meets the limits with the hardware considered."
+
+
 def as_text(plan: Plan) -> str:
     """The plan for a terminal: answer, figures, warnings, alternatives, excluded."""
     lines = [plan.answer, ""]

@@ -135,7 +135,7 @@ def test_what_flips_the_answer_has_the_values_around_it_and_what_would_be_ordere
     assert [row[-1] for row in table.rows] == [one.after.usd_per_month for one in searched.nearest]
     assert all(one.after.choice != one.before.choice for one in searched.nearest)
     assert all(
-        f"{one.after.systems} system" in str(row[4]) for row, one in zip(table.rows, searched.nearest, strict=True)
+        f"{one.after.systems} system" in str(row[3]) for row, one in zip(table.rows, searched.nearest, strict=True)
     )
     assert [one.key for one in searched.unmoved if name_of(one.key) not in table.note] == []
     assert "not searched" in table.note
@@ -143,6 +143,17 @@ def test_what_flips_the_answer_has_the_values_around_it_and_what_would_be_ordere
     subject = subject_of(scenario("chat"), planned("chat"), Released.LIST_PRICES)
     again = build_report(subject, made_at=MADE_AT, answers=answers)
     assert tables(again)["What flips the answer"] == table
+
+
+def test_a_plan_without_alternatives_says_what_it_knows_of_others() -> None:
+    said = {
+        name: next(s.model_dump_json() for s in report(name).sections if s.key == "alternatives")
+        for name in ("pools", "measured")
+    }
+    assert not planned("pools").alternatives
+    assert not planned("measured").alternatives
+    assert "only the best is worked out" in said["pools"]
+    assert "No other deployment was looked for" in said["measured"]
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from pptx.util import Inches
 
 from sharing.formats.brand import Brand
@@ -11,7 +12,7 @@ from sharing.formats.slides.pages import pages_of
 from sharing.formats.xml_text import begun
 from sharing.report.content import Chart
 from tests.sharing.report_cases import source
-from tests.sharing.test_slides import charts_of, made
+from tests.sharing.test_slides import charts_of, made, texts_of
 
 
 def test_a_text_that_is_cut_ends_with_a_whole_sentence() -> None:
@@ -39,3 +40,20 @@ def test_lines_of_a_chart_are_told_apart_without_colour() -> None:
 def test_no_two_parts_of_a_cost_have_one_colour() -> None:
     colours = [series_colour(Brand(), number) for number in range(8)]
     assert len(set(colours)) == len(colours)
+
+
+@pytest.mark.parametrize("name", ["chat", "pools"])
+def test_what_is_said_of_a_figure_stands_on_its_card_in_full(name: str) -> None:
+    report = source(name).report
+    shown = set(texts_of(made(report)))
+    notes = {fact.note for page in pages_of(report) for fact in page.facts if fact.note}
+    assert len(notes) > 5
+    assert notes <= shown
+
+
+@pytest.mark.parametrize("name", ["chat", "pools"])
+def test_a_slide_says_what_would_be_ordered_where_the_answer_flips(name: str) -> None:
+    tables = [shape.table for slide in made(source(name).report).slides for shape in slide.shapes if shape.has_table]
+    heads = [[cell.text for cell in table.rows[0].cells] for table in tables]
+    (flips,) = [head for head in heads if "Flips at" in head]
+    assert "What would be ordered then" in flips

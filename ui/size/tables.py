@@ -12,6 +12,7 @@ from sizing.base.deployed import Deployed
 from sizing.base.format import count, percent, usd
 from sizing.base.result import Candidate, Plan
 from sizing.catalog.precisions import precisions
+from sizing.planning.text import why_no_alternatives
 from ui import state
 from ui.format import known
 from ui.size.key_figures import gpu_range, parallelism
@@ -59,7 +60,7 @@ def draw_alternatives(answer: Answer) -> None:
         },
     )
     if not plan.alternatives:
-        st.caption("No other deployment meets the limits with the hardware considered.")
+        st.caption(why_no_alternatives(plan))
     elif any(c.decided_by == "analytic" for c in plan.alternatives) and plan.decided_by == "simulation":
         st.caption(
             ":material/calculate: The plan is simulated. An estimate is that of the analytic load model; used, "

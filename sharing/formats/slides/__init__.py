@@ -19,6 +19,8 @@ from sharing.formats.xml_text import begun
 from sharing.report.content import Chart, Fact, Released, Report
 
 STRIP_SHARE, FACTS_SHARE = 0.27, 0.6
+LABEL_SHARE, VALUE_SHARE = 0.22, 0.39
+"""Of the height of a card: in the lowest of cards the rest takes two lines of the smallest letters."""
 """Of the area: the most that texts above charts take, and what figures take beside a table."""
 CARDS = 12
 WIDE_TABLE, NARROW_TABLE = 4, 3
@@ -104,7 +106,7 @@ def _facts(deck: Deck, slide: Slide, area: Box, facts: tuple[Fact, ...], columns
     height = min(area.height, rows * emu(92))
     for fact, cell in zip(facts, area.upper(height).grid(rows, columns, GAP // 2), strict=False):
         inner = deck.card(slide, cell)
-        label, value = inner.upper(int(inner.height * 0.24)), int(inner.height * 0.4)
+        label, value = inner.upper(int(inner.height * LABEL_SHARE)), int(inner.height * VALUE_SHARE)
         deck.text(slide, label, [fact.label], sizes=(11, 10, 9, 8), colour_of=MUTED)
         middle = Box(inner.left, label.bottom, inner.width, value)
         deck.text(
