@@ -56,12 +56,15 @@ class Compared:
 class Check:
     """A benchmark against the engine. ``left_out`` has the error of each point when predicted from the others, NaN
     where only its first token was measured. ``unstable`` has the largest stable rate predicted, in requests/s of
-    everything that serves, for each point that asks for more: none of its latencies is compared."""
+    everything that serves, for each point that asks for more: none of its latencies is compared. ``overloaded`` are
+    points whose rate step times at the slow end of their interval do not carry: its end is that of the heaviest load
+    that they do."""
 
     calibrated: CalibratedConfiguration
     rows: tuple[Compared, ...]
     left_out: tuple[float, ...]
     unstable: Mapping[int, float]
+    overloaded: frozenset[int]
 
     @property
     def left_out_median(self) -> float | None:
@@ -80,20 +83,24 @@ def _check(resolved: ResolvedBenchmark) -> Check:
     benchmark, points = resolved.given, calibration_points(resolved)
     fitted = fit_calibration(points, name=benchmark.source, any_kv=benchmark.kv_precision is None)
     parts = prepare([p.point for p in points], roofline())
-    rows = [row for part in parts for row in _of_mode(part, benchmark, fitted)]
+    compared = [_of_mode(part, benchmark, fitted) for part in parts]
+    rows = [row for of_mode, _ in compared for row in of_mode]
     left_out = left_out_errors(points, whole=fitted) if len(points) > 1 else []
     return Check(
         calibrated=fitted,
         rows=tuple(sorted(rows, key=lambda r: (r.point, QUANTITIES.index(r.quantity)))),
         left_out=tuple(left_out),
         unstable={point: rps for part in parts for point, rps in part.unstable().items()},
+        overloaded=frozenset().union(*(points for _, points in compared)),
     )
 
 
-def _of_mode(part: Prepared, benchmark: Benchmark, fitted: CalibratedConfiguration) -> list[Compared]:
+def _of_mode(part: Prepared, benchmark: Benchmark, fitted: CalibratedConfiguration) -> tuple[list[Compared], set[int]]:
+    """Every quantity of the points of one mode, and the points that are overloaded at the slow end."""
     before, after = (_values(part, times) for times in (part.times, fitted.scaled(part.times)))
     plain: Mapping[str, Floats] = {str(name): values for name, values in before.items()}
-    ends, loads = point_ends(part.points, plain, np.full(len(part.points), np.nan), part.source), part.in_flight()
+    ends, overloaded = point_ends(part.points, plain, np.full(len(part.points), np.nan), part.source)
+    loads = part.in_flight()
     out = []
     for place, index in enumerate(part.index):
         point = benchmark.points[int(index)]
@@ -115,7 +122,7 @@ def _of_mode(part: Prepared, benchmark: Benchmark, fitted: CalibratedConfigurati
                     calibrated=float(after[quantity][place]),
                 )
             )
-    return out
+    return out, {int(index) for index in part.index[overloaded]}
 
 
 def _values(part: Prepared, times: StepTimes) -> dict[Quantity, Floats]:

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sizing.base.arrays import Floats
 from sizing.base.units import MS_PER_S
@@ -19,6 +21,7 @@ from sizing.evidence.cases import ROOFLINE, TABLES, Case, case_of
 from sizing.evidence.open_loop import stretched_rate
 from sizing.evidence.point_table import AnySource, PointTable
 from sizing.evidence.uncertainty import MEASURES, Level, Load, Metric, beyond, stratum_interval
+from sizing.simulator.run_length import HEAVIEST
 
 OUTPUTS: Mapping[str, Metric] = MappingProxyType(
     {
@@ -44,9 +47,17 @@ Ends = dict[str, tuple[Floats, Floats]]
 """Low and high end (C,) by name of the value."""
 
 
+class PointEnds(NamedTuple):
+    """The ends of points, and which of them (C,) ask for more than step times at the slow end carry for ever: their
+    high ends are the latencies of the heaviest load that those do."""
+
+    ends: Ends
+    overloaded: NDArray[np.bool_]
+
+
 def point_ends(
     points: PointTable, values: Mapping[str, Floats], apart: Floats, source: AnySource, level: Level = 80
-) -> Ends:
+) -> PointEnds:
     """The ends of those of ``values`` (C,) that have an interval; ``apart`` (C,) is NaN without kernel tables.
 
     ``source``: the step times that the values come from. A value that is not known has no ends (NaN).
@@ -57,24 +68,25 @@ def point_ends(
         if column in values:
             low, high = _factors(points, apart, OUTPUTS[column], modes, level)
             out[column] = values[column] * low, values[column] * high
-    known = np.isfinite(values["ttft_ms"])
+    known, overloaded = np.isfinite(values["ttft_ms"]), np.zeros(len(points), dtype=bool)
     open_loops = np.flatnonzero((np.array(modes) == "fixed_rate") & known)
     if len(open_loops):
-        simulated = _simulated(points.take(open_loops), apart[open_loops], source, level)
+        simulated, overloaded[open_loops] = _simulated(points.take(open_loops), apart[open_loops], source, level)
         for column in out.keys() & SIMULATED.keys():
             own, (fast, slow) = values[column][open_loops], simulated[column]
             out[column][0][open_loops], out[column][1][open_loops] = np.minimum(own, fast), np.maximum(own, slow)
-    return out
+    return PointEnds(out, overloaded)
 
 
-def _simulated(points: PointTable, apart: Floats, source: AnySource, level: Level) -> Ends:
+def _simulated(points: PointTable, apart: Floats, source: AnySource, level: Level) -> PointEnds:
     """Open loops with their step times at both ends."""
     each = [_factors(points, apart, name, [mode] * len(points), level) for name, mode in STEP_TIMES]
     fast, slow = (stretched_rate(points, source, *factors) for factors in zip(*each, strict=True))
-    return {
+    ends = {
         column: (getattr(fast, name)[:, 0] * MS_PER_S, getattr(slow, name)[:, 0] * MS_PER_S)
         for column, name in SIMULATED.items()
     }
+    return PointEnds(ends, slow.rps[:, 0] < HEAVIEST * points.rate_rps[:, 0])
 
 
 def _factors(

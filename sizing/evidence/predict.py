@@ -91,7 +91,7 @@ def answer_points(points: PointTable, source: StepSource) -> Answers:
     recorded = _Recorded(source) if isinstance(source, Mixture) else None
     values = _columns(points, expected(points, recorded or source))
     weight, apart = recorded.of(points) if recorded else (np.zeros(len(points)), np.full(len(points), np.nan))
-    for name, (low, high) in point_ends(points, values, apart, recorded or source).items():
+    for name, (low, high) in point_ends(points, values, apart, recorded or source).ends.items():
         values[f"{name}_low"], values[f"{name}_high"] = low, high
     one = step_times(point_table(points.points[:1]), np.ones((1, 1)), base).source
     sources = tuple(

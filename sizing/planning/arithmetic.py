@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 
-from sizing.base.format import count, ms, significant
+from sizing.base.format import count, ms, rounded, significant
 from sizing.base.result import Explained
+from sizing.base.units import MS_PER_S
 
 DIGITS = 6
 """Significant digits of the numbers in a step: enough for its result to three."""
@@ -63,4 +64,10 @@ def systems_steps(instances: int, gpus_each: int, system_gpus: int, systems: int
 
 def latency_step(what: str, first: str, first_ms: float, total_ms: float) -> str:
     """A latency as a part that is known and the rest of it, ``what``; ``first`` is the expression of the known part."""
-    return step(what, f"{first} {plus(total_ms - first_ms)}", ms(total_ms))
+    return duration_step(what, f"{first} {plus(total_ms - first_ms)}", total_ms)
+
+
+def duration_step(what: str, expression: str, total_ms: float, digits: int = 3) -> str:
+    """A step whose ``expression`` gives milliseconds, divided where the result is shown in seconds."""
+    in_seconds = abs(rounded(total_ms, digits)) >= MS_PER_S
+    return step(what, f"({expression}) / {number(MS_PER_S)}" if in_seconds else expression, ms(total_ms, digits))

@@ -10,7 +10,7 @@ from sizing.base.format import count, ms, requests_per_s, significant
 from sizing.base.result import Explained
 from sizing.base.units import BILLION, GB, MS_PER_S, TRILLION
 from sizing.catalog.precisions import compute_flops, wide_flops
-from sizing.planning.arithmetic import entry, instances_steps, latency_step, number, step, systems_steps
+from sizing.planning.arithmetic import duration_step, entry, instances_steps, latency_step, number, step, systems_steps
 from sizing.planning.explain_cost import explain_money
 from sizing.planning.explain_memory import explain_memory
 from sizing.question.configuration import Configuration
@@ -166,16 +166,17 @@ def explain_decode_step(stated: Stated, decode_ms: float) -> Explained:
         ms(decode_ms),
         "sum over operators of max(FLOP / rate, bytes / bandwidth) + collectives + fixed times"
         + (", x (1 + draft tokens x their cost) + rows of the drafts" if drafts else ""),
-        step(
+        duration_step(
             "weights and KV in use (GB of 10^9 bytes), read once by all GPUs at the datasheet's bandwidth (GB/s)",
             f"({number(one.weights_gb)} + {number(one.kv_used_gb)}) / ({row.gpus} x {number(bandwidth)}) x 1,000",
-            ms(least_ms, 4),
+            least_ms,
+            4,
         ),
-        step(
+        duration_step(
             f"x what kernels reach of it, arithmetic, launches and collectives with {significant(one.concurrency)} "
             "sequences; experts that no token needs are not read",
             f"{number(least_ms)} x {number(decode_ms / least_ms)}",
-            ms(decode_ms),
+            decode_ms,
         ),
         source=stated.step_times,
     )
@@ -190,16 +191,17 @@ def explain_prefill(stated: Stated, row: Configuration, prefill_ms: float) -> Ex
         "prefill_ms",
         ms(prefill_ms),
         "2 x active parameters x prompt tokens / matrix rate + attention + collectives",
-        step(
+        duration_step(
             "2 x active parameters (billions) x prompt tokens over the TFLOPS of all GPUs, as on the datasheet",
             f"2 x {number(model.params_per_token / BILLION)} x 10^9 x {number(tokens)} / ({row.gpus} x "
             f"{number(flops / TRILLION)} x 10^12) x 1,000",
-            ms(least_ms, 4),
+            least_ms,
+            4,
         ),
-        step(
+        duration_step(
             "x what kernels reach of it, attention, launches and collectives",
             f"{number(least_ms)} x {number(prefill_ms / least_ms)}",
-            ms(prefill_ms),
+            prefill_ms,
         ),
         source=stated.step_times,
     )

@@ -8,7 +8,7 @@ from sizing.base.format import count, ms, requests_per_s, significant
 from sizing.base.result import Excluded, Explained, Plan, PlanWarning
 from sizing.calibration.benchmark import calibration_note
 from sizing.planning import answer, assumptions, rules
-from sizing.planning.arithmetic import entry, number, step
+from sizing.planning.arithmetic import duration_step, entry, number, step
 from sizing.planning.business import business_of
 from sizing.planning.compose import of_every_plan
 from sizing.planning.exclusion_reasons import article
@@ -171,6 +171,6 @@ def _explained(record: Record) -> Iterator[Explained]:
 def _e2e(record: Record) -> Iterator[str]:
     """TTFT and all gaps, where both were measured."""
     measured, latency = record.measured, record.latency().e2e_ms.at_percentile
-    if measured.ttft_ms is not None and measured.itl_ms is not None:
+    if measured.ttft_ms is not None and measured.itl_ms is not None and latency is not None:
         gaps = max(record.question.traffic.output_tokens - 1, 0)
-        yield step("", f"{number(measured.ttft_ms)} + {number(gaps)} x {number(measured.itl_ms)}", ms(latency))
+        yield duration_step("", f"{number(measured.ttft_ms)} + {number(gaps)} x {number(measured.itl_ms)}", latency)

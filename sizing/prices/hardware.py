@@ -13,6 +13,7 @@ from typing import Literal
 
 from sizing.base.checks import number_between
 from sizing.base.choices import Location, PowerFrom, PricedBy
+from sizing.base.format import count
 from sizing.base.units import HOURS_PER_YEAR
 from sizing.catalog import cloud_instances, generic_system, server_hosts, systems_for
 from sizing.catalog.gpu import Gpu
@@ -99,7 +100,7 @@ def _on_prem(
     price, power = system_price(system, prices, custom_price_usd), system_power(system, gpu)
     hours = prices.depreciation_years * HOURS_PER_YEAR
     money = price.usd
-    spread = f", spread over {prices.depreciation_years:g} years of 8760 h" if money else ""
+    spread = f", spread over {prices.depreciation_years:g} years of {count(HOURS_PER_YEAR)} h" if money else ""
     base = " Hybrid: priced as on-premises base; cloud bursts are not priced yet." if location == "hybrid" else ""
     assumed = " Assumed 8-GPU server: none with this GPU is in the catalogue." if system.assumed else ""
     return HardwareOption(

@@ -53,7 +53,7 @@ def test_times_in_another_unit_are_not_used(page: AppTest, factor: float) -> Non
     assert len(problems(page)) == 1
     assert "which no calibration of this deployment explains" in problems(page)[0]
     assert "(ms, not s)" in problems(page)[0]
-    assert metric(page, "Interval after") == "unknown"
+    assert metric(page, "Decode interval after") == "unknown"
     assert page.button(key="benchmark_use").disabled
 
 
@@ -81,7 +81,7 @@ def test_nothing_is_said_of_itl_where_only_first_tokens_were_measured(page: AppT
     name, one = own(1, 4)
     drop(page, (name, one.replace(b"tpot_ms_mean", b"colour")))
     assert not page.exception
-    assert [metric(page, m) for m in ("Error before", "Error after", "In 80 % interval")] == ["unknown"] * 3
+    assert [metric(page, m) for m in ("ITL error before", "ITL error after", "ITL in 80 % interval")] == ["unknown"] * 3
 
 
 def test_a_benchmark_is_removed_where_it_was_used(page: AppTest) -> None:

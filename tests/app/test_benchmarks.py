@@ -163,6 +163,12 @@ def test_benchmark_of_another_model_can_bring_its_model(page: AppTest) -> None:
     assert any("did not" in w or "not this deployment" in w for w in [text(size)])
 
 
+def test_thousands_are_grouped_in_what_is_compared(page: AppTest) -> None:
+    drop(page, own(1, 4, factor=1000.0))
+    (compared,) = [d for d in page.dataframe if "Measured (ms)" in d.value.columns]
+    assert json.loads(compared.proto.columns)["Measured (ms)"]["type_config"]["format"] == "localized"
+
+
 def test_closed_loop_ttft_is_said_to_be_a_cohort_effect(page: AppTest) -> None:
     drop(page, SAMPLES / "made_up" / "own.csv")
     page.session_state["benchmark_quantity"] = "ttft_ms"
@@ -184,8 +190,8 @@ def test_the_other_curve_can_be_chosen(page: AppTest) -> None:
     page.selectbox(key="benchmark_curve").set_value(1).run()
     page.selectbox(key="measured_model").set_value(OF_SCENARIO).run()
     assert not page.exception
-    assert metric(page, "In 80 % interval").endswith("of 1")
-    assert metric(page, "Error after") == "unknown"
+    assert metric(page, "ITL in 80 % interval").endswith("of 1")
+    assert metric(page, "ITL error after") == "unknown"
 
 
 def test_model_by_size_is_compared_too(app: AppTest) -> None:

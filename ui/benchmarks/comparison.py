@@ -20,10 +20,11 @@ from sizing.catalog import resolve_model
 from sizing.catalog.model import Model
 from sizing.scenario.schema import Benchmark
 from ui import state
+from ui.benchmarks.notes import notes_on
 from ui.benchmarks.scenario import MOST_POINTS, benchmark_of, use_with_model
 from ui.figures.benchmark import benchmark_alt_text, build_benchmark, load_of, load_title, words
 from ui.format import as_markdown, counted
-from ui.shell import draw_chart, draw_choice, draw_download, draw_problems, in_percent
+from ui.shell import draw_chart, draw_choice, draw_download, draw_problems, grouped, in_percent
 
 _SHORT: dict[Quantity, str] = {
     "itl_ms": "ITL",
@@ -31,15 +32,6 @@ _SHORT: dict[Quantity, str] = {
     "ttft_p99_ms": "p99 TTFT",
     "output_tokens_per_s": "Output tokens/s",
 }
-COHORT = (
-    "This benchmark keeps a fixed number of requests in flight (closed loop): they start together and wait for each "
-    "other, which sets their TTFT. It is compared with a prediction of the same protocol, and never with the "
-    "TTFT at a request rate that Size plans for."
-)
-LAST_IN_A_HUNDRED = (
-    "It is compared, and calibrates nothing: a p99 is mostly queueing and chance. Its interval is that of the median, "
-    "because few p99s are published; a run of fewer than some thousand requests scatters widely."
-)
 NOTABLE = 1.5
 """From this ratio of measured to predicted times on, decode times are what is said to be far off, else prompts."""
 
@@ -88,25 +80,25 @@ def _figures(checked: Check) -> None:
     itl = [r for r in checked.rows if r.quantity == "itl_ms"] or [
         r for r in checked.rows if r.quantity == "output_tokens_per_s"
     ]
+    of = "Throughput" if itl and itl[0].quantity != "itl_ms" else "ITL"
     inside = f"{sum(r.within for r in itl)} of {len(itl)}" if itl else UNKNOWN
     others = checked.left_out_median
     now = calibrated.interval("decode", calibrated.highest)
     figures = (
         (
-            "Error before",
+            f"{of} error before",
             percent(calibrated.before) if itl else UNKNOWN,
-            "Median error of ITL, predicted without this benchmark; of throughput where no ITL was measured.",
+            "Median error, predicted without this benchmark: of ITL, or of throughput where no ITL was measured.",
         ),
         (
-            "Error after",
+            f"{of} error after",
             percent(others) if others is not None else UNKNOWN,
             "Median error with each point predicted by a calibration on the other points: what to expect at a load "
-            "that "
-            "was not measured. Needs two points.",
+            "that was not measured. Needs two points.",
         ),
-        ("In 80 % interval", inside, "Measured points inside the interval of the uncalibrated prediction."),
+        (f"{of} in 80 % interval", inside, "Measured points inside the interval of the uncalibrated prediction."),
         (
-            "Interval after",
+            "Decode interval after",
             f"±{percent(now.high_factor - 1)}" if now.high_factor < math.exp(WIDEST) else UNKNOWN,
             "80 % interval of decode times of this deployment once it is calibrated, at the highest load measured.",
         ),
@@ -169,28 +161,15 @@ def _chart_and_table(benchmark: Benchmark, checked: Check, *, dark: bool) -> Non
         key=f"benchmark_chart_{quantity}",
         alt=benchmark_alt_text(points, checked.rows, quantity),
     )
-    if checked.unstable and quantity != "output_tokens_per_s":
-        st.caption(f":material/info: {unstable_note(benchmark, checked)}")
-    if quantity == "ttft_ms" and any(p.mode == "fixed_concurrency" for p in points):
-        st.caption(f":material/info: {COHORT}")
-    if quantity == "ttft_p99_ms":
-        st.caption(f":material/info: {LAST_IN_A_HUNDRED}")
+    for note in notes_on(benchmark, checked, quantity):
+        st.caption(f":material/info: {note}")
     table, written = in_percent(comparison_table(benchmark, checked, quantity), "Error", "Error from the other points")
     st.dataframe(
         table,
         hide_index=True,
         key="benchmark_compared",
         alt=f"Predicted and measured {words(quantity, points[0].mode).name} point by point",
-        column_config=written,
-    )
-
-
-def unstable_note(benchmark: Benchmark, checked: Check) -> str:
-    """Why points at a request rate have no predicted latency."""
-    rates = ", ".join(significant(benchmark.points[i].request_rate_rps or 0.0) for i in sorted(checked.unstable))
-    return (
-        f"Unstable at {rates} requests/s: more than the {significant(min(checked.unstable.values()))} that the "
-        "prediction carries for ever. There a queue grows for as long as the run lasts, so that no latency is compared."
+        column_config=grouped(table) | written,
     )
 
 

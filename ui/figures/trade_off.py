@@ -8,8 +8,9 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from sizing.base.format import ms, tokens_per_s, usd
+from sizing.base.format import ms, significant, tokens_per_s, usd
 from sizing.base.result import Candidate, Plan
+from sizing.base.units import MS_PER_S
 from sizing.scenario.schema import Limits
 from ui.figures.load_curve import percentile_name
 from ui.figures.template import INK, MAX_POINTS, NEUTRAL, axis, hardware_look, layout, message
@@ -19,7 +20,7 @@ _NOTHING = "No deployment meets the limits, so there is nothing to trade."
 _ONE_POINT = "A measured record is one deployment: there is nothing to trade."
 
 
-def build_trade_off(plan: Plan, *, selected: int | None, limits: Limits | None = None, dark: bool = False) -> go.Figure:
+def build_trade_off(plan: Plan, *, selected: int | None, limits: Limits, dark: bool = False) -> go.Figure:
     """``Plan.trade_off`` as points, one colour and marker per GPU, with the frontier and the selected one ringed.
 
     ``selected`` counts in ``plan.trade_off``.
@@ -27,19 +28,19 @@ def build_trade_off(plan: Plan, *, selected: int | None, limits: Limits | None =
     shown = [c for c in plan.trade_off[:MAX_POINTS] if math.isfinite(c.e2e_ms)]
     if not shown:
         return message(_why_nothing(plan), dark=dark)
-    at = percentile_name(limits)
-    data = [_frontier_line(frontier(shown), dark=dark)]
+    at, scale = percentile_name(limits), _scale(shown)
+    data = [_frontier_line(frontier(shown), scale, dark=dark)]
     for gpu in dict.fromkeys(c.deployment.gpu for c in shown):
-        data.append(_hardware([c for c in shown if c.deployment.gpu == gpu], gpu, at, dark=dark))
+        data.append(_hardware([c for c in shown if c.deployment.gpu == gpu], gpu, at, scale, dark=dark))
     if selected is not None and 0 <= selected < len(plan.trade_off) and plan.trade_off[selected] in shown:
-        data.append(_ring(plan.trade_off[selected], dark=dark))
+        data.append(_ring(plan.trade_off[selected], scale, dark=dark))
     return go.Figure(
         data=data,
         layout=layout(
             dark=dark,
             height=380,
             xaxis=axis("GPUs", rangemode="tozero", tickformat=",.3~r"),
-            yaxis=axis(f"{at} E2E (ms)", rangemode="tozero"),
+            yaxis=axis(f"{at} E2E ({_unit(scale)})", rangemode="tozero"),
         ),
     )
 
@@ -54,6 +55,23 @@ def frontier(candidates: Sequence[Candidate]) -> list[Candidate]:
     return kept
 
 
+def e2e_of(candidate: Candidate, among: Sequence[Candidate]) -> str:
+    """The E2E of one of several deployments in the unit of their axis: "0.95 s" where others take seconds."""
+    scale = _scale([c for c in among if math.isfinite(c.e2e_ms)])
+    if not math.isfinite(candidate.e2e_ms):
+        return ms(candidate.e2e_ms)
+    return f"{significant(candidate.e2e_ms / scale)} {_unit(scale)}"
+
+
+def _scale(candidates: Sequence[Candidate]) -> float:
+    """Milliseconds of the unit in which all of them are drawn: seconds where one takes a second or more."""
+    return MS_PER_S if any(c.e2e_ms >= MS_PER_S for c in candidates) else 1.0
+
+
+def _unit(scale: float) -> str:
+    return "s" if scale == MS_PER_S else "ms"
+
+
 def short_name(candidate: Candidate) -> str:
     """A deployment in a few words: "4 x TP2 H100 SXM5 80GB, vllm, fp8"."""
     one = candidate.deployment
@@ -61,7 +79,7 @@ def short_name(candidate: Candidate) -> str:
     return f"{one.instances} x {parallelism} {hardware_look(one.gpu).name}, {one.engine}, {one.weight_precision}"
 
 
-def trade_off_alt_text(plan: Plan, *, selected: int | None, limits: Limits | None = None) -> str:
+def trade_off_alt_text(plan: Plan, *, selected: int | None, limits: Limits) -> str:
     """The trade-off in one sentence, for those who do not see it."""
     if not plan.trade_off:
         return _why_nothing(plan)
@@ -80,26 +98,26 @@ def _why_nothing(plan: Plan) -> str:
     return _NOTHING if plan.deployment is None else _ONE_POINT
 
 
-def _frontier_line(points: Sequence[Candidate], *, dark: bool) -> dict[str, Any]:
+def _frontier_line(points: Sequence[Candidate], scale: float, *, dark: bool) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "lines",
         "name": "Best for its size",
         "x": [c.deployment.gpus for c in points],
-        "y": [c.e2e_ms for c in points],
+        "y": [c.e2e_ms / scale for c in points],
         "line": {"color": NEUTRAL[dark], "width": 2, "dash": "dot", "shape": "hv"},
         "hoverinfo": "skip",
     }
 
 
-def _hardware(points: Sequence[Candidate], gpu: str, at: str, *, dark: bool) -> dict[str, Any]:
+def _hardware(points: Sequence[Candidate], gpu: str, at: str, scale: float, *, dark: bool) -> dict[str, Any]:
     look = hardware_look(gpu, dark=dark)
     return {
         "type": "scatter",
         "mode": "markers",
         "name": look.name,
         "x": [c.deployment.gpus for c in points],
-        "y": [c.e2e_ms for c in points],
+        "y": [c.e2e_ms / scale for c in points],
         "marker": {"color": look.colour, "symbol": look.symbol, "size": 11},
         "text": [_hover(c, at) for c in points],
         "hovertemplate": "%{text}<extra></extra>",
@@ -117,13 +135,13 @@ def _hover(candidate: Candidate, at: str) -> str:
     )
 
 
-def _ring(candidate: Candidate, *, dark: bool) -> dict[str, Any]:
+def _ring(candidate: Candidate, scale: float, *, dark: bool) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "markers",
         "name": "Selected",
         "x": [candidate.deployment.gpus],
-        "y": [candidate.e2e_ms],
+        "y": [candidate.e2e_ms / scale],
         "marker": {"color": INK[dark], "symbol": "circle-open", "size": 22, "line": {"width": 3}},
         "hoverinfo": "skip",
     }

@@ -1,6 +1,6 @@
 """What every page has around it and in it: the way in, header, footer, charts with their tables, parts that refresh."""
 
-from ui.shell.charts import CONFIG, PERCENT, draw_chart, draw_csv, draw_rows, draw_table, in_percent
+from ui.shell.charts import CONFIG, PERCENT, draw_chart, draw_csv, draw_rows, draw_table, grouped, in_percent
 from ui.shell.controls import draw_choice, draw_download
 from ui.shell.frame import (
     ENTERED,
@@ -46,6 +46,7 @@ __all__ = [
     "draw_table",
     "draw_tabs",
     "footer",
+    "grouped",
     "header",
     "in_percent",
     "is_asked_for",

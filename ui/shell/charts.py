@@ -55,11 +55,16 @@ def draw_table(make: Callable[[], pd.DataFrame], *, key: str, what: str) -> None
 
 def draw_rows(table: pd.DataFrame, *, key: str, alt: str, height: Literal["auto", "content"] = "auto") -> None:
     """A table, as high as its rows or with a scroll bar; thousands are grouped in columns that have any."""
-    large = [str(name) for name in table.select_dtypes("number") if table[name].abs().max() >= _GROUPED]
-    columns: dict[str, Any] = {name: st.column_config.NumberColumn(format="localized") for name in large}
+    columns = grouped(table)
     if "GPU" in table:
         columns["GPU"] = st.column_config.TextColumn(width=GPU_PX)
     st.dataframe(table, hide_index=True, height=height, key=key, placeholder="", alt=alt, column_config=columns)
+
+
+def grouped(table: pd.DataFrame) -> dict[str, Any]:
+    """How columns with thousands are written."""
+    large = [str(name) for name in table.select_dtypes("number") if table[name].abs().max() >= _GROUPED]
+    return {name: st.column_config.NumberColumn(format="localized") for name in large}
 
 
 def in_percent(table: pd.DataFrame, *names: str) -> tuple[pd.DataFrame, dict[str, Any]]:

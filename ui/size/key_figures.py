@@ -183,7 +183,7 @@ def _against(value: Latency, limit: float | None) -> tuple[str, str, bool | None
         "No interval is known."
         if value.low is None
         else (
-            f"80 % between {interval(value.low, value.high, 'ms')}."
+            f"80 % range: {interval(value.low, value.high, 'ms')}."
             if value.high is not None
             else f"80 % above {ms(value.low)}; the queue could grow without end."
         )

@@ -28,5 +28,6 @@ def _charts(answer: Answer, *, dark: bool) -> None:
         shell.draw_chart(build_memory_bar(plan, dark=dark), key="presented_memory", alt=memory_alt_text(plan))
     if right is not None:
         with right:
-            figure = build_trade_off(plan, selected=0, limits=answer.scenario.limits, dark=dark)
-            shell.draw_chart(figure, key="presented_trade_off", alt=trade_off_alt_text(plan, selected=0))
+            limits = answer.scenario.limits
+            figure = build_trade_off(plan, selected=0, limits=limits, dark=dark)
+            shell.draw_chart(figure, key="presented_trade_off", alt=trade_off_alt_text(plan, selected=0, limits=limits))

@@ -8,7 +8,7 @@ from sharing.form.choices import label
 from sizing.base.format import ms, significant, usd
 from sizing.base.result import Candidate
 from ui import state
-from ui.figures.trade_off import build_trade_off, trade_off_alt_text
+from ui.figures.trade_off import build_trade_off, e2e_of, trade_off_alt_text
 from ui.format import counted
 from ui.shell import draw_chart
 from ui.size.key_figures import gpu_range, parallelism, with_coverage
@@ -44,7 +44,7 @@ def draw_trade_off(answer: Answer, *, dark: bool) -> None:
             key="trade_step",
             persist_state="page",
             format_func=lambda step: (
-                f"{counted(steps[step].deployment.gpus, 'GPU')}, {at} E2E {ms(steps[step].e2e_ms)}"
+                f"{counted(steps[step].deployment.gpus, 'GPU')}, {at} E2E {e2e_of(steps[step], steps)}"
             ),
             help="Left: fewest GPUs. Right: lowest latency. Every step is the best deployment at its number of GPUs.",
         )
@@ -57,15 +57,17 @@ def draw_trade_off(answer: Answer, *, dark: bool) -> None:
     draw_chart(
         build_trade_off(answer.plan, selected=position, limits=answer.scenario.limits, dark=dark),
         key="trade_chart",
-        alt=trade_off_alt_text(answer.plan, selected=position),
+        alt=trade_off_alt_text(answer.plan, selected=position, limits=answer.scenario.limits),
     )
 
 
 def _selected(chosen: Candidate, answer: Answer) -> None:
     at, systems = f"p{answer.scenario.limits.percentile:g}", chosen.deployment.systems
+    span = gpu_range(chosen.gpus_low, chosen.gpus_high)
+    range_of_gpus = f"{with_coverage(f'{span} GPU' if span == '1' else f'{span} GPUs')}, " if span else ""
     facts = (
         f"**{describe(chosen)}**: {counted(systems, 'system')}, "
-        f"{with_coverage(gpu_range(chosen.gpus_low, chosen.gpus_high))} GPUs, {at} TTFT {ms(chosen.ttft_ms)}, "
+        f"{range_of_gpus}{at} TTFT {ms(chosen.ttft_ms)}, "
         f"{at} ITL {ms(chosen.itl_ms)}, {significant(chosen.output_tokens_per_s_per_gpu)} output tokens/s per GPU, "
         f"{usd(chosen.usd_per_month)} a month."
     ).replace("$", r"\$")

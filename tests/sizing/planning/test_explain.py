@@ -48,11 +48,10 @@ def _value(node: ast.expr) -> float:
 
 
 def quantity(text: str) -> float:
-    """The number that a text begins with, in its smallest unit: "p95 2.61 s" is 2610, "$26.8k" is 26800."""
-    match = re.match(r"(?:p[\d.]+ )?\$?(-?[\d,.]+(?:e[+-]?\d+)?)([kMBT](?![a-zA-Z]))?\s*(\S*)", text)
+    """The number that a text begins with, as a calculator shows it: "p95 2.61 s" is 2.61, "$26.8k" is 26800."""
+    match = re.match(r"(?:p[\d.]+ )?\$?(-?[\d,.]+(?:e[+-]?\d+)?)([kMBT](?![a-zA-Z]))?", text)
     assert match, text
-    value = float(match[1].replace(",", "")) * SCALE.get(match[2] or "", 1.0)
-    return value * 1e3 if match[3] == "s" else value
+    return float(match[1].replace(",", "")) * SCALE.get(match[2] or "", 1.0)
 
 
 def parts(step: str) -> tuple[str, str]:

@@ -8,8 +8,9 @@ from collectors.benchmarks import BenchmarkPoint, Deployment, LatencyStats
 from sizing.calibration.check import QUANTITIES, Check, check
 from sizing.catalog import gpus, resolve_model
 from sizing.scenario.schema import Benchmark
-from ui.benchmarks.comparison import comparison_table, unstable_note
+from ui.benchmarks.comparison import comparison_table
 from ui.benchmarks.library import COLUMNS, library
+from ui.benchmarks.notes import notes_on
 from ui.benchmarks.scenario import benchmark_of, source_of
 from ui.benchmarks.upload import preview_table
 from ui.figures.benchmark import benchmark_alt_text, build_benchmark
@@ -166,8 +167,26 @@ def test_beyond_the_largest_stable_rate_no_latency_is_compared_and_the_page_says
     assert {r.point for r in found.rows if r.quantity == "itl_ms"} == {0, 1}
     (served,) = [r.predicted for r in found.rows if r.point == 2 and r.quantity == "output_tokens_per_s"]
     assert served == pytest.approx(500 * found.unstable[2])
-    assert unstable_note(benchmark, found).startswith("Unstable at 90 requests/s: more than the ")
+    (note,) = notes_on(benchmark, found, "itl_ms")
+    assert note.startswith("Unstable at 90 requests/s: more than the ")
     assert build_benchmark(benchmark.points, found.rows, "itl_ms").to_json()
+
+
+def test_an_upper_end_that_slow_step_times_do_not_have_is_said_to_be_that_of_the_most_they_carry() -> None:
+    _, beyond = compared_of((at_rate(90.0, 120.0, 900.0),))
+    much = round(0.95 * beyond.unstable[0], 1)
+    benchmark, found = compared_of((*RATES, at_rate(much, 60.0, 400.0)))
+    assert (found.overloaded, found.unstable) == ({2}, {})
+    (note,) = notes_on(benchmark, found, "itl_ms")
+    assert note.startswith(f"At {much:g} requests/s an engine as slow as the interval allows would not keep up")
+    assert not notes_on(benchmark, found, "output_tokens_per_s"), "what is served has an upper end"
+    assert not compared_of(RATES)[1].overloaded
+
+
+def test_the_interval_of_a_p99_is_its_own(rates_compared: tuple[Benchmark, Check]) -> None:
+    (note,) = notes_on(*rates_compared, "ttft_p99_ms")
+    assert "median" not in note
+    assert "step times" in note
 
 
 def test_a_single_point_has_its_interval_as_a_bar() -> None:

@@ -14,7 +14,7 @@ from sizing.scenario.schema import Limits
 from ui.figures import template
 from ui.figures.load_curve import build_load_curve, load_curve_alt_text, load_curve_table
 from ui.figures.memory import build_memory_bar, memory_alt_text
-from ui.figures.trade_off import build_trade_off, frontier, trade_off_alt_text
+from ui.figures.trade_off import build_trade_off, e2e_of, frontier, trade_off_alt_text
 
 Build = Callable[..., go.Figure]
 CONFIG = tomllib.loads((Path(__file__).parents[3] / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
@@ -113,6 +113,21 @@ def test_frontier_holds_only_what_nothing_beats(plan: Plan) -> None:
     assert [c.deployment.gpus for c in best] == sorted(c.deployment.gpus for c in best)
     for one in best:
         assert not any(c.deployment.gpus <= one.deployment.gpus and c.e2e_ms < one.e2e_ms for c in plan.trade_off)
+
+
+@pytest.mark.parametrize(("fastest", "unit"), [(950.0, "s"), (90.0, "ms")])
+def test_the_trade_off_has_one_unit_on_its_axis_and_its_slider(
+    plan: Plan, limits: Limits, fastest: float, unit: str
+) -> None:
+    """Seconds where one deployment takes a second or more, milliseconds where none does."""
+    first, *_ = plan.trade_off
+    slower = first.model_copy(update={"e2e_ms": 10.0 * fastest})
+    faster = first.model_copy(update={"e2e_ms": fastest})
+    steps = (slower, faster)
+    figure = build_trade_off(plan.model_copy(update={"trade_off": steps}), selected=1, limits=limits)
+    assert figure.layout.yaxis.title.text == f"p95 E2E ({unit})"
+    drawn = {y for trace in figure.data for y in trace.y}
+    assert {e2e_of(one, steps) for one in steps} == {f"{y:g} {unit}" for y in drawn}
 
 
 @pytest.mark.parametrize("selected", [None, -1, 99])
