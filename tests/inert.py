@@ -15,7 +15,9 @@ TYPED = (
 )
 """What somebody may type where a name is asked for."""
 
-_LITERAL = re.compile(r"(?i)(?:^|(?<=[\s!-/:-@\[-`{-~]))(?:https?://|www\.)[-.\w]+|[-.\w+]+@[-\w]+(?:\.[-\w]+)+")
+_LITERAL = re.compile(
+    r"(?i)(?:^|(?<=[\s!-/:-@\[-`{-~]))(?:https?://[-\w]*\.|www\.)[-.\w]+|[-.\w+]+@[-\w]+(?:\.[-\w]+)+"
+)
 """Addresses that become links without any mark (mdast-util-gfm-autolink-literal 2.0): after a space or punctuation."""
 _MARKED = re.compile(r"\]\(|<[a-z/!]|:[a-z]+\[|\$[^$]+\$", re.IGNORECASE)
 

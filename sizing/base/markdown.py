@@ -8,7 +8,8 @@ _MARKUP = r"[\\`*_{}\[\]<>#$~|!&@]|(?<=\bwww)\."
 _IN_FILES = re.compile(rf"(?i)({_MARKUP}|:(?=\S))")
 _ON_PAGES = re.compile(rf"(?i)({_MARKUP}|:)")
 """Streamlit reads ":red[" and ":material/" as well."""
-_ADDRESS = re.compile(r"(?i)https?://|ftp://|www\.|@(?=[-\w]+\.)")
+_ADDRESS = re.compile(r"(?i)https?://(?=[-.\w]*\.)|www\.|@(?=[-\w]+\.)")
+"""Where a host without a dot follows none is taken for a link: "write http://host:port" can be copied."""
 NO_BREAK = "\u2060"
 """A sign without width that is no space."""
 

@@ -19,6 +19,10 @@ def test_an_address_in_a_name_is_no_link() -> None:
         assert live(as_markdown(f'=HYPERLINK("{address}") me{address} {address}')) == []
 
 
+def test_an_address_that_no_reader_links_can_be_copied() -> None:
+    assert as_markdown("write http://host:port") == r"write http\://host\:port"
+
+
 def test_a_list_reads_as_a_person_says_it() -> None:
     assert [listed(words) for words in (["a"], ["a", "b"], ["a", "b", "c"])] == ["a", "a and b", "a, b and c"]
 
