@@ -21,7 +21,6 @@ from sharing.library.records import Draft, Entry, Figures, Project, Query, figur
 from sharing.links.command import add_commands
 from sizing import Scenario
 from sizing.base.errors import SizingError
-from sizing.question.understand import understand
 from sizing.scenario.file import load_scenario
 
 HEAD = ("id", "name", "customer", "project", "model", "GPUs", "USD/month", "version", "updated (UTC)", "by")
@@ -120,6 +119,8 @@ def _import(given: argparse.Namespace) -> int:
     draft: dict[str, Any] = {"scenario": scenario, "project": project, "tags": tuple(given.tag)}
     Draft(**draft)  # refused before a plan is computed for it
     if given.no_plan:
+        from sizing.question.understand import understand
+
         understand(scenario)  # what no plan can be computed for is not kept either
     with closing(open_library(given.library)) as library:
         figures = None if given.no_plan else _figures(scenario)

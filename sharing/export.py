@@ -16,7 +16,7 @@ from sharing.errors import InvalidEntry
 from sharing.formats import FORMATS
 from sharing.library import open_library
 from sharing.library.choosing import chosen
-from sharing.report.prices import BY_WORD
+from sharing.report.content import BY_WORD
 from sizing import Scenario
 from sizing.base.errors import InvalidScenario
 from sizing.scenario.file import load_scenario

@@ -17,11 +17,10 @@ from sharing.document import is_file_name
 from sharing.errors import InvalidEntry
 from sharing.library import open_library
 from sharing.library.choosing import chosen
-from sharing.links.freezing import frozen
 from sharing.links.live import BASE, live_link, page_at
 from sharing.links.records import Link, Terms
 from sharing.links.store import Links
-from sharing.report.prices import BY_WORD
+from sharing.report.content import BY_WORD
 from sizing import Scenario
 from sizing.scenario.file import load_scenario
 
@@ -72,6 +71,8 @@ def _link(given: argparse.Namespace) -> int:
 
 
 def _freeze(given: argparse.Namespace) -> int:
+    from sharing.links.freezing import frozen  # with the engine and all reports, which other commands do not need
+
     if is_file_name(given.scenario):
         raise InvalidEntry("A frozen link is to a scenario in the library: python -m sharing import keeps this file.")
     page = page_at(given.base, "shared")

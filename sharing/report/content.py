@@ -27,6 +27,10 @@ class Released(StrEnum):
     OWN_PRICES = "own prices"
 
 
+BY_WORD = {"none": Released.NOTHING, "list": Released.LIST_PRICES, "own": Released.OWN_PRICES}
+"""What is released, by the words of command lines."""
+
+
 class Frozen(BaseModel):
     """A value of the document."""
 

@@ -15,9 +15,6 @@ from sizing.scenario.schema import Scenario
 
 Planner = Callable[[Scenario], Plan]
 
-BY_WORD = {"none": Released.NOTHING, "list": Released.LIST_PRICES, "own": Released.OWN_PRICES}
-"""What is released, by the words of command lines."""
-
 CHOICES = (
     *("region", "facility", "licence", "purchase", "cloud_provider", "cloud_region", "hybrid_base"),
     "growth_percent_per_year",

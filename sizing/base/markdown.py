@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import re
 
-_SIGNS = re.compile(r"([\\`*_{}\[\]<>#$~|!&:@])|(?<=\bwww)\.", re.IGNORECASE)
+_MARKUP = r"[\\`*_{}\[\]<>#$~|!&@]|(?<=\bwww)\."
+_IN_FILES = re.compile(rf"(?i)({_MARKUP}|:(?=\S))")
+_ON_PAGES = re.compile(rf"(?i)({_MARKUP}|:)")
+"""Streamlit reads ":red[" and ":material/" as well."""
 _ADDRESS = re.compile(r"(?i)https?://|ftp://|www\.|@(?=[-\w]+\.)")
 NO_BREAK = "\u2060"
 """A sign without width that is no space."""
 
 
 def as_text(text: str) -> str:
-    """``text`` so that Markdown shows it as it is: no markup, no formula between two prices, no link."""
+    """``text`` so that a page shows it as it is: no markup, no formula between two prices, no link."""
     return escaped(not_linked(text))
 
 
 def escaped(text: str) -> str:
     """``text`` without markup; readers may make a link of an address in it. For what the operator of a server wrote."""
-    return _SIGNS.sub(lambda sign: f"\\{sign.group()}", text)
+    return _ON_PAGES.sub(r"\\\1", text)
 
 
 def as_line(text: str) -> str:
-    """The same on one line, for a cell or an item of a list."""
-    return as_text(" ".join(text.split()))
+    """``text`` so that a Markdown file shows it as it is on one line: a cell of a table or an item of a list."""
+    return _IN_FILES.sub(r"\\\1", not_linked(" ".join(text.split())))
 
 
 def not_linked(text: str) -> str:

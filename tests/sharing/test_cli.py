@@ -1,6 +1,8 @@
 """``python -m sharing``: what it prints, writes and refuses."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -9,7 +11,7 @@ from sharing.formats import FORMATS
 from sharing.library import open_library
 from sharing.library.records import Draft
 from sizing.scenario.file import load_scenario
-from tests.commands import run, run_process
+from tests.commands import ROOT, run, run_process
 from tests.sharing.test_library import scenario
 
 SCENARIO = """
@@ -201,3 +203,10 @@ def test_a_brand_that_cannot_be_read_is_one_line(file, place, monkeypatch):
     done = run("sharing", "export", file, "--to", place / "a.html")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "SHARING_BRAND names nowhere.yaml, which cannot be read.\n"
+
+
+def test_the_list_waits_for_no_engine_and_no_writer_of_files():
+    heavy = ["numba", "pandas", "scipy", "reportlab", "pptx", "openpyxl", "xlsxwriter", "streamlit"]
+    code = f"import sharing.cli, sys; print([m for m in {heavy!r} if m in sys.modules])"
+    loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert loaded.stdout == "[]\n"
