@@ -20,8 +20,22 @@ _LITERAL = re.compile(r"(?i)(?:^|(?<=[\s!-/:-@\[-`{-~]))(?:https?://|www\.)[-.\w
 _MARKED = re.compile(r"\]\(|<[a-z/!]|:[a-z]+\[|\$[^$]+\$", re.IGNORECASE)
 
 
+_PLANTED = re.compile(r"\]\(javascript|!\[|<script", re.IGNORECASE)
+
+
 def live(markdown: str) -> Sequence[str]:
     """Links, elements, colours and formulas of a text in Markdown."""
-    unescaped = re.sub(r"\\[!-/:-@\[-`{-~]", "\x00", markdown)
-    shown = re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", markdown)
-    return [*_MARKED.findall(unescaped), *_LITERAL.findall(shown)]
+    return [*_MARKED.findall(_bare(markdown)), *_LITERAL.findall(_shown(markdown))]
+
+
+def planted(markdown: str) -> Sequence[str]:
+    """The same of a text in which the page has markup of its own: only what somebody typed."""
+    return [*_PLANTED.findall(_bare(markdown)), *_LITERAL.findall(_shown(markdown))]
+
+
+def _bare(markdown: str) -> str:
+    return re.sub(r"\\[!-/:-@\[-`{-~]", "\x00", markdown)
+
+
+def _shown(markdown: str) -> str:
+    return re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", markdown)

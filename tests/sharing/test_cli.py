@@ -106,6 +106,14 @@ def test_what_cannot_be_done_is_one_line(place, arguments, sentence):
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.parametrize("place_of_file", ["no-such-folder/a.md", "a-file/a.yaml", "a-file/k8s"])
+def test_an_export_that_cannot_be_written_is_one_line(file, place, place_of_file):
+    (place / "a-file").write_text("")
+    done = run("sharing", "export", file, "--to", place / place_of_file)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_a_name_that_two_scenarios_have(file, place):
     for _ in range(2):
         run("sharing", "import", file, "--no-plan")
