@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sizing.base.format import count, rounded
+from sizing.base.format import count, percent, rounded
 from sizing.base.markdown import as_text
 
 
@@ -26,6 +26,11 @@ def listed(words: Sequence[str]) -> str:
 def counted(number: float, one: str, many: str = "") -> str:
     """A number with its noun: "1 run", "3 runs"; ``many`` where the plural is not ``one`` with an s."""
     return f"{count(number)} {one if number == 1 else many or one + 's'}"
+
+
+def unbroken_percent(fraction: float) -> str:
+    """A share whose sign stays on its line, for a text in a narrow place."""
+    return percent(fraction).replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def known(value: float | None, digits: int = 3) -> float | None:

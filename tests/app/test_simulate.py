@@ -1,5 +1,6 @@
 """The Simulate tab and traces in the form without a browser: start, finish, cancel, replay, faults by row."""
 
+import json
 import threading
 import time
 from pathlib import Path
@@ -11,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from sharing.form.presets import presets
 from sharing.form.trace import in_use
+from sizing.base.format import significant
 from sizing.replay.simulation_result import SimulationResult
 from sizing.replay.what_if import AS_PLANNED
 from sizing.scenario.schema import Scenario
@@ -91,6 +93,12 @@ def test_what_if_an_instance_fails(panel: AppTest) -> None:
     panel.run()
     assert not panel.exception
     assert any("One instance fails after 20 minutes for 5" in text.value for text in panel.markdown)
+    assert found.ttft_ms is not None
+    assert found.ttft_ms.at_percentile.high is None, "too few were that slow"
+    (shown,) = [one for one in panel.dataframe if "Interval (ms)" in one.value]
+    assert shown.value["Interval (ms)"][0] == f"{significant(found.ttft_ms.at_percentile.low)} or more"
+    column = next(name for name in shown.value if name.endswith("simulated (ms)"))
+    assert json.loads(shown.proto.columns)[column]["type_config"]["format"] == "localized"
     assert not older(panel)
     panel.number_input(key="fail_minutes").set_value(4.0).run()
     assert older(panel)

@@ -1,5 +1,5 @@
 from tests.inert import ADDRESSES, live
-from ui.format import as_markdown, counted, listed
+from ui.format import as_markdown, counted, listed, unbroken_percent
 
 
 def test_two_prices_in_a_sentence_are_not_a_formula() -> None:
@@ -30,3 +30,7 @@ def test_a_list_reads_as_a_person_says_it() -> None:
 def test_the_noun_follows_the_number() -> None:
     assert [counted(n, "run") for n in (1, 1200)] == ["1 run", "1,200 runs"]
     assert counted(2, "quantity", "quantities") == "2 quantities"
+
+
+def test_the_sign_of_a_share_stays_on_the_line_of_its_number() -> None:
+    assert unbroken_percent(0.98) == "98\N{NO-BREAK SPACE}%"

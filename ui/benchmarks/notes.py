@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from sizing.base.format import significant
 from sizing.calibration.check import Check, Quantity
 from sizing.scenario.schema import Benchmark
+from ui.format import listed
 
 COHORT = (
     "This benchmark keeps a fixed number of requests in flight (closed loop): they start together and wait for each "
@@ -52,6 +53,4 @@ def _overloaded(benchmark: Benchmark, checked: Check) -> str:
 
 
 def _rates(benchmark: Benchmark, points: Iterable[int]) -> str:
-    return ", ".join(
-        significant(rate) for rate in sorted({benchmark.points[i].request_rate_rps or 0.0 for i in points})
-    )
+    return listed([significant(r) for r in sorted({benchmark.points[i].request_rate_rps or 0.0 for i in points})])

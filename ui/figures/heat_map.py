@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from sizing.base.format import count, large
 from sizing.explore.length_map import LengthCell, LengthMap
-from ui.figures.template import INK, alpha, axis, hardware_look, layout, message
+from ui.figures.template import INK, READABLE, alpha, axis, contrast, hardware_look, layout, message, over_paper
 from ui.format import counted
 
 _NONE = "-"
@@ -36,7 +36,7 @@ def build_heat_map(lengths: LengthMap, *, framed: tuple[float, float] | None = N
         "customdata": [[_hover(c) for c in row] for row in lengths.rows],
         "texttemplate": "%{text}",
         "hovertemplate": "%{customdata}<extra></extra>",
-        "colorscale": [[0.0, alpha(look.colour, 0.08)], [1.0, alpha(look.colour, 0.75)]],
+        "colorscale": [[0.0, alpha(look.colour, 0.08)], [1.0, alpha(look.colour, _darkest(look.colour, dark=dark))]],
         "showscale": False,
         "xgap": 2,
         "ygap": 2,
@@ -87,6 +87,12 @@ def heat_map_alt_text(lengths: LengthMap) -> str:
         f"{name} over prompt and output length: from {count(least.gpus)} GPUs at {_pair(least)} to "
         f"{count(most.gpus)} at {_pair(most)}{missing}."
     )
+
+
+def _darkest(colour: str, *, dark: bool) -> float:
+    """The strongest opacity of a cell on which its number is still read: every cell has one colour of text."""
+    steps = (percent / 100 for percent in range(75, 0, -5))
+    return next(one for one in steps if contrast(INK[dark], over_paper(colour, one, dark=dark)) >= READABLE)
 
 
 def _pair(cell: LengthCell) -> str:

@@ -31,6 +31,12 @@ NEUTRAL = {False: "#666666", True: "#B8C0C8"}
 INK = {False: "#0E151D", True: "#E8ECF0"}
 """Text inside a figure that Streamlit does not colour (labels of annotations)."""
 
+PAPER = {False: "#FFFFFF", True: "#0F1318"}
+"""What figures are drawn on: the background of the page, as in .streamlit/config.toml."""
+
+READABLE = 4.5
+"""Contrast ratio of text that everybody can read (WCAG 2.2, level AA)."""
+
 TEXT_SIZE = 14
 """Pixels. Chosen: as the captions of the page."""
 
@@ -197,13 +203,23 @@ def contrast(one: str, other: str) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
+def over_paper(colour: str, opacity: float, *, dark: bool) -> str:
+    """A palette colour with an opacity as it looks on the page, opaque."""
+    pairs = zip(_channels(colour), _channels(PAPER[dark]), strict=True)
+    return "#" + "".join(f"{round(opacity * ink + (1 - opacity) * paper):02X}" for ink, paper in pairs)
+
+
+def _channels(colour: str) -> tuple[int, ...]:
+    return tuple(int(colour[i : i + 2], 16) for i in (1, 3, 5))
+
+
 def text_on(colour: str) -> str:
     """Black or white, whichever is easier to read on the colour."""
     return max(("#000000", "#FFFFFF"), key=lambda ink: contrast(ink, colour))
 
 
 def _luminance(colour: str) -> float:
-    channels = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    channels = (one / 255 for one in _channels(colour))
     linear = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels)
     return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 

@@ -11,7 +11,7 @@ from collectors.prometheus.histograms import Distribution
 from collectors.questions.history import History
 from collectors.reading.observation import Observation
 from sizing.base.format import count, ms, percent, significant
-from ui.format import as_markdown
+from ui.format import as_markdown, unbroken_percent
 from ui.live.planned import Planned
 
 NOTHING = "No data"
@@ -104,11 +104,11 @@ def tiles(observed: Observation) -> Iterator[Tile]:
     yield Tile(
         "KV cache, peak",
         percent(kv) if kv is not None else NOTHING,
-        _most("mean", observed.number("kv_usage"), percent),
+        _most("mean", observed.number("kv_usage"), unbroken_percent),
         "The fullest replica at its fullest moment: averages hide what makes requests wait.",
         "kv_usage",
         "kv_usage_max",
-        printed=percent,
+        printed=unbroken_percent,
     )
     yield _errors(observed)
     yield _size(observed)
@@ -172,7 +172,7 @@ def _errors(observed: Observation) -> Tile:
     return Tile(
         "Failed requests",
         percent(ratio) if ratio is not None else NOTHING,
-        _most("refused", refused, percent),
+        _most("refused", refused, unbroken_percent),
         "Share of requests that the server failed (5xx). Refused: the client's own errors (4xx).",
         "error_ratio",
     )

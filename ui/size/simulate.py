@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from sizing.base.deployed import Latency
-from sizing.base.format import count, percent, rounded
+from sizing.base.format import count, percent, rounded, significant
 from sizing.planning.assumptions import ROUTED
 from sizing.replay.comparison import differences
 from sizing.replay.simulation_result import Distribution, SimulationResult
@@ -16,7 +16,7 @@ from sizing.scenario.traffic import Profile
 from ui import state
 from ui.figures.simulated import build_simulated, simulated_alt_text, simulated_table
 from ui.format import as_markdown, counted
-from ui.shell import draw_chart, draw_choice, draw_problems, draw_table
+from ui.shell import draw_chart, draw_choice, draw_problems, draw_table, grouped
 from ui.size import jobs
 from ui.state import Answer
 
@@ -184,12 +184,14 @@ def _finished(job: Job, answer: Answer, *, as_asked_now: bool, dark: bool) -> No
 
 def _figures(job: Job, result: SimulationResult, answer: Answer, *, dark: bool) -> None:
     """Percentiles beside those of the plan, why they differ, and how it went over time."""
+    table = compared(result, answer)
     st.dataframe(
-        compared(result, answer),
+        table,
         hide_index=True,
         key="simulated_latencies",
         placeholder="",
         alt="Simulated latencies against the limits and the plan",
+        column_config=grouped(table),
     )
     if job.scenario == answer.scenario:
         what_if, replayed = job.about.what_if, job.about.replayed
@@ -218,12 +220,13 @@ def compared(result: SimulationResult, answer: Answer) -> pd.DataFrame:
 
 
 def _row(name: str, one: Distribution, limit: float | None, planned: Latency | None, at: str) -> dict[str, object]:
-    high = "unknown" if one.at_percentile.high is None else f"{rounded(one.at_percentile.high):g}"
+    low, high = one.at_percentile.low, one.at_percentile.high
+    span = f"{significant(low)} or more" if high is None else f"{significant(low)} to {significant(high)}"
     return {
         "Latency": name,
-        "Limit (ms)": "none" if limit is None else f"{limit:g}",
+        "Limit (ms)": "none" if limit is None else f"{limit:,g}",
         f"{at} simulated (ms)": rounded(one.at_percentile.value),
-        "Interval (ms)": f"{rounded(one.at_percentile.low):g} to {high}",
+        "Interval (ms)": span,
         f"{at} in the plan (ms)": rounded(planned.at_percentile)
         if planned and planned.at_percentile is not None
         else None,

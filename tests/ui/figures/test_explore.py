@@ -193,6 +193,16 @@ def test_the_heat_map_shows_gpus_and_frames_the_scenario(lengths: LengthMap) -> 
     assert json.loads(figure.to_json())["data"]
 
 
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("gpu", ["h100_sxm", "mi355x", "b200_sxm"])
+def test_every_number_of_the_heat_map_is_read_on_its_cell(lengths: LengthMap, gpu: str, dark: bool) -> None:
+    (heat,) = build_heat_map(lengths.model_copy(update={"gpu": gpu}), dark=dark).data
+    for _, shade in heat.colorscale:
+        *channels, opacity = (float(n) for n in shade.removeprefix("rgba(").rstrip(")").split(","))
+        colour = "#" + "".join(f"{round(n):02X}" for n in channels)
+        assert template.contrast(heat.textfont.color, template.over_paper(colour, opacity, dark=dark)) >= 4.5
+
+
 def test_the_heat_map_table_has_one_row_per_cell(lengths: LengthMap) -> None:
     table = heat_map_table(lengths)
     assert len(table) == 6

@@ -165,6 +165,7 @@ def test_tables_carry_units_and_the_numbers_of_the_figure(plan: Plan, limits: Li
 @pytest.mark.parametrize(("dark", "theme"), [(False, "light"), (True, "dark")])
 def test_every_colour_is_seen_on_the_page(dark: bool, theme: str) -> None:
     page = CONFIG["theme"][theme]["backgroundColor"]
+    assert template.PAPER[dark] == page
     for colour in (*template.palette(dark=dark), template.NEUTRAL[dark]):
         assert template.contrast(colour, page) >= 3
     assert template.contrast(template.INK[dark], page) >= 7

@@ -6,7 +6,7 @@ from sizing.scenario.schema import Limits
 from tests.reality.truths import observation
 from tests.ui.live.one_distribution import evenly
 from ui.live.planned import Planned
-from ui.live.tiles import tiles
+from ui.live.tiles import spark_text, tiles
 
 
 @pytest.fixture
@@ -36,3 +36,11 @@ def test_the_tile_of_gaps_is_that_of_requests_where_the_engine_records_it(planne
     assert set(shown) >= {"p95 TTFT", label}
     beside = planned.beside(shown[label].quantity, shown[label].quantile)
     assert bool(beside) == (engine_has == "tpot_ms")
+
+
+def test_no_share_below_a_narrow_tile_breaks_before_its_sign():
+    (cache,) = [
+        tile for tile in tiles(observation({"kv_usage_max": 0.72, "kv_usage": 0.46})) if tile.label == "KV cache, peak"
+    ]
+    below = f"{cache.note}; {spark_text([0.38, 0.98], cache)}"
+    assert below.count("\N{NO-BREAK SPACE}%") == below.count("%") >= 3
