@@ -71,7 +71,7 @@ def decide(screened: Screened, seed: int, work: Work | None = None) -> Decided:
     for pools in screened.pools:
         winner = refine_pools(question, pools, best, seed, work)
         if winner is not None:
-            return _pools_first(refined, *winner)
+            return _pools_first(refined, pools, *winner)
     if refined.best is not None:
         return _confirmed(screened, refined, refined.best)
     if work.left <= 0:
@@ -79,12 +79,21 @@ def decide(screened: Screened, seed: int, work: Work | None = None) -> Decided:
     return replace(estimate(screened, "not_confirmed"), unconfirmed=refined.search.not_met())
 
 
-def _pools_first(refined: Refined, pools: Disaggregated, outcome: Outcome) -> Decided:
-    """Pools that were simulated come before the instances that do both."""
-    every, first = AllDeployments((refined.deployments, pools)), len(refined.deployments)
-    ranked, left_out = _behind(every.order(), first, refined.ranked, _tried(refined))
+def _pools_first(refined: Refined, pools: Disaggregated, first: Disaggregated, outcome: Outcome) -> Decided:
+    """Pools that were simulated come before the instances that do both, and before the other pairs of ``pools``."""
+    every, place = AllDeployments((refined.deployments, first, pools)), len(refined.deployments)
+    order, tried = every.order(), _tried(refined)
+    ranked, left_out = _behind(order, place, refined.ranked, tried)
+    alike = (pools.pools.prefill == first.pools.prefill) & (pools.pools.decode == first.pools.decode)
+    pairs = place + 1 + np.flatnonzero(~alike)
+    behind, _ = _behind(order, place, order[np.isin(order, pairs)], {})
     return Decided(
-        every=every, ranked=ranked, ahead=(first,), tried=_tried(refined), outcome=outcome, left_out=left_out
+        every=every,
+        ranked=np.concatenate([ranked, behind]),
+        ahead=(place,),
+        tried=tried,
+        outcome=outcome,
+        left_out=left_out,
     )
 
 

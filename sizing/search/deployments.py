@@ -248,7 +248,7 @@ class AllDeployments(Sequence[Place]):
         chosen, fewest = self[place], []
         gpu = chosen.kind.gpu(chosen.k)
         for kind in self.kinds:
-            if kind is not chosen.kind:
+            if type(kind) is not type(chosen.kind):
                 same = kind.evaluated.candidates.column(lambda r: r.gpu.id == gpu)[kind.rows] > 0
                 fewest += kind.gpus[same].tolist()
         return min(fewest, default=None)

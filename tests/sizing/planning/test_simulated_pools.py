@@ -52,6 +52,26 @@ def test_the_simulated_answer_compares_both_kinds() -> None:
     assert little.deployment.serving == "aggregated"
 
 
+def test_pools_alone_have_other_pairs_as_alternatives() -> None:
+    """Behind the first, whose own pair is not listed a second time with the instances of its estimate."""
+    found = plan(scenario(deployment=ONLY))
+    chosen, others = found.deployment, [a.deployment for a in found.alternatives]
+    assert {one.serving for one in others} == {"disaggregated"}
+    assert min(one.usd_per_month for one in found.alternatives) >= found.cost.usd_per_month
+
+    def pair(one: Any) -> tuple[Any, ...]:
+        return (
+            one.gpu,
+            one.engine,
+            one.weight_precision,
+            one.kv_precision,
+            *((p.tp, p.pp, p.ep, p.dp) for p in (one.prefill, one.decode)),
+        )
+
+    assert pair(chosen) not in [pair(one) for one in others]
+    assert len({pair(one) for one in others}) == len(others)
+
+
 def test_the_terminal_names_both_kinds_of_instances() -> None:
     text = as_text(analytic_plan(scenario(), alternatives=3))
     assert " prefill x h100_sxm" in text
