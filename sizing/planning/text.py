@@ -21,10 +21,7 @@ def why_no_alternatives(plan: Plan) -> str:
     if plan.decided_by == "measured":
         return "No other deployment was looked for: a measured record says what this one carries."
     if plan.deployment and plan.deployment.pools and plan.decided_by == "simulation":
-        return (
-            "Of deployments with prefill and decode in pools of their own only the best is worked out; none with both "
-            "in the same instances was asked for and meets the limits."
-        )
+        return "No other deployment is listed: what only an estimate puts before these pools is left out."
     return "No other deployment meets the limits with the hardware considered."
 
 
