@@ -148,11 +148,16 @@ def checked(
     parts = []
     for scheme in schemes:
         mine = answered(rows[(rows["scheme"] == scheme) & ~rows["derived"]])
-        groups, others = group_of(mine, scheme), group_of(known, scheme)
-        for name, part in mine.groupby(groups):
-            same = (others == name) | (known["configuration"].isin(part["configuration"]) & (scheme == UNSEEN))
-            parts.append(ends_of(part, stratum_quantiles(known[~same], tails(levels), form), levels))
+        for _, part in mine.groupby(group_of(mine, scheme)):
+            parts.append(ends_of(part, stratum_quantiles(apart_from(known, part, scheme), tails(levels), form), levels))
     return pd.concat(parts)
+
+
+def apart_from(known: pd.DataFrame, part: pd.DataFrame, scheme: str) -> pd.DataFrame:
+    """What of the known errors belongs to none of the groups of a scheme in ``part``, nor, where these are held out
+    with all of their configurations, to one of those."""
+    same = group_of(known, scheme).isin(group_of(part, scheme))
+    return known[~(same | (known["configuration"].isin(part["configuration"]) & (scheme == UNSEEN)))]
 
 
 def ends_of(part: pd.DataFrame, strata: Mapping[str, tuple[int, int, Floats]], levels: Sequence[int]) -> pd.DataFrame:

@@ -14,6 +14,7 @@ from bench.conformal import (
     KNOWN_IN_STEPS,
     OPEN_LOOP,
     SHIPPED_LEVELS,
+    apart_from,
     based,
     calibrating,
     difficulties,
@@ -23,7 +24,7 @@ from bench.conformal import (
     tails,
     with_scores,
 )
-from bench.crossvalidate import UNSEEN, Refit, group_of
+from bench.crossvalidate import Refit
 from bench.fit_targets import Targets
 from sizing.base.arrays import Floats
 from sizing.evidence.ends import STEP_TIMES
@@ -55,15 +56,9 @@ def open_loops_checked(errors: pd.DataFrame, tables: Sequence[Targets], refits: 
         group = table.labels["row"].to_numpy()[refit.group[OPEN_LOOP]]
         mine = latencies[(latencies["scheme"] == refit.scheme) & latencies["row"].isin(group)]
         if len(mine):
-            strata = stratum_quantiles(known[~_alike(known, mine, refit.scheme)], tails(SHIPPED_LEVELS))
+            strata = stratum_quantiles(apart_from(known, mine, refit.scheme), tails(SHIPPED_LEVELS))
             parts.append(_with_ends(mine, table, Roofline(refit.fit.efficiencies), hard, strata))
     return pd.concat(parts, ignore_index=True)
-
-
-def _alike(known: pd.DataFrame, mine: pd.DataFrame, scheme: str) -> pd.Series:
-    """What of the known errors belongs to the groups of a scheme that are judged, or to their configurations."""
-    same = group_of(known, scheme).isin(group_of(mine, scheme))
-    return pd.Series(same | (known["configuration"].isin(mine["configuration"]) & (scheme == UNSEEN)))
 
 
 def _with_ends(
