@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sizing.base.arrays import Floats
 from sizing.evidence.expected import expected
+from sizing.evidence.layouts import gpus_holding
 from sizing.evidence.point_table import AnySource, PointTable, point_table
 from sizing.evidence.points import MODES, Point, points_of
 from sizing.evidence.predict import best_layouts
@@ -168,7 +169,8 @@ def _derived(observed: dict[str, Floats], mode: str, points: Sequence[Point]) ->
 
 
 def _possible(observed: dict[str, Floats], points: Sequence[Point]) -> dict[str, Floats]:
-    """Without times that no hardware reaches: each token reads the active weights once, at datasheet bandwidth."""
+    """Without runs that were not as stated: weights beyond the memory of the GPUs, or times that no hardware reaches,
+    since each token reads the active weights once, at datasheet bandwidth."""
     token = np.array(
         [
             p.model.params_active * c.precision.bytes / (c.gpus * c.gpu.memory_bandwidth)
@@ -178,4 +180,6 @@ def _possible(observed: dict[str, Floats], points: Sequence[Point]) -> dict[str,
     gaps = np.maximum(np.array([p.output_tokens for p in points]) - 1.0, 1e-9)
     for metric, least in (("itl", token), ("e2e", gaps * token)):
         observed[metric] = np.where(observed[metric] < np.log(least), np.nan, observed[metric])
-    return observed
+    rows = [(p.model, p.configuration) for p in points]
+    held = np.array([gpus_holding(model, c.precision, c.gpu) <= c.gpus for model, c in rows])
+    return {metric: np.where(held, values, np.nan) for metric, values in observed.items()}

@@ -13,7 +13,7 @@ from sizing.base.arrays import PER_ROW, Columns, Floats
 from sizing.deployments.candidates import Candidates, table
 from sizing.deployments.memory import memory_fit
 from sizing.evidence.points import Point
-from sizing.evidence.protocols import Lengths
+from sizing.evidence.protocols import BURST_VARIATION, Lengths
 from sizing.question.traffic import Traffic, TrafficColumns
 from sizing.steps.efficiency import REFERENCE_YEAR
 from sizing.steps.mixture import Mixed, Mixture, aged, mixed
@@ -63,9 +63,11 @@ class PointTable(Columns):
 
     @property
     def context(self) -> Floats:
-        """Mean tokens a decoding sequence attends to; published lengths are means, so that their variation counts 0."""
-        lengths = TrafficColumns(input_tokens=self.prompt, output_tokens=self.output, cached_tokens=self.cached)
-        return lengths.decode_context
+        """Mean tokens a decoding sequence attends to."""
+        means = {"input_tokens": self.prompt, "output_tokens": self.output, "cached_tokens": self.cached}
+        alike, varied = (TrafficColumns(**means, output_variation=v) for v in (0.0, BURST_VARIATION))
+        in_burst = np.array([p.output_variation > 0.0 for p in self.points])[:, None]
+        return np.where(in_burst, varied.decode_context, alike.decode_context)
 
 
 def point_table(points: Sequence[Point]) -> PointTable:
@@ -95,14 +97,15 @@ def point_table(points: Sequence[Point]) -> PointTable:
 
 
 def _fits(points: Sequence[Point], candidates: Candidates) -> Floats:
-    """Sequences of full length that fit in memory, at least 1: what has been measured must have run.
+    """Sequences of the mean full length of those in flight that fit in memory, at least 1: what has been measured must
+    have run.
 
     A benchmark uses more of the memory than an engine's defaults, which keep the margin that a plan needs.
     """
     held = np.ones(len(points))
-    for index in alike([(p.model.id, p.input_tokens + p.output_tokens) for p in points]):
+    for index in alike([(p.model.id, traffic_of(p).resident_kv_tokens) for p in points]):
         some, first = candidates.take(index), points[index[0]]
-        memory = memory_fit(first.model, some, first.input_tokens + first.output_tokens)
+        memory = memory_fit(first.model, some, traffic_of(first).resident_kv_tokens)
         tuned = BENCHMARK_MEMORY_SHARE * memory.capacity - BENCHMARK_ACTIVATION_SHARE * memory.activations
         available = np.maximum(tuned - memory.weights - memory.overhead, 0.0)
         held[index] = np.floor(available / np.maximum(memory.kv_per_sequence, 1.0)) * some.dp
@@ -121,7 +124,10 @@ def alike(keys: Sequence[Hashable]) -> Iterator[NDArray[np.intp]]:
 def traffic_of(point: Point) -> Traffic:
     """The lengths of a point as other step sources and the load model take them."""
     return Traffic(
-        input_tokens=point.input_tokens, output_tokens=point.output_tokens, cached_tokens=point.cached_tokens
+        input_tokens=point.input_tokens,
+        output_tokens=point.output_tokens,
+        cached_tokens=point.cached_tokens,
+        output_variation=point.output_variation,
     )
 
 
@@ -174,7 +180,7 @@ def roofline_times(points: PointTable, concurrency: Floats, source: Roofline) ->
 
 def times_by_group(points: PointTable, concurrency: Floats, source: StepSource) -> StepTimes:
     """Any source: rows of the same model and lengths are one question."""
-    keys = [(p.model.id, p.input_tokens, p.output_tokens, p.cached_tokens) for p in points.points]
+    keys = [(p.model.id, traffic_of(p)) for p in points.points]
     unknown = np.full(len(points), np.nan)
     times = StepTimes(
         decode_s=np.full_like(concurrency, np.nan), prefill_s=unknown, prefill_work_s=unknown, source=source.name

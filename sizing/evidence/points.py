@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,8 @@ from sizing.catalog.precisions import (
     resolve_kv_precision,
 )
 from sizing.catalog.resolve import ResolvedModel
-from sizing.catalog.weights import weight_bytes
+from sizing.evidence.layouts import open_layouts, stated_layout
+from sizing.evidence.protocols import BURST_VARIATION
 from sizing.question.configuration import Configuration
 from sizing.scenario.bounds import MAX_TOKENS
 from sizing.steps.efficiency import REFERENCE_YEAR
@@ -37,12 +38,6 @@ MAX_COUNT = 1e9
 """Largest number of a cell: a larger one is a typing error."""
 
 LOWEST_RPS = 1e-9  # lowest rate of a cell: an open loop has some arrivals
-
-TUNED_TP = (1, 2, 4, 8, 16)
-"""Tensor parallelism that is tried where a row leaves it open: what nodes of up to 16 GPUs divide into."""
-
-WEIGHT_SHARE_AT_MOST = 0.8
-"""Weights may fill this share of memory when the layout is not stated. Chosen: because KV cache needs the rest."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +62,11 @@ class Point:
     requests: float = math.nan
     named: ResolvedModel | None = None
     stated_precision: NamedPrecision | None = None
+
+    @property
+    def output_variation(self) -> float:
+        """Squared coefficient of variation of the answers: published lengths are means, 0 but for bursts."""
+        return BURST_VARIATION if math.isfinite(self.requests) else 0.0
 
 
 class _BadCell(SizingError):
@@ -247,7 +247,7 @@ def _kv_precision(name: str, narrow_kv: bool, precision: Precision, gpu: Gpu) ->
 def _layouts(
     cells: Mapping[str, object], mode: str, model: Model, base: Configuration
 ) -> list[tuple[Configuration, float]]:
-    """(one instance, how many of them) for the row's GPUs; see :func:`_stated_layout` and :func:`_open_layouts`."""
+    """(one instance, how many of them) for the row's GPUs; see :mod:`sizing.evidence.layouts`."""
     gpus = _whole(cells, "gpus")
     if gpus is None:
         raise _BadCell("gpus is empty")
@@ -256,45 +256,7 @@ def _layouts(
     if tp is None and dp > 1 and gpus % (dp * pp) == 0:
         tp = gpus // (dp * pp)
     if tp is None:
-        return _open_layouts(gpus, pp, ep, mode, model, base)
+        return open_layouts(gpus, pp, ep, model, base, tuned=mode in WHOLE_RUN_MODES)
     if tp * pp > gpus:
         raise _BadCell(f"tp {tp} x pp {pp} needs {tp * pp} GPUs, and gpus is {gpus}")
-    return [_stated_layout(gpus, tp, pp, ep, dp, model, base)]
-
-
-def _stated_layout(
-    gpus: int, tp: int, pp: int, ep: int, dp: int, model: Model, base: Configuration
-) -> tuple[Configuration, float]:
-    """GPUs beyond one instance are replicas; see :func:`one_instance`."""
-    tp, ep, dp = one_instance(gpus, tp, pp, ep, dp, moe=model.is_moe)
-    instance = replace(base, tp=tp, pp=pp, ep=ep, dp=dp)
-    return instance, max(gpus / instance.gpus, 1.0)
-
-
-def one_instance(gpus: int, tp: int, pp: int, ep: int, dp: int, *, moe: bool) -> tuple[int, int, int]:
-    """TP, EP and DP of one instance, from what a benchmark states.
-
-    DP counts ranks of one instance when experts are spread over them (EP > 1), else replicas. A TP that already counts
-    the DP ranks (TP x PP = GPUs) is divided by them: attention-DP, as ``--enable-dp-attention`` of SGLang has it, in
-    which a model with experts splits them over all ranks.
-    """
-    if dp > 1 and tp * pp >= gpus and tp % dp == 0:
-        tp //= dp
-        ep = max(ep, tp * dp)
-    if not (moe and ep > 1):
-        dp = 1
-    return tp, min(ep, tp * dp) if moe else 1, dp
-
-
-def _open_layouts(
-    gpus: int, pp: int, ep: int, mode: str, model: Model, base: Configuration
-) -> list[tuple[Configuration, float]]:
-    """Without a TP: all GPUs of one node in closed loop; every TP that fits where the submitter tunes the whole run."""
-    fitting = [t for t in TUNED_TP if t * pp <= gpus and gpus % (t * pp) == 0 and model.heads % t == 0]
-    room = WEIGHT_SHARE_AT_MOST * base.gpu.memory_bytes
-    fitting = [t for t in fitting if float(weight_bytes(model, base.precision.bytes)) <= room * t * pp] or fitting[-1:]
-    fitting = fitting or [1]
-    if mode not in WHOLE_RUN_MODES:
-        whole = [t for t in fitting if t * pp == gpus]
-        fitting = whole or fitting[:1]
-    return [(replace(base, tp=t, pp=pp, ep=min(ep, t) if model.is_moe else 1), gpus / (t * pp)) for t in fitting]
+    return [stated_layout(gpus, tp, pp, ep, dp, model, base)]

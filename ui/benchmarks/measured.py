@@ -13,7 +13,7 @@ from sizing.base.errors import SizingError
 from sizing.catalog import resolve_gpu, resolve_model
 from sizing.catalog.engines import resolve_engine
 from sizing.catalog.precisions import resolve_kv_precision, resolve_precision
-from sizing.evidence.points import one_instance
+from sizing.evidence.layouts import gpus_holding, one_instance
 from ui import state
 from ui.format import as_markdown, listed
 
@@ -72,7 +72,8 @@ def prefill(curve: tuple[BenchmarkPoint, ...]) -> None:
         "kv": NOT_STATED,
     }
     values: dict[str, Any] = {n: _resolved(n, stated[n]) if stated[n] else otherwise[n] for n in _NAMES}
-    values |= _parallelism(stated, planned, moe=_moe(values["model"]))
+    moe, fewest = _held_by(values["model"], values["prec"], values["gpu"])
+    values |= _parallelism(stated, planned, moe=moe, fewest=fewest)
     for name, value in values.items():
         st.session_state[_key(name)] = value
     st.session_state[_ORIGIN] = {
@@ -82,13 +83,14 @@ def prefill(curve: tuple[BenchmarkPoint, ...]) -> None:
     }
 
 
-def _parallelism(stated: dict[str, Any], planned: Deployed | None, *, moe: bool) -> dict[str, int | None]:
-    """TP, PP, EP, DP of one instance and all GPUs; None for what is beyond all bounds."""
+def _parallelism(stated: dict[str, Any], planned: Deployed | None, *, moe: bool, fewest: int) -> dict[str, int | None]:
+    """TP, PP, EP, DP of one instance, whose weights ``fewest`` GPUs hold, and all GPUs; None for what is beyond all
+    bounds."""
     beyond = {n: None for n in _PARALLELISM if (stated[n] or 1) > _MOST[n]}
     tp = stated["tp"] or stated["gpus"] or (planned.tp if planned else 1)
     pp, ep, dp = (stated[name] or 1 for name in ("pp", "ep", "dp"))
     gpus = stated["gpus"] or tp * pp * dp
-    tp, ep, dp = one_instance(gpus, tp, pp, ep, dp, moe=moe)
+    tp, ep, dp = one_instance(gpus, tp, pp, ep, dp, moe=moe, fewest=fewest)
     return {"tp": tp, "pp": pp, "ep": ep, "dp": dp, "gpus": gpus} | beyond
 
 
@@ -183,10 +185,12 @@ def _planned() -> Deployed | None:
     return last.plan.deployment if last else None
 
 
-def _moe(chosen: str | None) -> bool:
-    """Whether the model that was measured is a mixture of experts."""
+def _held_by(chosen: str | None, precision: str | None, gpu: str | None) -> tuple[bool, int]:
+    """Whether the model that was measured is a mixture of experts, and the fewest GPUs that hold it; 1: not known."""
     model = state.model() if chosen in (None, OF_SCENARIO) else resolve_model(chosen).model
-    return model is not None and model.is_moe
+    if model is None or precision is None or gpu is None:
+        return model is not None and model.is_moe, 1
+    return model.is_moe, gpus_holding(model, resolve_precision(precision), resolve_gpu(gpu))
 
 
 def _resolved(kind: str, name: str) -> str | None:

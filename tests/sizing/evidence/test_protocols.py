@@ -1,11 +1,15 @@
 """Closed forms of the protocols, worked out by hand from step times that are plain numbers."""
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from sizing.evidence.protocols import (
+    BURST_VARIATION,
     FirstToken,
     Lengths,
     burst_sizes,
@@ -41,15 +45,27 @@ def lengths(new=1000, output=101, budget=8192):
 
 
 def test_a_burst_lasts_until_its_longest_answer_ends():
-    """Steps of 10 ms at any batch: 100 requests last as long as the answer that 1 in 100 exceeds, 3.32 times the mean
-    of a gamma distribution of shape 2 (1 - F = (1 + x) e^-x = 0.01 at x = 6.638); prompts of 0.1 s come before."""
+    """Steps of 10 ms at any batch: 100 requests last as long as the answer that 1 in 100 exceeds, 5.05 times the mean
+    of a gamma distribution of shape 1 / 1.2 (its 99 % quantile is 5.0542); prompts of 0.1 s come before."""
     sent, room = column(100), column(1000)
     grid = burst_sizes(sent, room)
     steps = replace(times(), decode_s=np.full_like(grid, 0.01))
     steady = offline_max_throughput(times(), lengths(), sent)
     found = offline_burst(steps, steady, lengths(), sent, room)
-    assert found.e2e_s.item() == pytest.approx(100 * 0.1 + 101 * 6.638 / 2 * 0.01, rel=1e-3)
+    assert found.e2e_s.item() == pytest.approx(100 * 0.1 + 101 * 5.0542 * 0.01, rel=1e-3)
     assert found.rps.item() == pytest.approx(100 / found.e2e_s.item())
+
+
+def test_answers_of_a_burst_vary_as_a_published_run_of_sharegpt_does():
+    """At 5 requests/s decode is even: E2E less TTFT is answer length x TPOT, whose own variation comes off."""
+    path = Path("tests/collectors/benchmarks/samples/sglang_bench_serving.jsonl")
+    run = json.loads(path.read_text(encoding="utf-8").splitlines()[0])
+    decoding = run["mean_e2e_latency_ms"] - run["mean_ttft_ms"]
+    whole = (run["std_e2e_latency_ms"] ** 2 - run["std_ttft_ms"] ** 2) / decoding**2
+    step = (run["std_tpot_ms"] / run["mean_tpot_ms"]) ** 2
+    assert (whole - step) / (1.0 + step) == pytest.approx(BURST_VARIATION, abs=0.05)
+    median = (run["median_e2e_latency_ms"] - run["median_ttft_ms"]) / decoding
+    assert stats.gamma(1 / BURST_VARIATION, scale=BURST_VARIATION).median() == pytest.approx(median, abs=0.02)
 
 
 def test_a_burst_beyond_memory_runs_steadily_until_the_rest_fits():
@@ -135,4 +151,6 @@ def test_prompt_steps_cost_their_fixed_time_as_often_as_they_occur():
 
 def test_offline_rate_is_slots_over_the_stay():
     found = offline_max_throughput(times(), lengths(), column(50))
-    assert found.rps.item() == pytest.approx(50 / (101 * (0.01 + 49 * 0.1 / 101)))
+    assert found.rps.item() == pytest.approx(50 / (101 * 0.01 + 50 * 0.1))
+    alone = offline_max_throughput(times(), lengths(), column(1))
+    assert alone.rps.item() == pytest.approx(1 / (0.1 + 101 * 0.01)), "its own prompt takes time, too"
