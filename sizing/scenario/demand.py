@@ -156,9 +156,9 @@ def _from_average(average_rps: float, percentile: float, growth: float, profile:
     peak = poisson_peak(busy, percentile)
     hour = f", {stated(busy)} in the busiest hour of the profile" if profile else ""
     how = (
-        f"Average {stated(average_rps)} requests/s{_growth_text(growth)}{hour}: the rate that is sustained. With Poisson "
-        f"arrivals {percentile:g} % of all seconds see at most {stated(peak)} requests ({percent(peak / busy - 1)} above "
-        "the mean): a burst of one second, which the simulated arrivals contain."
+        f"Average {stated(average_rps)} requests/s{_growth_text(growth)}{hour}: the rate that is sustained. With "
+        f"Poisson arrivals {percentile:g} % of all seconds see at most {stated(peak)} requests "
+        f"({percent(peak / busy - 1)} above the mean): a burst of one second, which the simulated arrivals contain."
     )
     if busy < SINGLE_REQUESTS_BELOW_RPS:
         how += " At so low a rate a one-second window counts single requests, which makes that peak generous."
@@ -181,9 +181,10 @@ def _from_users(users: Users, growth: float, profile: Sequence[float] | None) ->
     ratio = 1.0 / mean_to_peak_of(profile) if profile else users.peak_to_mean
     average = users.daily_users * users.requests_per_user / (hours * S_PER_HOUR) * growth
     where = "busiest hour of the profile to mean" if profile else "peak to mean"
+    people, each = stated(users.daily_users), stated(users.requests_per_user)
     how = (
-        f"{stated(users.daily_users)} users x {stated(users.requests_per_user)} requests / ({stated(hours)} h x 3600 s) x "
-        f"{stated(ratio, 3)} ({where}){_growth_text(growth)} = {stated(average * ratio, 4)} requests/s."
+        f"{people} users x {each} requests / ({stated(hours)} h x 3600 s) x {stated(ratio, 3)} ({where})"
+        f"{_growth_text(growth)} = {stated(average * ratio, 4)} requests/s."
     )
     return Demand(
         peak_rps=average * ratio,
@@ -193,8 +194,7 @@ def _from_users(users: Users, growth: float, profile: Sequence[float] | None) ->
         hours=hours,
         requests_per_user=users.requests_per_user,
         growth_factor=growth,
-        arithmetic=f"{stated(users.daily_users)} x {stated(users.requests_per_user)} / ({stated(hours)} x 3,600) x {stated(ratio)}"
-        + _growth_factor(growth),
+        arithmetic=f"{people} x {each} / ({stated(hours)} x 3,600) x {stated(ratio)}" + _growth_factor(growth),
         how=how,
     )
 
