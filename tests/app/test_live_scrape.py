@@ -99,8 +99,9 @@ def test_a_page_that_fails_midway_keeps_its_last_good_data_and_recovers(
     good = [figures(app)]
 
     def unreachable(app: AppTest) -> bool:
-        good.extend([figures(app)] if healthy(app) else [])
-        return "Unreachable" in said(app)
+        failed = "Unreachable" in said(app)
+        good.extend([] if failed else [figures(app)])
+        return failed
 
     engine.fault = fault
     until(app, registry, clock, unreachable)
