@@ -1,1 +1,1 @@
-"""What every command line of the product has in common: exit codes, problems, output, arguments."""
+"""What every command line of the product has in common: exit codes, problems, output, files, arguments."""

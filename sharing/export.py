@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from commandline.arguments import whole
+from commandline.files import replacing
 from commandline.run import Commands
 from sharing.author import owner
 from sharing.document import is_file_name, to_json, to_yaml
@@ -53,12 +54,12 @@ def _export(given: argparse.Namespace) -> int:
     if not is_report and (given.prices or given.customer is not None or given.author is not None):
         raise InvalidEntry("--prices, --customer and --author belong to a report.")
     scenario, customer = _asked(given)
-    if is_report:
-        place.write_bytes(_report(scenario, suffix, given, customer))
-    elif folder:
+    if folder:
         _export_manifests(scenario, place)
-    else:
-        place.write_text(INPUTS[suffix](scenario), encoding="utf-8")
+        return 0
+    made = _report(scenario, suffix, given, customer) if is_report else INPUTS[suffix](scenario).encode()
+    with replacing(place) as written:
+        written.write_bytes(made)
     return 0
 
 

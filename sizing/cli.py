@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from commandline.arguments import day_of_calendar, number, whole
+from commandline.files import replacing
 from commandline.run import Commands, run, show
 from sizing.base.errors import InvalidScenario, SizingError
 
@@ -232,7 +233,8 @@ def _predict(given: argparse.Namespace) -> int:
 
     out = _writable(given.out)
     answered = predict_points(read_points(given.points))
-    write_points(answered, out)
+    with replacing(out) as written:
+        write_points(answered, written)
     failed = int((answered["error"].fillna("") != "").sum())
     print(f"{len(answered):,} rows, {failed:,} without an answer (column error): {given.out}")
     return 0
@@ -262,7 +264,8 @@ def _sweep(given: argparse.Namespace) -> int:
 
     with dask_executors(given.scheduler) if given.scheduler else nullcontext(local) as executors:
         table = sweep(base, axes, executors, progress)
-    table.to_csv(out, index=False)
+    with replacing(out) as written:
+        table.to_csv(written, index=False)
     deployment = base.get("deployment")
     if "deployment.routing" in axes or (isinstance(deployment, dict) and "routing" in deployment):
         print("deployment.routing: a sweep uses the analytic load model, which takes random routing.", file=sys.stderr)

@@ -54,9 +54,16 @@ def library_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
         yield
 
 
-@pytest.fixture(autouse=True)
-def main_module() -> None:
-    """A page that a fixture ran took the place of ``__main__``, which every process started later would run, too."""
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """A page that a test ran took the place of ``__main__``, which every process started later would run, too: those of
+    the next test's fixtures among them, whatever their scope."""
+    sys.modules["__main__"] = MAIN_MODULE
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call() -> None:
+    """The same of a page that a fixture ran."""
     sys.modules["__main__"] = MAIN_MODULE
 
 

@@ -17,11 +17,15 @@ SAME_DAY = (1980, 1, 1, 0, 0, 0)
 """The time that every file in a zip has, so that the same plan makes the same bytes."""
 READABLE = 0o644 << 16
 
+PART = ".new-"
+"""How the name of a file begins until all are written."""
+
 
 def write_folder(contents: Mapping[str, str], folder: Path) -> None:
     """Write the files; a folder may be new, empty, or hold an earlier export that nobody has changed since.
 
-    Raises ForeignFolder for any other, and for a link in the place of the folder or of a file; nothing is written then.
+    Raises ForeignFolder for any other, and for a link in the place of the folder or of a file; nothing is written then,
+    nor where one of the files cannot be written.
     """
     if folder.is_symlink():
         raise ForeignFolder(f"{folder} is a link: name the folder that it leads to.")
@@ -31,14 +35,28 @@ def write_folder(contents: Mapping[str, str], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
-        for name in before:
+        _write(contents, place)
+        for name in contents:
+            os.replace(PART + name, name, src_dir_fd=place, dst_dir_fd=place)
+        for name in set(before) - contents.keys():
             os.unlink(name, dir_fd=place)
-        for name, text in contents.items():
-            made = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644, dir_fd=place)
-            with os.fdopen(made, "w", encoding="utf-8", newline="\n") as file:
-                file.write(text)
     finally:
         os.close(place)
+
+
+def _write(contents: Mapping[str, str], place: int) -> None:
+    """Write every file beside its place in an open folder; none where one of them cannot be written."""
+    begun = []
+    try:
+        for name, text in contents.items():
+            made = os.open(PART + name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644, dir_fd=place)
+            begun.append(PART + name)
+            with os.fdopen(made, "w", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+    except BaseException:
+        for name in begun:
+            os.unlink(name, dir_fd=place)
+        raise
 
 
 def _earlier(folder: Path) -> tuple[str, ...]:

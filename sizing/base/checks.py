@@ -6,6 +6,7 @@ import math
 from numbers import Real
 
 from sizing.base.errors import SizingError
+from sizing.base.format import stated
 
 
 def number_between(name: str, value: float, low: float, high: float, *, exclude_low: bool = False) -> float:
@@ -23,7 +24,7 @@ def number_between(name: str, value: float, low: float, high: float, *, exclude_
         number = math.inf
     below = number <= low if exclude_low else number < low
     if not math.isfinite(number) or below or number > high:
-        raise SizingError(f"{name} must be {wanted}, not {number:,.6g}.")
+        raise SizingError(f"{name} must be {wanted}, not {_shown(number)}.")
     return number
 
 
@@ -31,5 +32,9 @@ def whole_number(name: str, value: int, low: int, high: int) -> int:
     """``value`` as an int when it is a whole number in ``low..high``; raises SizingError otherwise."""
     number = number_between(name, value, low, high)
     if number != int(number):
-        raise SizingError(f"{name} must be a whole number, not {number:,.6g}.")
+        raise SizingError(f"{name} must be a whole number, not {_shown(number)}.")
     return int(value)
+
+
+def _shown(number: float) -> str:
+    return stated(number) if math.isfinite(number) else str(number)

@@ -46,6 +46,11 @@ def significant(x: Number, digits: int = 3) -> str:
         return f"< {SMALLEST}" if value > 0 else f"> -{SMALLEST}"
     if abs(value) >= LARGEST:
         return f"{value:.{digits - 1}e}"
+    return _decimal(value, digits)
+
+
+def _decimal(value: float, digits: int) -> str:
+    """A number that is not 0 with its significant digits, thousands separated."""
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
     text = f"{value:,.{decimals}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
@@ -56,6 +61,16 @@ def count(x: Number) -> str:
     if (words := _not_a_number(x)) is not None:
         return words
     return f"{round(float(x or 0)):,}" if abs(float(x or 0)) < LARGEST else significant(x)
+
+
+def stated(x: Number, digits: int = 6) -> str:
+    """A number that somebody gave, or for a calculator: 1234567 is "1,234,567", 0.00001 no power of ten."""
+    if (words := _not_a_number(x)) is not None:
+        return words
+    value = float(x or 0)
+    if value.is_integer() or abs(value) >= LARGEST:
+        return count(value)
+    return _decimal(rounded(value, digits), digits)
 
 
 def large(x: Number, digits: int = 3) -> str:

@@ -2,7 +2,8 @@
 
 One row per input row, in order. Latencies are means, but TTFT in ``fixed_rate``, which is the median of the run.
 Rates are those of all GPUs of the row. Measured columns of the input are ignored. An open loop beyond its largest
-stable rate, or without a rate, has that rate and no latency; ``source`` says so, and what was taken from a row's names.
+stable rate, or without a rate, has that rate and no latency; ``source`` says so, where a high end is of a smaller load,
+and what was taken from a row's names.
 """
 
 from __future__ import annotations
@@ -30,6 +31,12 @@ from sizing.steps.times import StepSource, StepTimes
 METRICS = ("ttft_ms", "itl_ms", "e2e_ms", "output_tokens_per_s", "requests_per_s")
 NUMBERS = (*(name + end for name in METRICS for end in ("", "_low", "_high")), "ttft_ms_p99", "itl_ms_p99")
 COLUMNS = (*NUMBERS, "source", "error")
+
+OVERLOADED = (
+    "; an engine as slow as the interval allows would not keep up with this rate: high ends of latencies are those of "
+    "the heaviest load that it carries"
+)
+"""What is said of an open loop whose high ends are not at its own rate."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,12 +98,17 @@ def answer_points(points: PointTable, source: StepSource) -> Answers:
     recorded = _Recorded(source) if isinstance(source, Mixture) else None
     values = _columns(points, expected(points, recorded or source))
     weight, apart = recorded.of(points) if recorded else (np.zeros(len(points)), np.full(len(points), np.nan))
-    for name, (low, high) in point_ends(points, values, apart, recorded or source).ends.items():
+    remarks = _remarks(points, values["requests_per_s"])
+    ends, overloaded = point_ends(points, values, apart, recorded or source)
+    for name, (low, high) in ends.items():
         values[f"{name}_low"], values[f"{name}_high"] = low, high
     one = step_times(point_table(points.points[:1]), np.ones((1, 1)), base).source
     sources = tuple(
-        (source_in_words(kernel_name(), one, w) if w > 0 else one) + remark + _assumed(point)
-        for w, remark, point in zip(weight, _remarks(points, values["requests_per_s"]), points.points, strict=True)
+        (source_in_words(kernel_name(), one, w) if w > 0 else one)
+        + remark
+        + (OVERLOADED if slow else "")
+        + _assumed(point)
+        for w, remark, slow, point in zip(weight, remarks, overloaded, points.points, strict=True)
     )
     return Answers(points=points, values=values, sources=sources)
 

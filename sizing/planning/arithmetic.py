@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from sizing.base.format import count, ms, rounded, significant
+from sizing.base.format import count, ms, rounded, stated
 from sizing.base.result import Explained
 from sizing.base.units import MS_PER_S
 
@@ -18,7 +18,7 @@ DIGITS = 6
 
 def number(x: float) -> str:
     """A number in an expression."""
-    return significant(x, DIGITS) if x == 0 or abs(x) >= 1.0 else f"{x:.{DIGITS}g}"
+    return stated(rounded(x, DIGITS))
 
 
 def step(what: str, expression: str, result: str) -> str:

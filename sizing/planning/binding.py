@@ -7,7 +7,7 @@ from enum import Enum, auto
 
 import numpy as np
 
-from sizing.base.arrays import Rows
+from sizing.base.arrays import Floats, Rows
 from sizing.question.understand import Question
 from sizing.queueing.capacity import Bound
 from sizing.search.screen import Evaluated
@@ -65,18 +65,21 @@ def reached_first(question: Question, evaluated: Evaluated, index: int) -> Bindi
             return Binding(Binds.CAPPED_ITL, limit)
         if bound is Bound.SATURATION:
             return Binding(Binds.BATCH_LIMIT, limit)
-    return Binding(OF_BOUND[bound] if bound in OF_BOUND else _saturated(evaluated, index))
+    if bound in OF_BOUND:
+        return Binding(OF_BOUND[bound])
+    of_prompts = evaluated.state.prefill_load[index, -1] > PREFILL_BOUND
+    return Binding(saturated(evaluated, index, evaluated.state.rps[index], of_prompts=of_prompts))
 
 
-def _saturated(evaluated: Evaluated, index: int) -> Binds:
-    """What keeps an instance without a binding limit from more."""
-    rates, grid = evaluated.state.rps[index], evaluated.state.concurrency[index]
+def saturated(evaluated: Evaluated, index: int, rps: Floats, *, of_prompts: bool) -> Binds:
+    """What keeps an instance without a binding limit from more than the last of ``rps`` (K,), its rates over the
+    concurrency; ``of_prompts``: whether they take the larger part of its time."""
+    grid = evaluated.state.concurrency[index]
     half = int((grid <= grid[-1] / 2).sum()) - 1
-    if rates[-1] > STILL_GROWING * rates[half]:
+    if rps[-1] > STILL_GROWING * rps[half]:
         row = evaluated.candidates.rows[index]
         by_engine = evaluated.memory.max_concurrency[index] >= row.engine.sequences(row.gpu) * row.dp
         return Binds.SEQUENCES if by_engine else Binds.KV_MEMORY
-    of_prompts = evaluated.state.prefill_load[index, -1] > PREFILL_BOUND
     return Binds.PREFILL_RATE if of_prompts else Binds.DECODE_BANDWIDTH
 
 

@@ -101,10 +101,10 @@ def _how_sure(decided: Decided) -> str:
         if fewer
         else ""
     )
-    many = decided.left_out > 1
+    are = "s are" if decided.left_out > 1 else " is"
     unseen = (
-        f" {count(decided.left_out)} deployment{'s' if many else ''} that would come first by the estimate alone "
-        f"{'are' if many else 'is'} left out: what was simulated of their kind needs more than its estimate."
+        f" {count(decided.left_out)} deployment{are} left out that would come first by an estimate or an unconfirmed "
+        "simulation: what was confirmed of their kind needs more than it first seemed."
         if decided.left_out
         else ""
     )

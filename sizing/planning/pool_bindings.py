@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from sizing.planning.binding import Binding, Binds, smaller_units, smallest
+from sizing.planning.binding import Binding, Binds, saturated, smaller_units, smallest
+from sizing.question.understand import Question
 from sizing.search.disaggregated import Disaggregated
-from sizing.search.pools import decoding_of, prefill_stable, times_of
+from sizing.search.pools import decode_stable, decoding_of, prefill_stable, prefill_stable_of, times_of
+from sizing.simulator.run_length import HEAVIEST
 
 NEARLY_EQUAL = 1.001
 """Two rates that differ by no more than this factor count as the same."""
@@ -29,29 +31,42 @@ def pool_bindings(kind: Disaggregated, k: int) -> tuple[Binding, ...]:
 
 def prefill_binds(kind: Disaggregated, k: int) -> Binding:
     """What sets the capacity of a prefill instance."""
-    question, pools = kind.question, kind.pools
-    prefill = pools.prefill[[k]]
-    times = times_of(question, kind.evaluated, prefill)
-    stable = prefill_stable(question, kind.evaluated, prefill, times)[0]
-    share = question.scenario.deployment.max_utilization
-    if pools.prefill_rps[k] < BELOW_STABLE * share * stable:
-        return Binding(Binds.TTFT if np.isfinite(question.limits.ttft_s) else Binds.E2E)
-    if share < 1:
+    question, pair = kind.question, kind.pools.take(np.array([k]))
+    times = times_of(question, kind.evaluated, pair.prefill)
+    highest = _highest(question, prefill_stable_of(question, pair), simulated=pair.prefill_stable_rps is not None)
+    if limit := _limit(float(pair.prefill_rps[0]), highest, (Binds.TTFT, question.limits.ttft_s), question):
+        return Binding(limit)
+    if question.scenario.deployment.max_utilization < 1:
         return Binding(Binds.UTILIZATION)
+    stable = prefill_stable(question, kind.evaluated, pair.prefill, times)[0]
     matrices = 1.0 / times.full_s[0] <= stable * NEARLY_EQUAL
     return Binding(Binds.PREFILL_RATE if matrices else Binds.NETWORK)
 
 
 def decode_binds(kind: Disaggregated, k: int) -> Binding:
     """What sets the capacity of a decode instance."""
-    question, pools, evaluated = kind.question, kind.pools, kind.evaluated
-    decode, deployment = pools.decode[[k]], question.scenario.deployment
-    share, named = deployment.max_utilization, deployment.batch_limits
-    stable = decoding_of(question, evaluated, decode).rps[0, -1]
-    if pools.decode_rps[k] < BELOW_STABLE * share * stable:
-        return Binding(Binds.ITL if np.isfinite(question.limits.itl_s) else Binds.E2E)
-    if share < 1:
+    question, evaluated, pair = kind.question, kind.evaluated, kind.pools.take(np.array([k]))
+    deployment, index = question.scenario.deployment, int(pair.decode[0])
+    highest = _highest(question, decode_stable(question, pair), simulated=pair.decode_stable_rps is not None)
+    if limit := _limit(float(pair.decode_rps[0]), highest, (Binds.ITL, question.limits.itl_s), question):
+        return Binding(limit)
+    if deployment.max_utilization < 1:
         return Binding(Binds.UTILIZATION)
-    if named and evaluated.memory.max_concurrency[decode][0] >= max(named):
+    named = deployment.batch_limits
+    if named and evaluated.memory.max_concurrency[index] >= max(named):
         return Binding(Binds.BATCH_LIMIT, max(named))
-    return Binding(Binds.KV_MEMORY)
+    rates = decoding_of(question, evaluated, pair.decode).rps[0]
+    return Binding(saturated(evaluated, index, rates, of_prompts=False))
+
+
+def _highest(question: Question, stable_rps: float, *, simulated: bool) -> float:
+    """The heaviest load of an instance, requests/s, that no latency limit lowers."""
+    share = question.scenario.deployment.max_utilization
+    return stable_rps * (min(share, HEAVIEST) if simulated else share)
+
+
+def _limit(rps: float, highest: float, own: tuple[Binds, float], question: Question) -> Binds | None:
+    """The limit that keeps a pool below the ``highest`` load, its ``own`` or else that of E2E; None where none does."""
+    limits = (own, (Binds.E2E, question.limits.e2e_s))
+    limit = next((kind for kind, limit_s in limits if np.isfinite(limit_s)), None)
+    return limit if rps < BELOW_STABLE * highest else None

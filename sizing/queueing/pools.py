@@ -145,9 +145,10 @@ class Decoding(Columns):
         return np.asarray(self.mean_s + float(ndtri(percentile / 100.0)) * np.sqrt(self.var))
 
     def at(self, rps: Floats) -> tuple[Floats, Floats, Floats]:
-        """Concurrency, mean and variance of the gap at ``rps`` (N, M)."""
+        """Concurrency, mean and variance of the gap at ``rps`` (N, M); deviations lie on straight lines between loads,
+        as percentiles do where a limit is looked up."""
         place = position(self.rps, rps)
-        return place.of(self.concurrency), place.of(self.mean_s), place.of(self.var)
+        return place.of(self.concurrency), place.of(self.mean_s), place.of(np.sqrt(self.var)) ** 2
 
 
 def decoding(

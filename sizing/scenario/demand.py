@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from scipy.special import pdtr, pdtrik
 
 from sizing.base.errors import InvalidScenario
-from sizing.base.format import percent
+from sizing.base.format import percent, stated
 from sizing.base.units import HOURS_PER_DAY, S_PER_HOUR
 from sizing.scenario.bounds import MAX_RPS
 from sizing.scenario.schema import Users, Workload
@@ -75,7 +75,7 @@ def peak_demand(workload: Workload) -> Demand:
     if not (math.isfinite(demand.peak_rps) and 0 < demand.peak_rps <= MAX_RPS):
         raise InvalidScenario(
             [
-                f"workload: the peak comes to {demand.peak_rps:,.6g} requests/s; "
+                f"workload: the peak comes to {stated(demand.peak_rps)} requests/s; "
                 f"it must be above 0 and at most {MAX_RPS:,.0f}. {demand.how}"
             ]
         )
@@ -114,7 +114,7 @@ def mean_to_peak_of(profile: Sequence[float]) -> float:
 def _from_peak(peak_rps: float, growth: float, profile: Sequence[float] | None) -> Demand:
     peak = peak_rps * growth
     share = mean_to_peak_of(profile) if profile else 1.0 / PEAK_TO_MEAN
-    how = f"Peak as given: {peak_rps:,.6g} requests/s{_growth_text(growth)}."
+    how = f"Peak as given: {stated(peak_rps)} requests/s{_growth_text(growth)}."
     if profile:
         how += f" By the hourly profile the mean hour has {percent(share)} of it."
     return Demand(
@@ -126,7 +126,7 @@ def _from_peak(peak_rps: float, growth: float, profile: Sequence[float] | None) 
         hours=HOURS_PER_DAY if profile else WORKING_HOURS,
         requests_per_user=REQUESTS_PER_USER,
         growth_factor=growth,
-        arithmetic=f"{peak_rps:,.6g}{_growth_factor(growth)}",
+        arithmetic=f"{stated(peak_rps)}{_growth_factor(growth)}",
         how=how,
     )
 
@@ -134,7 +134,7 @@ def _from_peak(peak_rps: float, growth: float, profile: Sequence[float] | None) 
 def _from_trace(trace: TraceArrivals, growth: float) -> Demand:
     busiest, share = max(trace.rps), mean_to_peak_of(trace.rps)
     how = (
-        f"Busiest {trace.window_s:,.0f} s of {trace.trace}: {busiest:,.4g} requests/s{_growth_text(growth)}; the "
+        f"Busiest {trace.window_s:,.0f} s of {trace.trace}: {stated(busiest, 4)} requests/s{_growth_text(growth)}; the "
         f"mean is {percent(share)} of it."
     )
     return Demand(
@@ -145,7 +145,7 @@ def _from_trace(trace: TraceArrivals, growth: float) -> Demand:
         hours=HOURS_PER_DAY,
         requests_per_user=REQUESTS_PER_USER,
         growth_factor=growth,
-        arithmetic=f"{busiest:,.6g}{_growth_factor(growth)}",
+        arithmetic=f"{stated(busiest)}{_growth_factor(growth)}",
         how=how,
     )
 
@@ -154,11 +154,11 @@ def _from_average(average_rps: float, percentile: float, growth: float, profile:
     average = average_rps * growth
     busy = average / mean_to_peak_of(profile) if profile else average
     peak = poisson_peak(busy, percentile)
-    hour = f", {busy:,.6g} in the busiest hour of the profile" if profile else ""
+    hour = f", {stated(busy)} in the busiest hour of the profile" if profile else ""
     how = (
-        f"Average {average_rps:,.6g} requests/s{_growth_text(growth)}{hour}: the rate that is sustained. With Poisson "
-        f"arrivals {percentile:g} % of all seconds see at most {peak:,.6g} requests ({percent(peak / busy - 1)} above "
-        "the mean): a burst of one second, which the simulated arrivals contain."
+        f"Average {stated(average_rps)} requests/s{_growth_text(growth)}{hour}: the rate that is sustained. With "
+        f"Poisson arrivals {percentile:g} % of all seconds see at most {stated(peak)} requests "
+        f"({percent(peak / busy - 1)} above the mean): a burst of one second, which the simulated arrivals contain."
     )
     if busy < SINGLE_REQUESTS_BELOW_RPS:
         how += " At so low a rate a one-second window counts single requests, which makes that peak generous."
@@ -170,8 +170,8 @@ def _from_average(average_rps: float, percentile: float, growth: float, profile:
         hours=HOURS_PER_DAY if profile else WORKING_HOURS,
         requests_per_user=REQUESTS_PER_USER,
         growth_factor=growth,
-        arithmetic=f"{average_rps:,.6g}{_growth_factor(growth)}"
-        + (f" / {mean_to_peak_of(profile):.6g}" if profile else ""),
+        arithmetic=f"{stated(average_rps)}{_growth_factor(growth)}"
+        + (f" / {stated(mean_to_peak_of(profile))}" if profile else ""),
         how=how,
     )
 
@@ -181,9 +181,10 @@ def _from_users(users: Users, growth: float, profile: Sequence[float] | None) ->
     ratio = 1.0 / mean_to_peak_of(profile) if profile else users.peak_to_mean
     average = users.daily_users * users.requests_per_user / (hours * S_PER_HOUR) * growth
     where = "busiest hour of the profile to mean" if profile else "peak to mean"
+    people, each = stated(users.daily_users), stated(users.requests_per_user)
     how = (
-        f"{users.daily_users:,.6g} users x {users.requests_per_user:g} requests / ({hours:g} h x 3600 s) x "
-        f"{ratio:.3g} ({where}){_growth_text(growth)} = {average * ratio:,.4g} requests/s."
+        f"{people} users x {each} requests / ({stated(hours)} h x 3600 s) x {stated(ratio, 3)} ({where})"
+        f"{_growth_text(growth)} = {stated(average * ratio, 4)} requests/s."
     )
     return Demand(
         peak_rps=average * ratio,
@@ -193,15 +194,14 @@ def _from_users(users: Users, growth: float, profile: Sequence[float] | None) ->
         hours=hours,
         requests_per_user=users.requests_per_user,
         growth_factor=growth,
-        arithmetic=f"{users.daily_users:,.6g} x {users.requests_per_user:.6g} / ({hours:.6g} x 3,600) x {ratio:.6g}"
-        + _growth_factor(growth),
+        arithmetic=f"{people} x {each} / ({stated(hours)} x 3,600) x {stated(ratio)}" + _growth_factor(growth),
         how=how,
     )
 
 
 def _growth_factor(growth: float) -> str:
-    return f" x {growth:.6g}" if growth != 1.0 else ""
+    return f" x {stated(growth)}" if growth != 1.0 else ""
 
 
 def _growth_text(growth: float) -> str:
-    return f" x {growth:g} growth" if growth != 1.0 else ""
+    return f" x {stated(growth)} growth" if growth != 1.0 else ""

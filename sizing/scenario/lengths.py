@@ -14,6 +14,7 @@ from typing import Literal, get_args
 
 from sizing.base.checks import number_between
 from sizing.base.errors import UnknownName
+from sizing.base.format import stated
 from sizing.catalog.files import typed_rows
 from sizing.scenario.bounds import MAX_TOKENS
 
@@ -74,7 +75,7 @@ def to_tokens(
     """
     amount = number_between(f"Length in {unit}", amount, 0.0, MAX_AMOUNT)
     per_token = _units_per_token(unit, words_per_token, chars_per_token, words_per_page)
-    return number_between(f"{amount:,.6g} {unit} in tokens", amount / per_token, 0.0, MAX_TOKENS)
+    return number_between(f"{stated(amount)} {unit} in tokens", amount / per_token, 0.0, MAX_TOKENS)
 
 
 def _units_per_token(unit: str, words_per_token: float, chars_per_token: float, words_per_page: float) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -170,6 +170,20 @@ def aggregated(question: Question, evaluated: Evaluated, index: Rows, working: C
         power_kw=chosen.power_kw,
         outrun=_outrun(question, evaluated, total * each, e2e),
     )
+
+
+def most_before(question: Question, evaluated: Evaluated, index: int, tried: Counts, others: Mapping[int, int]) -> int:
+    """The most instances, spares aside, with which a candidate comes before all ``others``, by their instances; 0: with
+    none. Nothing gets cheaper with more: where there are gaps in ``tried``, (N,) growing, one of them is searched."""
+    rows = np.array([*others, *[index] * len(tried)], dtype=np.intp)
+    working = np.array([*others.values(), *tried], dtype=np.int64)
+    ranked = aggregated(question, evaluated, rows, working).order()
+    first = int(np.flatnonzero(ranked < len(others))[0])
+    most = int(max(tried[ranked[:first] - len(others)], default=0))
+    if most in (0, tried[-1]):
+        return most
+    gap = np.arange(most + 1, tried[np.searchsorted(tried, most) + 1])
+    return max(most, most_before(question, evaluated, index, gap, others)) if len(gap) else most
 
 
 def _outrun(question: Question, evaluated: Evaluated, gpus: Counts, e2e_s: Floats) -> Flags:

@@ -26,7 +26,7 @@ class Decided:
 
     ``ahead``: places that come before the order. ``tried``: what was counted at each place that was simulated;
     ``outcome``: the same of the first, from enough requests to be reported. ``fewer``: so many instances fewer may do.
-    ``left_out``: deployments that only the estimate puts before the first, of which the simulation has not decided.
+    ``left_out``: deployments before the first by what is not certain, of which the simulation has not decided.
     ``not_simulated``: why nothing was; ``unconfirmed``: what was simulated when none met the limits, best first.
     """
 
@@ -83,10 +83,10 @@ def _pools_first(refined: Refined, pools: Disaggregated, first: Disaggregated, o
     """Pools that were simulated come before the instances that do both, and before the other pairs of ``pools``."""
     every, place = AllDeployments((refined.deployments, first, pools)), len(refined.deployments)
     order, tried = every.order(), _tried(refined)
-    ranked, left_out = _behind(order, place, refined.ranked, tried)
+    ranked, left_out = _behind(order, place, refined.ranked)
     alike = (pools.pools.prefill == first.pools.prefill) & (pools.pools.decode == first.pools.decode)
     pairs = place + 1 + np.flatnonzero(~alike)
-    behind, _ = _behind(order, place, order[np.isin(order, pairs)], {})
+    behind, _ = _behind(order, place, order[np.isin(order, pairs)])
     return Decided(
         every=every,
         ranked=np.concatenate([ranked, behind]),
@@ -97,15 +97,14 @@ def _pools_first(refined: Refined, pools: Disaggregated, first: Disaggregated, o
     )
 
 
-def _behind(order: Rows, first: int, ranked: Rows, tried: Mapping[int, Outcome]) -> tuple[Rows, int]:
-    """Of the places ``ranked`` those that do not come before ``first`` in ``order`` by an estimate alone, and how many
-    do.
+def _behind(order: Rows, first: int, ranked: Rows) -> tuple[Rows, int]:
+    """Of the places ``ranked`` those that do not come before ``first`` in ``order``, and how many do.
 
-    What is compared is decided the same way: an estimate that promises less than was simulated is not listed beside
-    it, as those like it that were simulated did not keep what theirs promised.
+    What is compared is decided the same way: what promises less by an estimate, or by a run after which no work was
+    left to confirm it, is not listed beside what is certain, as those like it did not keep what theirs promised.
     """
     before = order[: int(np.flatnonzero(order == first)[0])]
-    promised = np.isin(ranked, before) & ~np.isin(ranked, list(tried))
+    promised = np.isin(ranked, before)
     return ranked[~promised], int(promised.sum())
 
 
@@ -127,8 +126,8 @@ def _confirmed(screened: Screened, refined: Refined, best: Needed) -> Decided:
     tried, first = _tried(refined), int(refined.ranked[0])
     every = AllDeployments((together, *screened.pools))
     order = every.order()
-    ranked, left_out = _behind(order, first, refined.ranked, tried)
-    pools, _ = _behind(order, first, order[order >= len(together)], {})
+    ranked, left_out = _behind(order, first, refined.ranked)
+    pools, _ = _behind(order, first, order[order >= len(together)])
     return Decided(
         every=every,
         ranked=np.concatenate([ranked, pools]),

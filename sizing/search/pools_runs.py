@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -136,7 +136,9 @@ def _decoded(case: PoolsCase, first: FirstTokens, share: Arrivals, most_events: 
     measurement = Measurement(
         expected=case.requests, horizon_s=duration, warm_up=int(WARM_UP_SHARE * case.requests), most_events=most_events
     )
-    return drive(Fleet(replicas=(case.decode,)), _handed_over(case, first, share, duration), measurement)
+    # The front end is before prefill: its time is in the first tokens.
+    behind = replace(case.decode, request_s=0.0, prompt_token_s=0.0)
+    return drive(Fleet(replicas=(behind,)), _handed_over(case, first, share, duration), measurement)
 
 
 def _handed_over(case: PoolsCase, first: FirstTokens, share: Arrivals, duration: float) -> Iterator[Floats]:

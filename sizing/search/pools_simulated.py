@@ -22,7 +22,7 @@ from sizing.search.instances import fewest
 from sizing.search.pools_case import PoolsCase, case_of
 from sizing.search.pools_runs import FEW_REQUESTS, FirstTokens, decoded, first_tokens
 from sizing.search.pools_search import MORE
-from sizing.search.trials import FARTHER, FARTHEST, LARGEST_BELOW, finding
+from sizing.search.trials import FARTHER, FARTHEST, LARGEST_BELOW, finding, looked_at
 from sizing.simulator.layout import E2E, ITL, TTFT
 from sizing.simulator.outcome import Outcome
 from sizing.simulator.quantiles import quantile
@@ -32,9 +32,6 @@ from sizing.simulator.work import Work
 
 Wins = Callable[[Counts, Counts], Flags]
 """Whether pools with so many prefill and decode instances, (N,) each, would be the answer if they met the limits."""
-
-MOST_TRIED = 4096
-"""Numbers of instances whose price is looked at; of more, as many evenly spaced in their logarithm."""
 
 BATCHES = 10
 """Parts of a prefill run whose percentiles give its Monte-Carlo error."""
@@ -146,10 +143,7 @@ def _prefill_instances(
 
 def _most(wins: Wins, guess: int, *, prefill: int | None = None, decode: int | None = None) -> int | None:
     """The most instances of a pool, the other being given, that are worth a try; 0: none; None: there is no bound."""
-    farthest = FARTHEST * guess + FARTHER
-    tried = np.arange(1, farthest + 1)
-    if farthest > MOST_TRIED:
-        tried = np.unique(np.geomspace(1, farthest, MOST_TRIED).round().astype(np.int64))
+    tried = looked_at(guess)
     other = np.full_like(tried, prefill or decode or 1)
     worth = tried[wins(tried, other) if prefill is None else wins(other, tried)]
     return None if len(worth) == len(tried) else int(worth.max(initial=0))

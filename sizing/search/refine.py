@@ -14,12 +14,12 @@ import numpy as np
 
 from sizing.base.arrays import ROUNDING, Counts, Rows
 from sizing.question.understand import Question
-from sizing.search.aggregated import Aggregated, aggregated
+from sizing.search.aggregated import Aggregated, aggregated, most_before
 from sizing.search.instances import Needed, NotMet, bounds, needed, not_at_all, sharpened
 from sizing.search.pipelines import underrated
 from sizing.search.replicas import arrivals_of, lengths_of, replica_at
 from sizing.search.screen import Evaluated, instances_needed
-from sizing.search.trials import FARTHER, FARTHEST, FIRST_REQUESTS, LARGEST_BELOW, Case, in_flight_of
+from sizing.search.trials import FIRST_REQUESTS, LARGEST_BELOW, Case, in_flight_of, looked_at
 from sizing.simulator.run_length import REPORTED_REQUESTS
 from sizing.simulator.work import OutOfWork, Work
 
@@ -103,12 +103,8 @@ class Search:
         counts = {i: one.instances for i, one in self.results.items() if isinstance(one, Needed)}
         if not counts or self.question.scenario.deployment.objective == "latency":  # more instances, lower latency
             return None
-        tried = np.arange(1, FARTHEST * guess + FARTHER + 1)
-        rows = np.array([*counts, *[index] * len(tried)], dtype=np.intp)
-        working = np.array([*counts.values(), *tried], dtype=np.int64)
-        ranked = aggregated(self.question, self.evaluated, rows, working).order()
-        first = int(np.flatnonzero(ranked < len(counts))[0])
-        most = int(max(tried[ranked[:first] - len(counts)], default=0))
+        tried = looked_at(guess)
+        most = most_before(self.question, self.evaluated, index, tried, counts)
         return most if most < tried[-1] else None
 
     def promising(self, now: Refined) -> int:

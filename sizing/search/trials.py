@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from sizing.base.arrays import ROUNDING
+from sizing.base.arrays import ROUNDING, Counts
 from sizing.base.choices import Routing
 from sizing.base.units import TWO_SIDED_95
 from sizing.question.limits import LatencyLimits
@@ -42,6 +42,9 @@ ENOUGH_SHARE = 0.95
 
 FARTHEST, FARTHER = 4, 4
 """A count beyond so many times the first guess (plus 4) is not looked at: the limit is broken without load."""
+
+MOST_TRIED = 4096
+"""Numbers of instances whose price is looked at; of more, as many evenly spaced in their logarithm."""
 
 IN_TURN: tuple[Routing, ...] = ("round_robin", "weighted")
 """Routings under which an instance gets every n-th request."""
@@ -125,6 +128,14 @@ def share_of(arrivals: Arrivals, part: float, *, in_turn: bool = False) -> Arriv
         raise ValueError(f"a share of the arrivals lies above 0 and up to 1, not at {part:g}")
     spread = part * arrivals.cv**2 if in_turn else max(1.0 + part * (arrivals.cv**2 - 1.0), 0.0)
     return replace(arrivals, rate_rps=arrivals.rate_rps * part, cv=math.sqrt(spread), profile=())
+
+
+def looked_at(guess: int) -> Counts:
+    """The numbers of instances that are looked at around a first ``guess``, from one on."""
+    farthest = FARTHEST * guess + FARTHER
+    if farthest <= MOST_TRIED:
+        return np.arange(1, farthest + 1)
+    return np.unique(np.geomspace(1, farthest, MOST_TRIED).round().astype(np.int64))
 
 
 def together(routing: Routing, instances: int) -> int:

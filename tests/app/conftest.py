@@ -1,8 +1,9 @@
 """The app without a browser, started from app.py as a user would start it."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -17,6 +18,7 @@ from tests.sizing.asking import raw
 from ui import state
 from ui.size import jobs
 from ui.sources import reading
+from ui.sources.latest import Answer, Latest
 from ui.sources.reading import REFRESH_S, Registry
 
 APP = Path(__file__).parents[2] / "app.py"
@@ -35,6 +37,17 @@ class Clock:
 
     def next(self) -> None:
         self.now_s += REFRESH_S
+
+
+class WatchedLatest(Latest):
+    """Remembers whether anybody was told that a question is still under way."""
+
+    told_pending = False
+
+    def peek(self, key: Hashable) -> Answer[Any]:
+        answer = super().peek(key)
+        self.told_pending |= answer.pending
+        return answer
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -125,6 +138,7 @@ def clock() -> Clock:
 def registry(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Registry]:
     """What live pages share: of this test alone."""
     fresh = Registry(clock=clock)
+    object.__setattr__(fresh, "latest", WatchedLatest(clock=clock))
     monkeypatch.setattr(reading, "registry", lambda: fresh)
     yield fresh
     fresh.latest.wait_for_all(PATIENCE_S)

@@ -42,13 +42,15 @@ def open_live(registry: Registry, **parameters: str) -> AppTest:
 
 
 def settled(app: AppTest, registry: Registry, *, until: Callable[[AppTest], bool] = lambda app: True) -> AppTest:
-    """Run until no question is under way and the condition holds: nothing here depends on how fast the machine is."""
+    """Run until nothing drawn waits for an answer and the condition holds: nothing here depends on how fast the machine
+    is. A question that is answered while a page is drawn, which no longer waited for it, is drawn the next time."""
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
         registry.latest.wait_for_all(PATIENCE_S)
+        registry.latest.told_pending = False
         app.run()
         assert not app.exception, [f"{e.message} {e.stack_trace}" for e in app.exception]
-        if "for the first time" not in said(app) and not registry.latest.busy and until(app):
+        if "for the first time" not in said(app) and not registry.latest.told_pending and until(app):
             return app
     raise AssertionError(f"The page never settled: {said(app)}")
 

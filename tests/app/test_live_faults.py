@@ -18,6 +18,7 @@ from tests.app.live import ID, VLLM, figures, open_live, said, settled, source_f
 from tests.collectors.fake_prometheus import FakePrometheus
 from tests.collectors.feeds import NOW, Feed, steady
 from tests.collectors.servers import Server, Told, free_port, serving
+from tests.patience import PATIENCE_S
 from ui.sources.reading import Registry
 
 
@@ -180,6 +181,24 @@ def test_a_metric_that_disappears_is_no_data_and_not_zero(
     assert figures(app)["Requests waiting"] == "0"
     assert "Partial data" in said(app)
     assert "No data for kv_usage" in said(app)
+
+
+def test_what_is_answered_while_a_page_is_drawn_is_on_the_next(
+    server: Server, fake: FakePrometheus, registry: Registry, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app, hold = open_live(registry), threading.Event()
+    run = app.run
+
+    def drawn() -> None:
+        run()
+        hold.set()
+        registry.latest.wait_for_all(PATIENCE_S)
+
+    monkeypatch.setattr(app, "run", drawn)
+    fake.hold = hold
+    fake.feed = Feed({"a:8000": vllm()})
+    clock.next()
+    assert figures(settled(app, registry))["Replicas"] == "1"
 
 
 def test_a_restarted_engine_counts_from_zero_and_its_rate_stays(

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -112,6 +113,23 @@ def test_an_export_that_cannot_be_written_is_one_line(file, place, place_of_file
     done = run("sharing", "export", file, "--to", place / place_of_file)
     assert (done.returncode, done.stdout) == (2, "")
     assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["a.md", "a.yaml"])
+def test_a_write_that_fails_leaves_the_earlier_export(file, place, monkeypatch, name):
+    (place / name).write_text("whole")
+    before = sorted(place.iterdir())
+    write = Path.write_bytes
+
+    def full_disk(path, content):
+        write(path, content[: len(content) // 2])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full_disk)
+    done = run("sharing", "export", file, "--to", place / name)
+    assert (done.returncode, done.stderr) == (2, f"{place / name}: No space left on device.\n")
+    assert (place / name).read_text() == "whole"
+    assert sorted(place.iterdir()) == before
 
 
 def test_a_name_that_two_scenarios_have(file, place):

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 
+import pandas as pd
 import pytest
 import yaml
 
@@ -182,3 +183,28 @@ def test_importing_the_engine_loads_no_page_and_no_network():
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=PATIENCE_S
     )
     assert done.stdout.strip() == "[]"
+
+
+POINT = "engine,model,gpu,gpus,isl,osl,mode\nvllm,openai/gpt-oss-20b,h100_sxm,1,1000,100,offline_max_throughput\n"
+SWEEP = "model: openai/gpt-oss-20b\nworkload: {input_tokens: 900, output_tokens: 90, peak_rps: 1}\n"
+ASKED = {"predict": POINT, "sweep": SWEEP + "deployment: {gpus: [h100_sxm]}\naxes: {workload.peak_rps: [1]}\n"}
+
+
+@pytest.mark.parametrize("command", ASKED)
+def test_a_table_that_cannot_be_written_leaves_the_earlier_one(tmp_path, monkeypatch, command):
+    asked, out = tmp_path / "asked", tmp_path / "out.csv"
+    asked.write_text(ASKED[command])
+    out.write_text("whole")
+
+    def full_disk(table, path, **options):
+        path.write_text("hal")
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pd.DataFrame, "to_csv", full_disk)
+        done = run("sizing", command, asked, "--out", out)
+    assert (done.returncode, done.stderr) == (2, f"{out}: No space left on device.\n")
+    assert out.read_text() == "whole"
+    assert {one.name for one in tmp_path.iterdir()} == {"asked", "out.csv"}
+    assert run("sizing", command, asked, "--out", out).returncode == 0
+    assert len(pd.read_csv(out)) == 1

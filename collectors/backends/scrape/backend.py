@@ -45,7 +45,7 @@ class RingBackend:
         return Vectors(samples=samples, problems=problems, notes=notes)
 
     def ranges(self, queries: Sequence[Query], *, start_s: float, end_s: float, step_s: float) -> Ranges:
-        """Every query at every step; series come without points where they have no value."""
+        """Every query at every step, but those without data; series come without points where they have no value."""
         step = max(step_s, (end_s - start_s) / (MAX_RANGE_STEPS - 1))
         trees, problems = _parsed(queries)
         reach = max((_reach(tree) for tree in trees.values()), default=0.0) + LOOK_BACK_S
@@ -54,7 +54,8 @@ class RingBackend:
         series = {}
         for subject, tree in trees.items():
             try:
-                series[subject] = _over_time(tree, tracks, moments)
+                if lines := _over_time(tree, tracks, moments):
+                    series[subject] = lines
             except UnsupportedExpression as error:
                 problems[subject] = str(error)
         return Ranges(

@@ -28,6 +28,15 @@ def test_an_earlier_export_is_replaced(tmp_path):
     assert held(tmp_path) == written("nim")
 
 
+def test_a_file_that_cannot_be_written_leaves_the_earlier_export(tmp_path):
+    write_folder(written("vllm"), tmp_path)
+    with pytest.raises(UnicodeEncodeError):
+        write_folder({**written("nim"), "last.txt": "\ud800"}, tmp_path)
+    assert held(tmp_path) == written("vllm")
+    write_folder(written("nim"), tmp_path)
+    assert held(tmp_path) == written("nim")
+
+
 @pytest.mark.parametrize("spoil", ["foreign", "changed", "link", "folder", "index"])
 def test_what_somebody_else_wrote_is_kept(tmp_path, spoil):
     folder = tmp_path / "k8s"

@@ -43,6 +43,24 @@ def test_milliseconds_turn_into_seconds_at_one_second(x: float, text: str) -> No
 @pytest.mark.parametrize(
     ("x", "text"),
     [
+        (1_000_000, "1,000,000"),
+        (1_493_812, "1,493,812"),
+        (1_493_812.4, "1,493,810"),
+        (83_912.4, "83,912.4"),
+        (1.183384, "1.18338"),
+        (0.00001, "0.00001"),
+        (0, "0"),
+        (1e300, "1.00e+300"),
+        (math.inf, shown.UNBOUNDED),
+    ],
+)
+def test_a_number_that_was_given_stands_in_full_and_in_no_power_of_ten(x: float, text: str) -> None:
+    assert shown.stated(x) == text
+
+
+@pytest.mark.parametrize(
+    ("x", "text"),
+    [
         (0, "$0"),
         (0.0004, "< $0.001"),
         (0.0042, "$0.0042"),

@@ -16,7 +16,7 @@ from sizing import Scenario, plan
 from sizing.evidence.open_loop import SAME_RATE, stretched_rate
 from sizing.evidence.point_table import point_table
 from sizing.evidence.points import points_of
-from sizing.evidence.predict import predict_points
+from sizing.evidence.predict import OVERLOADED, predict_points
 from sizing.evidence.uncertainty import Load, interval
 from sizing.steps.roofline import roofline
 from tests.sizing.asking import LLAMA_8B, LLAMA_70B, raw
@@ -157,6 +157,7 @@ def test_an_engine_too_slow_for_the_load_is_answered_at_the_heaviest_that_it_car
     found, heavier = at(0.99, 0), at(0.9, 0)
     assert found[[f"{name}_high" for name in LATENCIES[:3]]].notna().all()
     assert found["itl_ms_high"] == pytest.approx(heavier["itl_ms_high"], rel=0.01)
+    assert [OVERLOADED in one["source"] for one in (found, heavier, at(0.1, 0))] == [True, True, False]
 
 
 def test_replicas_share_the_rate() -> None:

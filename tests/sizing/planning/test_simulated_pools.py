@@ -157,6 +157,13 @@ def test_without_an_itl_limit_the_named_batch_limit_is_what_limits() -> None:
     assert found.limited_by.endswith("the batch limit of 8 (decode)")
 
 
+def test_a_limit_that_nobody_asked_for_limits_no_pool() -> None:
+    asked = {"ttft_ms": 2000, "itl_ms": None}
+    found = plan(scenario(workload={"peak_rps": 40, "output_tokens": 800}, limits=asked, deployment=ONLY))
+    assert found.deployment.decode.instances > 1
+    assert found.limited_by.endswith("and memory for the KV cache (decode)")
+
+
 @pytest.mark.parametrize("model", [LLAMA_8B, LLAMA_70B, "deepseek-ai/DeepSeek-R1"])
 @pytest.mark.parametrize(
     "lengths",

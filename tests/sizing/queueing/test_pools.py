@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
 from sizing import Scenario
 from sizing.catalog import gpus
@@ -18,7 +19,7 @@ from sizing.deployments.kv_transfer import (
 from sizing.question.traffic import Traffic, Variability
 from sizing.question.understand import understand
 from sizing.queueing.pools import PrefillTimes, decoding, first_token, prefill_times
-from sizing.search.pools import decoding_of, times_of
+from sizing.search.pools import decode_capacity, decoding_of, times_of
 from sizing.search.pools_case import PoolsCase, case_of
 from sizing.search.pools_runs import decoded, first_tokens
 from sizing.search.screen import all_configurations, evaluate
@@ -196,3 +197,17 @@ def test_both_pools_of_a_simulation_see_the_same_requests() -> None:
     outcome = decoded(case, few, 4)
     assert outcome.finished == outcome.arrived
     assert (few.ttft_s >= few.queue_s).all()
+
+
+def test_at_its_capacity_a_decode_instance_keeps_the_itl_limit() -> None:
+    """Bursts make the spread of gaps grow steeply between two loads of the grid."""
+    bursts = {"bursts": {"on_s": 14, "off_s": 2_300, "share_on": 0.67}}
+    asked = raw(LLAMA_70B, workload={"arrivals": bursts}, limits={"ttft_ms": 3000, "itl_ms": 45})
+    question = understand(Scenario.model_validate(asked))
+    evaluated = evaluate(question, all_configurations(question))
+    rows = np.arange(len(evaluated.candidates.rows))
+    rps = decode_capacity(question, evaluated, rows)
+    _, mean_s, var = decoding_of(question, evaluated, rows).at(rps[:, None])
+    gap_s = (mean_s + ndtri(0.95) * np.sqrt(var))[rps > 0]
+    assert len(gap_s) > 100
+    assert gap_s.max() <= 0.045 * (1 + 1e-9)

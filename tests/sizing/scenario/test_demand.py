@@ -1,4 +1,5 @@
 import math
+import re
 
 import pytest
 from hypothesis import given
@@ -67,6 +68,21 @@ def test_users_spread_over_hours_with_a_peak_factor():
     assert demand.peak_rps == pytest.approx(20)
     assert demand.mean_to_peak == pytest.approx(0.5)
     assert "96,000 users x 3 requests / (8 h x 3600 s) x 2" in demand.how
+
+
+@pytest.mark.parametrize(
+    "load",
+    [
+        {"users": {"daily_users": 1_493_812, "requests_per_user": 2_000, "hours": 24, "peak_to_mean": 1.04}},
+        {"peak_rps": 1_000_000},
+        {"peak_rps": 0.00001},
+        {"average_rps": 83_912.4},
+        {"arrivals": {"trace": "t.csv", "rps": [123_456.7]}},
+    ],
+)
+def test_no_load_is_told_in_powers_of_ten(load):
+    demand = peak_demand(workload(**load))
+    assert not re.search(r"\de[+-]\d", demand.how + demand.arithmetic)
 
 
 def test_growth_multiplies_the_load():

@@ -16,6 +16,8 @@ from sizing.search.pools_runs import FEW_REQUESTS, FirstTokens, decoded, first_t
 from sizing.search.pools_simulated import BATCHES, T_QUANTILE, ttft_at_most
 from sizing.search.serving import screened
 from sizing.simulator.kept_runs import KeptRuns
+from sizing.simulator.layout import TTFT
+from sizing.simulator.quantiles import quantiles
 from sizing.simulator.run_length import WARM_UP_SHARE
 from sizing.simulator.work import OutOfWork, Work
 
@@ -63,6 +65,15 @@ def test_kept_decode_runs_count_the_same_and_take_as_much_work(case: PoolsCase) 
     assert other.work.left == case.work.left
     for name in vars(outcome):
         np.testing.assert_array_equal(getattr(again, name), getattr(outcome, name), err_msg=name)
+
+
+def test_the_front_end_counts_once_in_what_users_see(case: PoolsCase) -> None:
+    slow = {"request_s": 0.5, "prompt_token_s": 1e-4}
+    fronted = replace(case, prefill=replace(case.prefill, **slow), decode=replace(case.decode, **slow))
+    first = first_tokens(fronted, 8)
+    counted = first.ttft_s[int(WARM_UP_SHARE * case.requests) :]
+    (seen,) = quantiles(decoded(fronted, first, 4), TTFT, [95.0])
+    assert seen == pytest.approx(np.percentile(counted, 95.0), rel=0.01)
 
 
 def test_a_prompt_too_long_for_the_cache_has_no_first_token(case: PoolsCase) -> None:

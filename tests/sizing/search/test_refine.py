@@ -13,11 +13,11 @@ from sizing import Scenario, plan
 from sizing.planning.analytic import analytic_plan
 from sizing.question.understand import understand
 from sizing.replay.simulate import simulate
-from sizing.search.aggregated import aggregated, smallest_aggregated
+from sizing.search.aggregated import aggregated, most_before, smallest_aggregated
 from sizing.search.instances import RESOLUTION, Needed, NotMet, between, fewest, needed
 from sizing.search.refine import Refined, refine
 from sizing.search.screen import all_configurations, evaluate
-from sizing.search.trials import FARTHER, FARTHEST, Case, Tries, limited, run, share_of
+from sizing.search.trials import FARTHER, FARTHEST, MOST_TRIED, Case, Tries, limited, looked_at, run, share_of
 from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.quantiles import sampled_share
 from sizing.simulator.run_length import HEAVIEST, relaxation
@@ -203,3 +203,17 @@ def test_alternatives_that_were_tried_are_simulated_and_say_so() -> None:
     step_times = [e.source for e in found.explained if e.name in ("decode_step_ms", "prefill_ms")]
     assert len(step_times) == 2
     assert not any("simulated" in source for source in step_times)
+
+
+@pytest.mark.parametrize("guess", [700, 1_700, 60_000])
+def test_few_of_many_numbers_of_instances_are_priced_and_nothing_is_missed(guess: int) -> None:
+    question = understand(scenario(workload={"peak_rps": 30_000}, deployment={"gpus": ["h100_sxm", "l40s"]}))
+    evaluated = evaluate(question, all_configurations(question))
+    first, rival = evaluated.capacity.rps.argsort()[[-1, -40]]
+    every = np.arange(1, FARTHEST * guess + FARTHER + 1)
+    most = most_before(question, evaluated, int(rival), every, {int(first): guess})
+    tried = looked_at(guess)
+    assert len(tried) <= MOST_TRIED
+    assert (tried[0], tried[-1]) == (every[0], every[-1])
+    assert most_before(question, evaluated, int(rival), tried, {int(first): guess}) == most
+    assert 0 < most < every[-1]

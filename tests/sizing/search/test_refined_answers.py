@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,11 @@ from sizing.cli import main
 from sizing.planning.analytic import analytic_plan
 from sizing.question.understand import understand
 from sizing.replay.planned_deployment import planned
+from sizing.search import decide as decide_module
+from sizing.search.decide import decide
+from sizing.search.instances import Needed
+from sizing.search.refine import refine
+from sizing.search.serving import screened
 from tests.sizing.asking import LLAMA_8B, raw
 from tests.sizing.search.simulated import H100, VARY, instances, scenario
 
@@ -47,6 +53,20 @@ def test_a_count_that_the_simulation_cannot_confirm_is_a_warning() -> None:
     assert not [w for w in plan(relaxed).warnings if w.code == "not_confirmed"]
     severities = [w.severity for w in found.warnings]
     assert severities == sorted(severities, key=("error", "warning", "info").index)
+
+
+def test_what_no_work_was_left_to_confirm_is_not_listed_before_what_is_certain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search ended with the dearer of two that were simulated, since it alone was certain."""
+    asked = scenario(workload={"peak_rps": 300}, deployment={"gpus": ["h100_sxm"], "serving": ["aggregated"]})
+    seen = screened(understand(asked))
+    refined = refine(seen.together, 0)
+    met = [index for index, one in refined.search.results.items() if isinstance(one, Needed)]
+    cheapest, dearer = (k for k in refined.deployments.order() if refined.deployments.index[k] in met)
+    monkeypatch.setattr(decide_module, "refine", lambda *_: replace(refined, first=int(dearer)))
+    decided = decide(seen, 0)
+    assert decided.ranked[0] == dearer
+    assert cheapest not in decided.ranked
+    assert decided.left_out > 0
 
 
 def test_the_same_question_gives_the_same_bytes() -> None:

@@ -1,4 +1,4 @@
-"""A skipped test is never silent, and fails the run in CI."""
+"""Rules for every test: a skipped one is never silent, and none leaves its ``__main__`` to the next."""
 
 import os
 import shutil
@@ -64,3 +64,31 @@ def test_run_without_skips_passes_in_ci() -> None:
     run = run_pytest("def test_passes():\n    pass\n", ci=True)
     assert run.returncode == 0
     assert "SKIPPED" not in run.stdout
+
+
+PAGES = """
+import sys
+
+import pytest
+
+MAIN = sys.modules["__main__"]
+
+def test_runs_a_page():
+    sys.modules["__main__"] = sys.modules[__name__]
+
+@pytest.fixture(scope="module")
+def processes():
+    return sys.modules["__main__"]
+
+@pytest.fixture
+def page():
+    sys.modules["__main__"] = sys.modules[__name__]
+
+def test_starts_processes(processes, page):
+    assert processes is sys.modules["__main__"] is MAIN
+"""
+
+
+def test_processes_of_a_test_run_no_page_of_another() -> None:
+    run = run_pytest(PAGES, ci=False)
+    assert run.returncode == 0, run.stdout
