@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 TWO_MODELS = "as ITL; nine in ten rows are one benchmark (InferenceMAX, now InferenceX) of two models"
 JUST_BELOW = "few good rows; just below capacity 5 % of it are a factor of 1.5 in TTFT"
-BURSTS = "172 rows are bursts, all of one source, which is some 45 % off; the others stand below"
+BURSTS = "170 rows are bursts, all of one source, some 20 % slower than predicted; the others stand below"
 
 OBSTACLES: Mapping[str, str] = MappingProxyType(
     {

@@ -62,8 +62,8 @@ def sweep_of(labels: pd.DataFrame) -> pd.Series:
 def row_weights(table: Targets, metric: str) -> Floats:
     """Square roots of weights: by quality, and 1 / sqrt(rows) within a sweep, so that none outvotes the others.
 
-    Bursts are left to be predicted: their rate depends on their ramp, on how answer lengths vary and on what was
-    preempted, none of which a row states, more than on step times.
+    Bursts are left to be predicted: their rate depends on how answer lengths vary, on what was preempted and on
+    engines on the day a model came out, none of which a row states, as much as on step times.
     """
     labels = table.labels
     group = sweep_of(labels)

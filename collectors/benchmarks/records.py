@@ -72,6 +72,8 @@ class BenchmarkPoint:
     """Mean tokens sent per request."""
     osl_mean: float | None = None
     """Mean tokens generated per request."""
+    osl_variation: float | None = None
+    """Squared coefficient of variation of the tokens generated per request."""
     prefix_cached_tokens: float | None = None
     """Mean tokens per request that the prefix cache held."""
 

@@ -10,7 +10,7 @@ from sizing.base.units import S_PER_MS
 from sizing.calibration.calibrated import CalibratedConfiguration, counted
 from sizing.calibration.fit import fit_calibration
 from sizing.calibration.protocol_points import CalibrationPoint
-from sizing.evidence.points import Point
+from sizing.evidence.points import OFFLINE, Point
 from sizing.question.benchmark import ResolvedBenchmark
 from sizing.question.understand import Question
 from sizing.scenario.schema import BenchmarkPoint
@@ -20,7 +20,7 @@ SERVED = 0.9
 """An open loop that serves less than this share of its rate is overloaded: it shows the capacity, and no latency.
 Chosen: because a run that keeps up serves 98 % and more, what is in flight at its end missing."""
 
-_MODES = {"fixed_concurrency": "fixed_concurrency", "fixed_rate": "fixed_rate", "offline": "offline_max_throughput"}
+_MODES = {"fixed_concurrency": "fixed_concurrency", "fixed_rate": "fixed_rate", "offline": OFFLINE}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +73,7 @@ def calibration_points(benchmark: ResolvedBenchmark) -> list[CalibrationPoint]:
 
 
 def _point(number: int, point: BenchmarkPoint, benchmark: ResolvedBenchmark) -> Point:
-    nan = float("nan")
+    nan, mode = float("nan"), _MODES[point.mode]
     return Point(
         row=number,
         model=benchmark.model,
@@ -82,10 +82,12 @@ def _point(number: int, point: BenchmarkPoint, benchmark: ResolvedBenchmark) -> 
         input_tokens=point.input_tokens,
         output_tokens=point.output_tokens,
         cached_tokens=min(point.prefix_cached_tokens, point.input_tokens - 1.0),
-        mode=_MODES[point.mode],
+        mode=mode,
         concurrency=nan if point.concurrency is None else point.concurrency,
         rate_rps=nan if point.request_rate_rps is None else point.request_rate_rps,
         software_year=REFERENCE_YEAR,
+        stated_variation=point.output_variation,
+        requests=nan if point.requests is None or mode != OFFLINE else point.requests,
     )
 
 

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.arrays import Floats, position
-from sizing.evidence.expected import first_token
+from sizing.evidence.expected import first_token, offline, offline_sizes
 from sizing.evidence.open_loop import EQUAL_LENGTHS, System, columns, fitted_to, systems
 from sizing.evidence.point_table import PointTable, alike, point_table, step_times, traffic_of
 from sizing.evidence.points import Point
-from sizing.evidence.protocols import Expected, fixed_concurrency, offline_max_throughput, static_batch
+from sizing.evidence.protocols import Expected, fixed_concurrency, static_batch
 from sizing.queueing.steady_state import SteadyState, concurrency_grid, steady_state
 from sizing.steps.roofline import Roofline
 from sizing.steps.times import StepTimes
@@ -72,7 +72,7 @@ class Prepared:
             case "static_batch":
                 return static_batch(times, lengths, points.concurrency, points.fits)
             case "offline_max_throughput":
-                return offline_max_throughput(times, lengths, self.grid)
+                return offline(points, times)
             case _:
                 first = first_token(points, self.source)
                 return fixed_concurrency(times, lengths, points.concurrency, points.fits, first)
@@ -125,12 +125,11 @@ def prepare(points: Sequence[Point], source: Roofline) -> tuple[Prepared, ...]:
 
 def _prepared(mode: str, index: NDArray[np.intp], whole: PointTable, source: Roofline) -> Prepared:
     points = whole.take(index)
-    most = np.minimum(points.fits, points.scheduled)
     match mode:
         case "fixed_rate":
-            grid = concurrency_grid(most[:, 0])
+            grid = concurrency_grid(np.minimum(points.fits, points.scheduled)[:, 0])
         case "offline_max_throughput":
-            grid = most
+            grid = offline_sizes(points)
         case _:
             grid = np.minimum(points.concurrency, points.fits)
     times = step_times(points, grid, source)

@@ -19,6 +19,7 @@ from sizing.evidence.protocols import (
     static_batch,
 )
 from sizing.steps.efficiency import Efficiencies, efficiencies
+from sizing.steps.times import StepTimes
 
 
 def expected(points: PointTable, source: AnySource) -> Expected:
@@ -43,20 +44,32 @@ def _of_mode(mode: str, points: PointTable, source: AnySource) -> Expected:
         return fixed_concurrency(times, points.lengths, points.concurrency, points.fits, first)
     if mode == "fixed_rate":
         return fixed_rate(points, source)
-    fits = np.minimum(points.fits, points.scheduled)
-    return _offline(points, fits, source)
+    return offline(points, step_times(points, offline_sizes(points), source))
 
 
-def _offline(points: PointTable, fits: Floats, source: AnySource) -> Expected:
-    """All requests queued: a steady state, or a burst where the run states how many requests it sent."""
-    requests = np.array([[p.requests / p.instances] for p in points.points])
+def offline_sizes(points: PointTable) -> Floats:
+    """Sequences in flight of offline runs at which their step times are read, (C, K): as many as memory and engine
+    hold, and from there to the last one where a run states how many requests it sent."""
+    fits, requests = np.minimum(points.fits, points.scheduled), _requests(points)
     if not np.any(np.isfinite(requests)):
-        return offline_max_throughput(step_times(points, fits, source), points.lengths, fits)
-    sizes = np.where(np.isfinite(requests), burst_sizes(requests, fits), fits)
-    times = step_times(points, sizes, source)
+        return fits
+    return np.where(np.isfinite(requests), burst_sizes(requests, fits), fits)
+
+
+def offline(points: PointTable, times: StepTimes) -> Expected:
+    """All requests queued, with step times at :func:`offline_sizes`: a steady state, or a burst where the run states
+    how many requests it sent."""
+    fits, requests = np.minimum(points.fits, points.scheduled), _requests(points)
     full = replace(times, decode_s=times.decode_s[:, :1])
     steady = offline_max_throughput(full, points.lengths, np.fmin(requests, fits))
+    if not np.any(np.isfinite(requests)):
+        return steady
     return offline_burst(times, steady, points.lengths, requests, fits)
+
+
+def _requests(points: PointTable) -> Floats:
+    """Requests that a run sent to each instance (C, 1), NaN: without end."""
+    return np.array([[p.requests / p.instances] for p in points.points])
 
 
 def first_token(points: PointTable, source: AnySource) -> FirstToken:

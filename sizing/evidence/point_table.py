@@ -13,7 +13,7 @@ from sizing.base.arrays import PER_ROW, Columns, Floats
 from sizing.deployments.candidates import Candidates, table
 from sizing.deployments.memory import memory_fit
 from sizing.evidence.points import Point
-from sizing.evidence.protocols import BURST_VARIATION, Lengths
+from sizing.evidence.protocols import Lengths
 from sizing.question.traffic import Traffic, TrafficColumns
 from sizing.steps.efficiency import REFERENCE_YEAR
 from sizing.steps.mixture import Mixed, Mixture, aged, mixed
@@ -54,7 +54,14 @@ class PointTable(Columns):
     @property
     def lengths(self) -> Lengths:
         """The lengths that protocols need."""
-        return Lengths(new=self.prompt - self.cached, output=self.output, budget=self.facts.budget)
+        return Lengths(
+            new=self.prompt - self.cached, output=self.output, budget=self.facts.budget, variation=self.variation
+        )
+
+    @property
+    def variation(self) -> Floats:
+        """Squared coefficient of variation of the output (C, 1)."""
+        return np.array([[p.output_variation] for p in self.points])
 
     @property
     def is_moe(self) -> NDArray[np.bool_]:
@@ -64,10 +71,8 @@ class PointTable(Columns):
     @property
     def context(self) -> Floats:
         """Mean tokens a decoding sequence attends to."""
-        means = {"input_tokens": self.prompt, "output_tokens": self.output, "cached_tokens": self.cached}
-        alike, varied = (TrafficColumns(**means, output_variation=v) for v in (0.0, BURST_VARIATION))
-        in_burst = np.array([p.output_variation > 0.0 for p in self.points])[:, None]
-        return np.where(in_burst, varied.decode_context, alike.decode_context)
+        lengths = TrafficColumns(input_tokens=self.prompt, output_tokens=self.output, cached_tokens=self.cached)
+        return replace(lengths, output_variation=self.variation).decode_context
 
 
 def point_table(points: Sequence[Point]) -> PointTable:

@@ -21,17 +21,18 @@ from sizing.catalog.precisions import (
 )
 from sizing.catalog.resolve import ResolvedModel
 from sizing.evidence.layouts import open_layouts, stated_layout
-from sizing.evidence.protocols import BURST_VARIATION
+from sizing.evidence.protocols import CHAT_VARIATION
 from sizing.question.configuration import Configuration
-from sizing.scenario.bounds import MAX_TOKENS
+from sizing.scenario.bounds import MAX_CV, MAX_TOKENS
 from sizing.steps.efficiency import REFERENCE_YEAR
 
 if TYPE_CHECKING:  # a quarter of a second at every start of a process, for those who have a table only
     import pandas as pd
 
-MODES = ("static_batch", "fixed_concurrency", "offline_max_throughput", "fixed_rate")
+OFFLINE = "offline_max_throughput"
+MODES = ("static_batch", "fixed_concurrency", OFFLINE, "fixed_rate")
 REQUIRED = ("model", "gpu", "gpus", "isl", "osl", "mode")
-WHOLE_RUN_MODES = ("offline_max_throughput", "fixed_rate")
+WHOLE_RUN_MODES = (OFFLINE, "fixed_rate")
 """Modes in which a submitter tunes the layout: without a TP the best one is taken."""
 
 MAX_COUNT = 1e9
@@ -45,6 +46,7 @@ class Point:
     """One configuration to predict: one instance, how many of them share the load, the lengths and the protocol.
 
     ``concurrency``, ``rate_rps`` and ``requests``, how many an offline run sent, are the whole row's; NaN: not stated.
+    ``stated_variation`` is the squared coefficient of variation of the answers, where it was measured.
     ``named`` and ``stated_precision`` are what the row's names of model and weight format led to.
     """
 
@@ -60,13 +62,19 @@ class Point:
     rate_rps: float
     software_year: float
     requests: float = math.nan
+    stated_variation: float | None = None
     named: ResolvedModel | None = None
     stated_precision: NamedPrecision | None = None
 
     @property
     def output_variation(self) -> float:
-        """Squared coefficient of variation of the answers: published lengths are means, 0 but for bursts."""
-        return BURST_VARIATION if math.isfinite(self.requests) else 0.0
+        """Squared coefficient of variation of the answers, which bursts alone depend on: as stated; else 0 of a whole
+        mean, as answers of equal length have, and that of conversations otherwise."""
+        if not math.isfinite(self.requests):
+            return 0.0
+        if self.stated_variation is not None:
+            return self.stated_variation
+        return 0.0 if self.output_tokens.is_integer() else CHAT_VARIATION
 
 
 class _BadCell(SizingError):
@@ -105,8 +113,10 @@ def _text(cells: Mapping[str, object], name: str) -> str:
     return "" if _empty(value := cells.get(name)) else str(value).strip()
 
 
-def _number(cells: Mapping[str, object], name: str, *, at_least: float = 0.0) -> float | None:
-    """A finite number of at least ``at_least``, or None where the cell is empty."""
+def _number(
+    cells: Mapping[str, object], name: str, *, at_least: float = 0.0, at_most: float = MAX_COUNT
+) -> float | None:
+    """A number between ``at_least`` and ``at_most``, or None where the cell is empty."""
     value = cells.get(name)
     if _empty(value):
         return None
@@ -114,8 +124,8 @@ def _number(cells: Mapping[str, object], name: str, *, at_least: float = 0.0) ->
         number = value if isinstance(value, float) else float(str(value))
     except ValueError:
         raise _BadCell(f"{name} is not a number: “{str(value)[:40]}”") from None
-    if not (math.isfinite(number) and at_least <= number <= MAX_COUNT):
-        raise _BadCell(f"{name} must be between {at_least:g} and {MAX_COUNT:g}, not {str(value)[:40]}")
+    if not (math.isfinite(number) and at_least <= number <= at_most):
+        raise _BadCell(f"{name} must be between {at_least:g} and {at_most:g}, not {str(value)[:40]}")
     return number
 
 
@@ -173,7 +183,8 @@ def _points(row: int, cells: Mapping[str, object]) -> list[Point]:
             concurrency=concurrency,
             rate_rps=rate,
             software_year=REFERENCE_YEAR if year is None else year,
-            requests=_number(cells, "requests", at_least=1.0) or math.nan,
+            requests=(_number(cells, "requests", at_least=1.0) if mode == OFFLINE else None) or math.nan,
+            stated_variation=_number(cells, "output_variation", at_most=MAX_CV**2),
             named=named,
             stated_precision=stated,
         )

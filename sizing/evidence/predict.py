@@ -120,11 +120,18 @@ def _assumed(point: Point) -> str:
 
 
 def _remarks(points: PointTable, served: Floats) -> list[str]:
-    """What is said of each open loop that is answered at another rate than asked; empty for all others."""
+    """What is said of open loops that are answered at another rate than asked, and of bursts; empty for all others."""
     return [
-        _remark(point.rate_rps, float(rate)) if point.mode == "fixed_rate" else ""
+        _remark(point.rate_rps, float(rate)) if point.mode == "fixed_rate" else _burst(point)
         for point, rate in zip(points.points, served, strict=True)
     ]
+
+
+def _burst(point: Point) -> str:
+    """What is assumed of an offline run of a stated number of requests, which ends with its longest answer."""
+    if point.requests != point.requests or point.stated_variation is not None:
+        return ""
+    return f"; a burst: answers are taken to {'vary as those of ShareGPT' if point.output_variation else 'be equal'}"
 
 
 def _remark(rate: float, served: float) -> str:

@@ -21,11 +21,13 @@ FEWEST_GAPS = 1e-6
 
 @dataclass(frozen=True, kw_only=True)
 class Lengths:
-    """Mean tokens per request as columns (C, 1): prompt tokens to compute, output tokens, tokens per engine step."""
+    """Mean tokens per request as columns (C, 1): prompt tokens to compute, output tokens, tokens per engine step; and
+    the squared coefficient of variation of the output."""
 
     new: Floats
     output: Floats
     budget: Floats
+    variation: Floats | float = 0.0
 
     @property
     def gaps(self) -> Floats:
@@ -158,11 +160,14 @@ def offline_max_throughput(times: StepTimes, lengths: Lengths, fits: Floats) -> 
     return _expected(times.prefill_s[:, None] + itl, itl, e2e, fits / e2e)
 
 
-BURST_VARIATION = 1.2
-"""Squared coefficient of variation of the answers of a burst, which are mostly those of ShareGPT. From a published
-run of 1,000 of them at 5 requests/s (``sglang_bench_serving.jsonl`` of the tests): E2E less TTFT has a mean of 2.32 and
-a standard deviation of 2.62 s, squared 1.28, of which the varying TPOT (a sixth of its mean) has 0.06; its median, 0.63
-of the mean, is that of a gamma distribution of this variation (0.64). Answers of equal length end sooner."""
+CHAT_VARIATION = 1.2
+"""Squared coefficient of variation of the answers of a burst of conversations, which are mostly ShareGPT's. From a
+published run of 1,000 of them at 5 requests/s (``sglang_bench_serving.jsonl`` of the tests): E2E less TTFT has a mean
+of 2.32 and a standard deviation of 2.62 s, squared 1.28, of which the varying TPOT (a sixth of its mean) has 0.06; its
+median, 0.63 of the mean, is that of a gamma distribution of this variation (0.64)."""
+
+LEAST_VARIATION = 1e-3
+"""Variation that stands for that of equal lengths, whose gamma distribution would be a point."""
 
 LEFT_RUNNING = np.array([1.0, 0.8, 0.6, 0.4, 0.25, 0.15, 0.08, 0.04, 0.02, 0.01, 0.004, 0.0015])
 """Shares of a burst still running at which its last steps are read. Chosen: because decode time is nearly linear in
@@ -183,7 +188,8 @@ def offline_burst(times: StepTimes, steady: Expected, lengths: Lengths, requests
     """
     start = np.fmin(requests, fits)
     left = np.maximum(LEFT_RUNNING, 1.0 / start)
-    ended = lengths.output * gammainccinv(1.0 / BURST_VARIATION, left) * BURST_VARIATION
+    varied = np.maximum(lengths.variation, LEAST_VARIATION)
+    ended = lengths.output * gammainccinv(1.0 / varied, left) * varied
     drain = (np.diff(ended, axis=1) * (times.decode_s[:, 1:] + times.decode_s[:, :-1]) / 2.0).sum(axis=1, keepdims=True)
     prompts = start * (times.prefill_work_s[:, None] + lengths.chunks / lengths.held * _per_row(times.prompt_step_s))
     makespan = np.maximum(requests - start, 0.0) / steady.rps + prompts + drain

@@ -17,7 +17,7 @@ class Lengths(Generic[Length]):
     input_tokens: Length
     output_tokens: Length
     cached_tokens: Length
-    output_variation: float = 0.0
+    output_variation: Length | float = 0.0
 
     @property
     def new_tokens(self) -> Length:

@@ -16,7 +16,7 @@ from sizing.base.choices import BenchmarkMode, Location, Mode, Objective, Routin
 from sizing.base.errors import BrokenRule, MissingKey
 from sizing.catalog.config_fields import MAX_CONFIG_BYTES
 from sizing.scenario import bounds
-from sizing.scenario.bounds import MAX_RPS, MAX_TOKENS
+from sizing.scenario.bounds import MAX_CV, MAX_RPS, MAX_TOKENS
 from sizing.scenario.costs import Costs
 from sizing.scenario.part import Part
 from sizing.scenario.prices import Prices, Usd
@@ -226,15 +226,18 @@ class Measured(Part):
 class BenchmarkPoint(Part):
     """One run of a benchmark at one load: mean lengths, means of latencies, rates of everything that served it.
 
-    ``ttft_ms`` is the mean in a closed loop (``fixed_concurrency``) and the median in an open one (``fixed_rate``), of
-    which ``ttft_p99_ms`` is the 99th percentile; that is compared with the prediction and calibrates nothing.
+    ``ttft_ms`` is the mean in a closed loop and the median in an open one, whose ``ttft_p99_ms`` is compared and
+    calibrates nothing. An offline run of so many ``requests`` ends with its longest answer (``output_variation``:
+    squared coefficient of variation of the answers); left out, it has no end.
     """
 
     mode: BenchmarkMode
     concurrency: Rate | None = None
     request_rate_rps: Rate | None = None
+    requests: Rate | None = None
     input_tokens: Tokens
     output_tokens: Tokens
+    output_variation: Annotated[float, Field(ge=0, le=MAX_CV**2, allow_inf_nan=False)] | None = None
     prefix_cached_tokens: Annotated[float, Field(ge=0, le=MAX_TOKENS, allow_inf_nan=False)] = 0.0
     ttft_ms: Milliseconds | None = None
     ttft_p99_ms: Milliseconds | None = None
@@ -257,8 +260,7 @@ class Benchmark(Part):
     """A measured curve of one configuration: calibrates the step times of exactly that one
     (``sizing.calibration.fit``).
 
-    ``model`` left out means the scenario's; ``gpus`` all that served the load, replicas together, one instance if
-    left out.
+    ``model`` left out means the scenario's; ``gpus`` all that served the load, replicas together, or one instance.
     """
 
     source: str = Field(default="", max_length=bounds.LONGEST_SOURCE)

@@ -48,6 +48,7 @@ class _Detail:
     tpot: LatencyStats = NOT_STATED
     itl: LatencyStats = NOT_STATED
     e2e: LatencyStats = NOT_STATED
+    osl_variation: float | None = None
 
 
 def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
@@ -68,6 +69,7 @@ def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
         request_rate_rps=load.rate_rps,
         isl_mean=_per_request(fields.number("total_input_tokens"), completed),
         osl_mean=_per_request(fields.number("total_output_tokens"), completed),
+        osl_variation=detail.osl_variation,
         duration_s=fields.number("duration"),
         requests_completed=completed,
         requests_failed=detail.failed if failed is None else failed,
@@ -118,15 +120,18 @@ def _detail(fields: Fields) -> _Detail:
         latencies = ttfts + np.array([gaps.sum() for gaps in itls])
     gaps = np.concatenate([gaps for gaps, ok in zip(itls, good, strict=True) if ok] or [np.empty(0)])
     tpot: Floats = np.empty(0)
+    varied = None
     if lengths is not None and lengths.size == ttfts.size:
         several = good & (lengths > 1)
         tpot = np.maximum(latencies - ttfts, 0.0)[several] / (lengths[several] - 1)
+        varied = float(np.var(lengths[good]) / np.mean(lengths[good]) ** 2) if several.any() else None
     return _Detail(
         failed=int((~good).sum()),
         ttft=sample_stats(ttfts[good] * MS_PER_S),
         tpot=sample_stats(tpot * MS_PER_S),
         itl=sample_stats(gaps * MS_PER_S),
         e2e=sample_stats(latencies[good] * MS_PER_S),
+        osl_variation=varied,
     )
 
 

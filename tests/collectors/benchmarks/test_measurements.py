@@ -1,8 +1,12 @@
 """Imported points go through the engine's own reader of points."""
 
-import pandas as pd
+import json
+from statistics import mean, pstdev
 
-from collectors.benchmarks import Deployment, read_benchmarks, to_measurements
+import pandas as pd
+import pytest
+
+from collectors.benchmarks import Deployment, read_benchmark, read_benchmarks, to_measurements
 from sizing.evidence.points import points_of
 
 # The header of the evidence library, in its order, without the columns that describe a source.
@@ -22,10 +26,12 @@ CALIBRATION = [
     "dp",
     "isl",
     "osl",
+    "output_variation",
     "prefix_cached_tokens",
     "mode",
     "concurrency_or_batch",
     "request_rate_rps",
+    "requests",
     "ttft_ms_mean",
     "ttft_ms_p50",
     "ttft_ms_p99",
@@ -64,6 +70,17 @@ def test_what_the_user_states_fills_what_the_file_lacks(samples):
     assert [point.rate_rps for point in points] == [2.0, 4.0]
     assert [point.mode for point in points] == ["fixed_rate", "fixed_rate"]
     assert rows[0]["software_year"] == 2026.88
+
+
+def test_how_many_requests_an_offline_run_sent_and_how_its_answers_varied_go_along(samples):
+    values = json.loads((samples / "vllm/bench_rate5_detail.json").read_text())
+    lengths = values["output_lens"]
+    (open_loop,) = to_measurements(read_benchmark(json.dumps(values).encode(), "x.json").points)
+    assert open_loop["requests"] is None, "an open loop is no burst"
+    offline = read_benchmark(json.dumps(values | {"request_rate": "inf"}).encode(), "x.json")
+    (row,) = to_measurements(offline.points)
+    assert row["requests"] == len(lengths)
+    assert row["output_variation"] == pytest.approx(pstdev(lengths) ** 2 / mean(lengths) ** 2)
 
 
 def test_itl_column_holds_tpot_where_it_was_measured(read):

@@ -59,6 +59,37 @@ def test_an_open_loop_is_read_at_the_rate_that_was_asked():
     assert 1e3 * stated.itl_s[:2, 0] == pytest.approx(predicted["itl_ms"].to_numpy())
 
 
+def offline(**changes):
+    row = {"model": LLAMA_8B, "gpu": "h100_sxm", "gpus": 1, "tp": 1, "engine": "vllm", "weight_precision": "bf16"}
+    return {**row, "isl": 217.4, "osl": 201.4, "mode": "offline_max_throughput", **changes}
+
+
+def test_a_burst_is_predicted_as_predict_does():
+    """Two bursts and a run without end in one table: each as it is alone, and as ``predict`` answers it."""
+    rows = [offline(requests=1000), offline(requests=50, output_variation=0.0), offline()]
+    points, _ = points_of(pd.DataFrame(rows))
+    (part,) = prepare(points, roofline())
+    found = part.expected(part.times).rps[:, 0]
+    assert found == pytest.approx(predict_points(pd.DataFrame(rows), roofline())["requests_per_s"].to_numpy())
+    for row, rate in zip(rows, found, strict=True):
+        (alone,) = prepare(points_of(pd.DataFrame([row]))[0], roofline())
+        assert alone.expected(alone.times).rps.item() == pytest.approx(rate)
+
+
+def test_a_burst_that_ran_as_predicted_calibrates_nothing():
+    """Without the number of its requests the same run would pass for an engine that is a third slower."""
+    measured = predict_points(pd.DataFrame([offline(requests=1000)]), roofline())["output_tokens_per_s"].item()
+    run = {"mode": "offline", "input_tokens": 217.4, "output_tokens": 201.4, "output_tokens_per_s": measured}
+    named = {"gpu": "h100_sxm", "engine": "vllm", "weight_precision": "bf16", "model": LLAMA_8B}
+
+    def calibrated(**more):
+        asked = raw(LLAMA_8B, benchmark={**named, "points": [{**run, **more}]})
+        return fit_calibration(calibration_points(understand(Scenario.model_validate(asked)).benchmark))
+
+    assert calibrated(requests=1000).ratio == pytest.approx(1.0, abs=0.01)
+    assert calibrated().ratio > 1.3
+
+
 def test_open_loops_of_a_slower_engine_calibrate_it():
     """All step times a quarter longer than predicted: the fit finds as much, and the simulation follows."""
     rates = (1, 4, 8, 11)

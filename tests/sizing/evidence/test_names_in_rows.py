@@ -45,6 +45,24 @@ def test_fp8_beside_weights_trained_in_four_bits_is_what_they_multiply_in(precis
     assert ("Weights in MXFP4" in assumed and "not FP8" in assumed) == (precision == "fp8")
 
 
+@pytest.mark.parametrize(
+    ("changes", "variation", "said"),
+    [
+        ({"requests": 500, "osl": 201.4}, 1.2, "vary as those of ShareGPT"),
+        ({"requests": 500}, 0.0, "to be equal"),
+        ({"requests": 500, "output_variation": 0.3}, 0.3, None),
+        ({}, 0.0, None),
+        ({"requests": 500, "mode": "fixed_concurrency"}, 0.0, None),
+    ],
+)
+def test_how_the_answers_of_a_burst_vary_is_stated_or_assumed_and_said(changes, variation, said):
+    row = table({"mode": "offline_max_throughput", **changes})
+    points, _ = points_of(row)
+    assert points[0].output_variation == variation
+    source = predict_points(row)["source"][0]
+    assert said in source if said else "burst" not in source
+
+
 @pytest.mark.parametrize("none", [0, 0.0, "0", np.nan, ""])
 @pytest.mark.parametrize("degree", ["ep", "pp", "dp"])
 def test_a_degree_of_zero_is_none(degree, none):

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from sizing.evidence.protocols import (
-    BURST_VARIATION,
+    CHAT_VARIATION,
     FirstToken,
     Lengths,
     burst_sizes,
@@ -40,8 +40,8 @@ def times(decode=0.01, prefill=0.2, work=0.1, fixed=0.0, stall=0.0, ranks=1.0):
     )
 
 
-def lengths(new=1000, output=101, budget=8192):
-    return Lengths(new=column(new), output=column(output), budget=column(budget))
+def lengths(new=1000, output=101, budget=8192, variation=CHAT_VARIATION):
+    return Lengths(new=column(new), output=column(output), budget=column(budget), variation=variation)
 
 
 def test_a_burst_lasts_until_its_longest_answer_ends():
@@ -56,6 +56,14 @@ def test_a_burst_lasts_until_its_longest_answer_ends():
     assert found.rps.item() == pytest.approx(100 / found.e2e_s.item())
 
 
+def test_equal_answers_of_a_burst_end_together():
+    sent, room = column(100), column(1000)
+    steps = replace(times(), decode_s=np.full_like(burst_sizes(sent, room), 0.01))
+    equal = lengths(variation=0.0)
+    found = offline_burst(steps, offline_max_throughput(times(), equal, sent), equal, sent, room)
+    assert found.e2e_s.item() == pytest.approx(100 * 0.1 + 101 * 0.01, rel=0.01)
+
+
 def test_answers_of_a_burst_vary_as_a_published_run_of_sharegpt_does():
     """At 5 requests/s decode is even: E2E less TTFT is answer length x TPOT, whose own variation comes off."""
     path = Path("tests/collectors/benchmarks/samples/sglang_bench_serving.jsonl")
@@ -63,9 +71,9 @@ def test_answers_of_a_burst_vary_as_a_published_run_of_sharegpt_does():
     decoding = run["mean_e2e_latency_ms"] - run["mean_ttft_ms"]
     whole = (run["std_e2e_latency_ms"] ** 2 - run["std_ttft_ms"] ** 2) / decoding**2
     step = (run["std_tpot_ms"] / run["mean_tpot_ms"]) ** 2
-    assert (whole - step) / (1.0 + step) == pytest.approx(BURST_VARIATION, abs=0.05)
+    assert (whole - step) / (1.0 + step) == pytest.approx(CHAT_VARIATION, abs=0.05)
     median = (run["median_e2e_latency_ms"] - run["median_ttft_ms"]) / decoding
-    assert stats.gamma(1 / BURST_VARIATION, scale=BURST_VARIATION).median() == pytest.approx(median, abs=0.02)
+    assert stats.gamma(1 / CHAT_VARIATION, scale=CHAT_VARIATION).median() == pytest.approx(median, abs=0.02)
 
 
 def test_a_burst_beyond_memory_runs_steadily_until_the_rest_fits():
