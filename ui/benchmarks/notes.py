@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from sizing.base.format import significant
 from sizing.calibration.check import Check, Quantity
-from sizing.scenario.schema import Benchmark
+from sizing.scenario.schema import Benchmark, BenchmarkPoint
 from ui.format import listed
 
 COHORT = (
@@ -31,7 +31,25 @@ def notes_on(benchmark: Benchmark, checked: Check, quantity: Quantity) -> list[s
         notes.append(COHORT)
     if quantity == "ttft_p99_ms":
         notes.append(LAST_IN_A_HUNDRED)
+    if offline := [p for p in benchmark.points if p.mode == "offline" and not latency]:
+        notes.append(_offline(offline))
     return notes
+
+
+def _offline(points: Sequence[BenchmarkPoint]) -> str:
+    """What an offline run is compared with: it ends with its longest answer, when few requests are left."""
+    if not any(p.requests for p in points):
+        return "The file does not say how many requests the offline run sent: it is compared with one that never ends."
+    stated = [p.output_variation is not None for p in points]
+    if all(stated):
+        varied = "vary in length as they did"
+    else:
+        equal = all(p.output_tokens.is_integer() for p, known in zip(points, stated, strict=True) if not known)
+        varied = f"are taken {'to be of equal length' if equal else 'to vary in length as those of ShareGPT'}"
+    return (
+        "An offline run ends with its longest answer, when few requests are left, and its rate counts to that end. It "
+        f"is compared with a run of as many requests whose answers {varied}."
+    )
 
 
 def _unstable(benchmark: Benchmark, checked: Check) -> str:

@@ -180,6 +180,23 @@ def test_an_upper_end_that_slow_step_times_do_not_have_is_said_to_be_that_of_the
     (note,) = notes_on(benchmark, found, "itl_ms")
     assert note.startswith(f"At {much:g} requests/s an engine as slow as the interval allows would not keep up")
     assert not notes_on(benchmark, found, "output_tokens_per_s"), "what is served has an upper end"
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"requests_completed": 1000, "osl_mean": 201.4}, "are taken to vary in length as those of ShareGPT"),
+        ({"requests_completed": 1000}, "are taken to be of equal length"),
+        ({"requests_completed": 1000, "osl_variation": 0.3}, "vary in length as they did"),
+        ({}, "does not say how many requests"),
+    ],
+)
+def test_what_an_offline_run_is_compared_with_is_said(more: dict[str, object], said: str) -> None:
+    offline = {"mode": "offline", "concurrency": None, "output_tokens_per_s": 4000.0}
+    benchmark, found = compared_of((run(0, 40.0, **offline, **more),))
+    (note,) = notes_on(benchmark, found, "output_tokens_per_s")
+    assert said in note
+    assert not notes_on(benchmark, found, "itl_ms")
     assert not compared_of(RATES)[1].overloaded
 
 
