@@ -124,8 +124,8 @@ class Workload(Part):
         if len(given) != 1 and (given or not isinstance(self.arrivals, TraceArrivals)):
             what = " and ".join(given) if given else "none of them"
             raise ValueError(f"give exactly one of peak_rps, average_rps or users (found {what})")
-        shortest = self.input_tokens if isinstance(self.input_tokens, float) else self.input_tokens.p50
-        if self.prefix_cached_tokens >= shortest:
+        prompt = self.input_tokens if isinstance(self.input_tokens, float) else self.input_tokens.typical
+        if self.prefix_cached_tokens >= prompt:
             raise BrokenRule("cached_part_is_shorter", "prefix_cached_tokens must be smaller than input_tokens")
         return self
 

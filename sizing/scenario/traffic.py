@@ -26,6 +26,11 @@ class LengthSpread(Part):
             raise BrokenRule("p95_is_not_shorter", "p95 must not be smaller than p50")
         return self
 
+    @property
+    def typical(self) -> float:
+        """What is cached of every one is shorter: the median, below the mean of a lognormal length."""
+        return self.p50
+
 
 class LengthTrace(Part):
     """Lengths of real requests: ``groups`` are the means of equally many requests each, shortest first.
@@ -43,6 +48,11 @@ class LengthTrace(Part):
         if self.groups != sorted(self.groups):
             raise ValueError("groups must grow")
         return self
+
+    @property
+    def typical(self) -> float:
+        """What is cached of every one is shorter: the smaller of median and mean."""
+        return min(self.p50, sum(self.groups) / len(self.groups))
 
     def _at(self, share: float) -> float:
         return self.groups[min(int(share * len(self.groups)), len(self.groups) - 1)]

@@ -6,6 +6,7 @@ from streamlit.testing.v1 import AppTest
 from sharing.form.presets import presets
 from sharing.form.read import to_scenario
 from sizing.scenario import Scenario
+from tests.app.conftest import OpenLink
 from tests.app.pages_text import answer, figure, problems
 
 PAGES = ("pages/home.py", "pages/size.py", "pages/methodology.py")
@@ -25,6 +26,7 @@ def test_every_page_shows_a_preset(app: AppTest, preset: str) -> None:
 
 @pytest.mark.parametrize("preset", list(presets()))
 def test_form_holds_the_scenario_of_the_preset(size: AppTest, preset: str) -> None:
+    size.text_input(key="isl").set_value("1,234").run()
     size.selectbox(key="preset").select(preset).run()
     wanted = presets()[preset].scenario
     held = Scenario.model_validate(to_scenario({key: size.session_state[key] for key in _shown_and_default(size)}))
@@ -36,6 +38,17 @@ def test_every_view_of_the_answer_is_drawn(size: AppTest, view: str) -> None:
     size.session_state["view"] = view
     size.run()
     assert not size.exception
+
+
+def test_the_example_that_the_form_holds_is_the_one_that_is_chosen(size: AppTest, open_link: OpenLink) -> None:
+    first = next(iter(presets()))
+    assert size.selectbox(key="preset").value == first
+    assert open_link(v="1").selectbox(key="preset").value == first
+    size.text_input(key="isl").set_value("1,234").run()
+    assert size.selectbox(key="preset").value is None
+    size.selectbox(key="preset").select(first).run()
+    assert size.text_input(key="isl").value != "1,234"
+    assert size.selectbox(key="preset").value == first
 
 
 def test_measured_customer_case_needs_13_systems(size: AppTest) -> None:

@@ -191,7 +191,10 @@ def test_cancelling_stops_a_long_simulation(monkeypatch: pytest.MonkeyPatch) -> 
     assert isinstance(found, SimulationResult)
     assert found.verdict == "stopped"
     assert found.series is not None
-    assert len(simulated_table(found)) == len(found.series.waiting)
+    table = simulated_table(found)
+    assert len(table) == len(found.series.waiting)
+    assert not [name for name in table if "fraction" in name]
+    assert table["KV cache in use (%)"].max() == pytest.approx(100 * max(found.series.kv_use), rel=0.01)
     assert "in flight" in simulated_alt_text(found)
     figure = build_simulated(found)
     assert len(figure.data) == 3

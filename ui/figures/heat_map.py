@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from sizing.base.format import count, large
+from sizing.base.format import count
 from sizing.explore.length_map import LengthCell, LengthMap
 from ui.figures.template import INK, READABLE, alpha, axis, contrast, hardware_look, layout, message, over_paper
 from ui.format import counted
@@ -27,8 +27,8 @@ def build_heat_map(lengths: LengthMap, *, framed: tuple[float, float] | None = N
     counts = [cell.gpus for cell in cells if cell.gpus]
     data = {
         "type": "heatmap",
-        "x": [_length(n) for n in lengths.output_tokens],
-        "y": [_length(n) for n in lengths.input_tokens],
+        "x": [count(n) for n in lengths.output_tokens],
+        "y": [count(n) for n in lengths.input_tokens],
         "z": [[math.log(c.gpus) if c.gpus else None for c in row] for row in lengths.rows],
         "zmin": math.log(min(counts)),
         "zmax": max(math.log(max(counts)), math.log(min(counts)) + 0.7),
@@ -96,11 +96,7 @@ def _darkest(colour: str, *, dark: bool) -> float:
 
 
 def _pair(cell: LengthCell) -> str:
-    return f"{_length(cell.input_tokens)} in and {_length(cell.output_tokens)} out"
-
-
-def _length(tokens: float) -> str:
-    return count(tokens) if tokens < 100_000 else large(tokens)
+    return f"{count(cell.input_tokens)} in and {count(cell.output_tokens)} out"
 
 
 def _hover(cell: LengthCell) -> str:

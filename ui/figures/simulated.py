@@ -77,8 +77,8 @@ def simulated_table(result: SimulationResult) -> pd.DataFrame:
         "In flight (requests)": series.running,
         "Waiting (requests)": series.waiting,
         "Mean TTFT (ms)": series.ttft_ms,
-        "KV use (fraction)": series.kv_use,
-        "Busy share (fraction)": series.busy,
+        "KV cache in use (%)": [100.0 * share for share in series.kv_use],
+        "Time in engine steps (%)": [100.0 * share for share in series.busy],
     }
     return pd.DataFrame({name: [None if v is None else rounded(v) for v in values] for name, values in columns.items()})
 

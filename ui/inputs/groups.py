@@ -9,7 +9,7 @@ from __future__ import annotations
 import streamlit as st
 
 from sharing.form.choices import label
-from sharing.form.presets import presets
+from sharing.form.presets import preset_of, presets
 from sharing.form.problems import BadInput
 from sharing.form.read import length_tokens, prompt
 from sizing.base.format import count
@@ -20,6 +20,7 @@ from ui.inputs.model import draw_model
 from ui.inputs.trace import draw_trace, draw_upload
 from ui.inputs.widgets import dropdown, segments, several, switch, text
 
+_PRESET = "preset"
 _LOADS = {"rps": ("rps",), "average": ("avg", "avg_pct"), "users": ("users", "per_user")}
 
 
@@ -33,16 +34,16 @@ def draw() -> Places:
 
 
 def draw_presets() -> None:
-    """The choice of a starting point, which fills in the whole form."""
-    chosen = st.session_state.get("preset")
+    """The choice of a starting point, which fills in the whole form; chosen is the one that the form holds."""
+    chosen = preset_of(state.values())
+    st.session_state[_PRESET] = chosen
     st.selectbox(
         "Start from an example",
         list(presets()),
-        key="preset",
+        key=_PRESET,
         index=None,
         format_func=lambda key: presets()[key].title,
         on_change=_load,
-        persist_state="session",
         label_visibility="collapsed",
         placeholder="Start from an example",
         width=240,
@@ -51,8 +52,8 @@ def draw_presets() -> None:
 
 
 def _load() -> None:
-    if st.session_state["preset"]:
-        state.load_preset(st.session_state["preset"])
+    if st.session_state[_PRESET]:
+        state.load_preset(st.session_state[_PRESET])
 
 
 def _workload() -> None:

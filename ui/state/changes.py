@@ -27,7 +27,6 @@ def load_preset(preset_id: str) -> None:
     """Fill the form with a preset (for callbacks)."""
     remove_trace()
     write(from_scenario(presets()[preset_id].scenario))
-    st.session_state["preset"] = preset_id
 
 
 def apply_fix(fix: Fix, scenario: Scenario) -> None:

@@ -14,7 +14,6 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from sharing.form.fields import FIELDS
 from sharing.form.link import LINK_VERSION, NO_INPUTS, VERSION, from_parameters, link_to, to_parameters
-from sharing.form.presets import preset_of
 from sharing.links.live import without_addresses
 from ui.state import views
 from ui.state.values import trace, use_trace_named, values, write
@@ -79,7 +78,7 @@ def enter(page: str) -> None:
 
 def hold() -> None:
     """Keep the inputs over a run that does not draw the form: with their widgets they would be forgotten."""
-    for key in (*FIELDS, "preset"):
+    for key in FIELDS:
         if key in st.session_state:
             st.session_state[key] = st.session_state[key]
 
@@ -111,7 +110,6 @@ def _open(page: str) -> None:
         return
     opened = from_parameters(address)
     write(opened.values)
-    st.session_state["preset"] = preset_of(values())
     named = address.get(NAMED_TRACE, [""])[-1]
     use_trace_named(named)
     sentences = (*_of_version(address), *_of_trace(named), *opened.problems)

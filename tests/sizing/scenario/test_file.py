@@ -172,6 +172,16 @@ def test_numbers_that_are_none(path, value, what):
             "workload: give exactly one of peak_rps, average_rps or users (found none of them).",
         ),
         ("workload.prefix_cached_tokens", 3500, "workload: prefix_cached_tokens must be smaller than input_tokens."),
+        (
+            "workload",
+            {
+                "input_tokens": {"trace": "t.csv", "groups": [35, 90, 1256, 2760]},  # mean below median
+                "output_tokens": 500,
+                "peak_rps": 31,
+                "prefix_cached_tokens": 1130,
+            },
+            "workload: prefix_cached_tokens must be smaller than input_tokens.",
+        ),
         ("workload.peek_rps", 3, "workload.peek_rps: unknown key. Did you mean peak_rps or average_rps?"),
         ("limitz", {}, "limitz: unknown key. Did you mean limits?"),
         ("limits.tftt_ms", 3, "limits.tftt_ms: unknown key. Did you mean ttft_ms or itl_ms?"),

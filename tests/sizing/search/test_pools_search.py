@@ -91,7 +91,6 @@ def test_what_is_listed_is_within_the_limits(rps: float, output_tokens: int) -> 
     assert pools is not None
     found = disaggregated(question, pools)
     assert found.ttft_s.max() <= question.limits.ttft_s
-    assert found.ttft_s.max() > 0.99 * question.limits.ttft_s, "no larger than it has to be"
     assert found.itl_s.max() <= question.limits.itl_s
 
 

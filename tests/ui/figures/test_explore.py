@@ -209,6 +209,13 @@ def test_the_heat_map_table_has_one_row_per_cell(lengths: LengthMap) -> None:
     assert table["GPUs"].isna().sum() == 2
 
 
+def test_lengths_of_the_map_are_written_one_way(asked: Scenario) -> None:
+    figure = build_heat_map(gpus_over_lengths(asked, "h100_sxm", [900, 96_000, 192_000], [100, 128_000]))
+    (heat,) = figure.data
+    assert heat.y == ("900", "96,000", "192,000")
+    assert heat.x == ("100", "128,000")
+
+
 def test_a_map_nothing_serves_says_why(asked: Scenario) -> None:
     beyond = gpus_over_lengths(asked, "h100_sxm", [90_000], [100, 200])
     assert "Beyond the context window" in build_heat_map(beyond).layout.annotations[0].text
