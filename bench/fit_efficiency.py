@@ -18,6 +18,9 @@ SCATTER = 0.30
 CAUTION_WEIGHT = 0.4
 """Weight of rows of quality ``caution`` relative to ``good`` ones."""
 
+PROMPTS_ALONE = 10
+"""Times as many tokens in as out make a burst one of prompts. Chosen: because work on them is then most of its time."""
+
 EVALUATIONS, WARM_EVALUATIONS = 40, 8
 """Evaluations of a fit from the prior, and of one from a fit to nearly the same rows, at most. Chosen: because the
 objective changes by less than its noise afterwards."""
@@ -62,8 +65,8 @@ def sweep_of(labels: pd.DataFrame) -> pd.Series:
 def row_weights(table: Targets, metric: str) -> Floats:
     """Square roots of weights: by quality, and 1 / sqrt(rows) within a sweep, so that none outvotes the others.
 
-    Bursts are left to be predicted: their rate depends on how answer lengths vary, on what was preempted and on
-    engines on the day a model came out, none of which a row states, as much as on step times.
+    Of bursts those of long prompts and short answers count, which are prefill at saturation; the others are left to be
+    predicted: how their answers vary in length, which no row states, decides as much as step times.
     """
     labels = table.labels
     group = sweep_of(labels)
@@ -71,7 +74,8 @@ def row_weights(table: Targets, metric: str) -> Floats:
     count = group[seen].value_counts()
     size = group.map(count).fillna(1.0).to_numpy(dtype=np.float64)
     quality = np.where(labels["quality"] == "good", 1.0, CAUTION_WEIGHT)
-    return np.where(labels["burst"], 0.0, np.sqrt(quality / np.sqrt(size)))
+    left = labels["burst"] & (table.points.prompt < PROMPTS_ALONE * table.points.output)[:, 0]
+    return np.where(left, 0.0, np.sqrt(quality / np.sqrt(size)))
 
 
 TYPICAL_ERROR = 0.10
