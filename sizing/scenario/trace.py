@@ -144,8 +144,8 @@ class _Problems:
         for i in np.flatnonzero(faulty)[:SHOWN_PROBLEMS]:
             cell = column.iloc[int(i)]
             empty = pd.api.types.is_scalar(cell) and pd.isna(cell)
-            said = f"{column.name} has no value" if empty else why.format(" ".join(str(cell).split())[:40])
-            self.first_faults.append((first_row + int(i) + 2, said))
+            fault = f"{column.name} has no value" if empty else why.format(" ".join(str(cell).split())[:40])
+            self.first_faults.append((first_row + int(i) + 2, fault))
 
     def stop_if_any(self) -> None:
         """Raise InvalidTrace when a row was faulty."""

@@ -1,7 +1,7 @@
 """What every page has around it and in it: the way in, header, footer, charts with their tables, parts that refresh."""
 
 from ui.shell.charts import CONFIG, PERCENT, draw_chart, draw_csv, draw_rows, draw_table, grouped, in_percent
-from ui.shell.controls import draw_choice, draw_download
+from ui.shell.controls import draw_choice, draw_download, draw_number
 from ui.shell.frame import (
     ENTERED,
     GOTO,
@@ -38,6 +38,7 @@ __all__ = [
     "draw_download",
     "draw_looks",
     "draw_navigation",
+    "draw_number",
     "draw_own_prices",
     "draw_present",
     "draw_presented_header",
