@@ -25,6 +25,9 @@ from sizing.search.screen import Evaluated
 BUSY = np.concatenate([np.linspace(0.02, 0.9, 12), [0.93, 0.95, 0.97, 0.985, 0.995]])
 """Busy shares of a prefill instance at which TTFT is computed."""
 
+BETWEEN = np.linspace(0.0, 1.0, 17)[:-1]
+"""Parts of the way between two of these, where a line between them says less than TTFT is."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Pools(Columns):
@@ -108,10 +111,20 @@ def prefill_capacity(question: Question, evaluated: Evaluated, rows: Rows) -> Fl
     limits, limit = question.limits, min(question.limits.ttft_s, question.limits.e2e_s)
     one = times_of(question, evaluated, rows)
     stable = prefill_stable(question, evaluated, rows, one)
-    rates = np.multiply.outer(stable, BUSY)
-    first = first_token(one, rates, longest_transfer(question, evaluated, rows), question.variability)
-    rps = rate_at_limit(rates, non_decreasing(first.at(limits.percentile)), limit)
-    return np.minimum(np.minimum(rps, stable), question.scenario.deployment.max_utilization * stable)
+    rates, moved = np.multiply.outer(stable, BUSY), longest_transfer(question, evaluated, rows)
+
+    def ttft_s(some: Rows, rps: Floats) -> Floats:
+        return first_token(one.take(some), rps, moved[some], question.variability).at(limits.percentile)
+
+    every = np.arange(len(rows))
+    rps = rate_at_limit(rates, non_decreasing(ttft_s(every, rates)), limit)
+    rps = np.minimum(np.minimum(rps, stable), question.scenario.deployment.max_utilization * stable)
+    if len(above := np.flatnonzero(ttft_s(every, rps[:, None])[:, 0] > limit)):
+        high, low = rps[above, None], (rates[above] * (rates[above] < rps[above, None])).max(axis=1, keepdims=True)
+        tried = low + (high - low) * BETWEEN
+        within = np.logical_and.accumulate(ttft_s(above, tried) <= limit, axis=1)
+        rps[above] = (tried * within).max(axis=1)
+    return rps
 
 
 def longest_transfer(question: Question, evaluated: Evaluated, rows: Rows) -> Floats:
