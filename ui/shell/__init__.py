@@ -16,6 +16,7 @@ from ui.shell.frame import (
 )
 from ui.shell.money import chosen_currency, draw_currency
 from ui.shell.navigation import draw_navigation
+from ui.shell.notes import draw_link_notes
 from ui.shell.own_prices import WITHHELD, draw_own_prices, withhold
 from ui.shell.presenting import draw_looks, draw_present, draw_presented_header, is_presenting
 from ui.shell.progress import progress_bar
@@ -36,6 +37,7 @@ __all__ = [
     "draw_csv",
     "draw_currency",
     "draw_download",
+    "draw_link_notes",
     "draw_looks",
     "draw_navigation",
     "draw_number",
