@@ -3,7 +3,8 @@
 One row per input row, in order. Latencies are means, but TTFT in ``fixed_rate``, which is the median of the run.
 Rates are those of all GPUs of the row. Measured columns of the input are ignored. An open loop beyond its largest
 stable rate, or without a rate, has that rate and no latency; ``source`` says so, where a high end is of a smaller load,
-and what was taken from a row's names.
+and what was taken from a row's names. An offline run of so many ``requests`` ends with its longest answer, by the
+squared coefficient of variation of the answers, ``output_variation``; both columns may be missing.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def _point(row: dict[str, Any]) -> dict[str, Any]:
         "requests": row["requests"] or None,
         "input_tokens": row["isl"],
         "output_tokens": row["osl"],
-        "output_variation": row["output_variation"],
+        "output_variation": row["output_variation"] if row["requests"] else None,
         "prefix_cached_tokens": row["prefix_cached_tokens"] or 0.0,
         "ttft_ms": row[first[0]] or row[first[1]] or None,
         "ttft_p99_ms": (row["ttft_ms_p99"] or None) if mode == "fixed_rate" else None,
