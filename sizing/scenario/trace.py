@@ -142,9 +142,10 @@ class _Problems:
         """Every faulty row of a chunk; the header is row 1."""
         self.count += int(faulty.sum())
         for i in np.flatnonzero(faulty)[:SHOWN_PROBLEMS]:
-            self.first_faults.append(
-                (first_row + int(i) + 2, why.format(" ".join(str(column.iloc[int(i)]).split())[:40]))
-            )
+            cell = column.iloc[int(i)]
+            empty = pd.api.types.is_scalar(cell) and pd.isna(cell)
+            fault = f"{column.name} has no value" if empty else why.format(" ".join(str(cell).split())[:40])
+            self.first_faults.append((first_row + int(i) + 2, fault))
 
     def stop_if_any(self) -> None:
         """Raise InvalidTrace when a row was faulty."""

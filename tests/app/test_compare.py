@@ -109,7 +109,7 @@ def test_levers_stand_side_by_side_and_follow_their_assumptions(page: AppTest) -
     assert not problems(page)
     rows = next(frame.value for frame in page.dataframe if "Lever" in frame.value).set_index("Lever")
     assert rows.loc["2:4 sparsity", "Standing"] == "not modelled"
-    page.number_input(key="lever_prompt").set_value(40).run()
+    page.text_input(key="lever_prompt").set_value("40").run()
     after = next(frame.value for frame in page.dataframe if "Lever" in frame.value).set_index("Lever")
     assert after.loc["Shorter prompts", "Tried"] != rows.loc["Shorter prompts", "Tried"]
 

@@ -114,7 +114,7 @@ def test_bad_input_is_one_sentence_and_the_last_answer_stays(explore: AppTest) -
 
 
 BAD_AMOUNTS = [
-    ("gpus", "have_gpus", "", "GPUs: is empty; enter a number, for example 16."),
+    ("gpus", "have_gpus", "", "GPUs is empty: enter a number, for example 16."),
     ("gpus", "have_gpus", "lots", "GPUs: “lots” is not a number; enter a number, for example 16."),
     ("gpus", "have_gpus", "1.5", "GPUs must be a whole number; 1.5 was entered."),
     ("gpus", "have_gpus", "-3", "GPUs must be more than 0 and at most 1,000,000; -3 was entered."),
@@ -159,7 +159,7 @@ def test_a_pool_needs_two_workloads_and_takes_loads(explore: AppTest) -> None:
     show(explore, "Shared pool", pool=["this", "code"])
     assert any("workloads together" in m.value for m in explore.markdown)
     explore.text_input(key="pool_rps_code").set_value("never").run()
-    assert problems(explore) == ["Code completion: “never” is not a load; enter requests/s, for example 10."]
+    assert problems(explore) == ["Code completion: “never” is not a number; enter a number, for example 10."]
 
 
 def test_leading_gpus_have_a_look_each_and_start_with_the_plan() -> None:

@@ -4,13 +4,15 @@ import ast
 from pathlib import Path
 from urllib.parse import parse_qs, urlparse
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from sharing.form.choices import labels
 from sharing.form.fields import FIELDS
 from sharing.form.link import from_parameters
-from tests.app.conftest import OpenLink
+from tests.app.conftest import APP, OpenLink
 from tests.app.pages_text import answer, figure, problems
+from tests.patience import PATIENCE_S
 from ui.state import LINK_VERSION, defaults
 
 ROOT = Path(__file__).parents[2]
@@ -61,6 +63,20 @@ def test_link_with_unknown_options_falls_back_to_the_defaults(open_link: OpenLin
     assert any("“Nowhere”, which is no tab here" in text for text in said)
     app.text_input(key="osl").set_value("150").run()
     assert not any("left out" in w.value for w in app.warning)
+
+
+@pytest.mark.parametrize("page", ["live", "scenarios", "methodology", "benchmarks", "home"])
+def test_a_page_without_the_form_names_what_it_does_not_know(page: str) -> None:
+    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
+    for key, value in {"goto": page, "unheard": "of", "isl": "5"}.items():
+        app.query_params[key] = value
+    app.run()
+    assert not app.exception
+    said = [w.value for w in app.warning]
+    assert any("“unheard” is no input and was left out" in text for text in said)
+    assert not any("isl" in text for text in said)
+    app.switch_page("pages/size.py").run()
+    assert not any("unheard" in w.value for w in app.warning)
 
 
 def parameters_of_pages() -> set[str]:

@@ -85,7 +85,7 @@ def older(panel: AppTest) -> bool:
 
 
 def test_what_if_an_instance_fails(panel: AppTest) -> None:
-    panel.number_input(key="fail_minutes").set_value(5.0).run()
+    panel.text_input(key="fail_minutes").set_value("5").run()
     panel.button(key="simulate").click().run()
     found = finished(panel.session_state[JOB])
     assert isinstance(found, SimulationResult)
@@ -100,10 +100,20 @@ def test_what_if_an_instance_fails(panel: AppTest) -> None:
     column = next(name for name in shown.value if name.endswith("simulated (ms)"))
     assert json.loads(shown.proto.columns)[column]["type_config"]["format"] == "localized"
     assert not older(panel)
-    panel.number_input(key="fail_minutes").set_value(4.0).run()
+    panel.text_input(key="fail_minutes").set_value("4").run()
     assert older(panel)
-    panel.number_input(key="fail_minutes").set_value(5.0).run()
+    panel.text_input(key="fail_minutes").set_value("5").run()
     assert not older(panel)
+
+
+def test_a_number_that_can_be_read_two_ways_is_asked_about(panel: AppTest) -> None:
+    """The number field of a browser took "2,5" hours for 25."""
+    hours = panel.text_input(key="simulated_hours")
+    hours.set_value("2.5").run()
+    assert not panel.error
+    hours.set_value("2,5").run()
+    assert "did you mean 2.5?" in panel.error[0].value
+    assert panel.session_state["simulated_hours_read"] == 2.5
 
 
 def test_a_load_beyond_capacity_shows_no_latency(panel: AppTest) -> None:
@@ -119,7 +129,7 @@ def test_a_load_beyond_capacity_shows_no_latency(panel: AppTest) -> None:
 
 
 def test_changed_inputs_cancel_the_simulation_of_the_old_ones(panel: AppTest) -> None:
-    panel.number_input(key="simulated_hours").set_value(168.0).run()
+    panel.text_input(key="simulated_hours").set_value("168").run()
     panel.button(key="simulate").click().run()
     job = panel.session_state[JOB]
     panel.text_input(key="osl").set_value("120").run()

@@ -14,6 +14,8 @@ HOUR = "size?view=Simulate&isl=1000&osl=100&rps=20&gpu=H100+SXM5+80GB"
 LONG = "size?view=Simulate&isl=2000&osl=300&cached=1000&rps=13000&route=Least+loaded&gpu=H100+SXM5+80GB&ttft=&itl="
 """47 million requests in two pools: some 40 s of one core, far more than a busy page needs to show that it runs."""
 DAY = "size?view=Over+the+day&isl=1000&osl=100&rps=200&gpu=H100+SXM5+80GB"
+NEAR_PX = 60
+"""Between a field and what is wrong with it, at most."""
 HEAD = b"timestamp,input_tokens,output_tokens,cached_tokens\n"
 
 
@@ -85,13 +87,20 @@ def test_a_changed_input_cancels_the_simulation_of_the_old_one(open_page: OpenPa
 def test_a_trace_fills_in_the_form_and_is_replayed(open_page: OpenPage) -> None:
     """Faults are named by row; a good trace gives lengths, peak and arrivals; a link names what it cannot carry."""
     page = open_page(HOUR)
+    page.get_by_text("More on the workload, or from a trace").click()
     upload(page, "bad.csv", HEAD + b"1,100,10,0\n2,-5,10,0\n3,NaN,10,0\n4,100,99000000,0\n")
-    for said in (
+    first, *others = (
         "bad.csv, row 3: input_tokens must be at least 1",
-        "row 4: input_tokens is not a number",
+        "row 4: input_tokens has no value",
         "row 5: 99,000,100 tokens",
-    ):
-        expect(page.get_by_text(said)).to_be_visible()
+    )
+    field, said = page.get_by_test_id("stFileUploader").bounding_box(), page.get_by_text(first).bounding_box()
+    assert field
+    assert said
+    assert 0 < said["y"] - field["y"] - field["height"] < NEAR_PX
+    enter(page, "Scenario name", "Another")  # the file still lies there, and is still wrong
+    for fault in (first, *others):
+        expect(page.get_by_text(fault)).to_be_visible()
     upload(page, "good.csv", rows(600))
     expect(page.get_by_text("Trace in use")).to_be_visible()
     expect(page.get_by_label("Prompt (tokens)", exact=True)).to_have_value("800")

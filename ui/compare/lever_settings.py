@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import streamlit as st
 
+from sharing.form.asked import AskedNumber
 from sizing.catalog import models
 from sizing.catalog.model import Model
 from sizing.decision.lever_changes import LeverSettings, default_settings, next_smaller, pruned_size_b
 from sizing.question.understand import model_of
 from sizing.scenario.schema import Scenario
+from ui.shell import draw_number
+
+_SMALLEST_B, _LARGEST_B = 0.05, 20_000.0
+"""Size of a model that is looked at, billions of parameters: as a scenario may have it."""
 
 
 def draw_settings(scenario: Scenario) -> LeverSettings:
@@ -34,15 +39,15 @@ def draw_settings(scenario: Scenario) -> LeverSettings:
 
 def _whole(title: str, name: str, ends: tuple[int, int], value: int) -> int:
     low, high = ends
-    return st.number_input(
+    number = draw_number(
         title,
-        min_value=low,
-        max_value=high,
-        value=value,
+        AskedNumber(name=title, low=low, high=high, whole=True, example=str(value)),
         key=f"lever_{name}",
-        persist_state="session",
+        default=value,
+        kept="session",
         help=f"A what-if, {low} to {high}: replace it by what your own traffic and model allow.",
     )
+    return int(number)
 
 
 def _smaller(model: Model) -> str | None:
@@ -60,11 +65,11 @@ def _smaller(model: Model) -> str | None:
 
 
 def _size(model: Model) -> float:
-    return st.number_input(
+    return draw_number(
         "Pruned model: size (billions of parameters)",
-        min_value=0.05,
-        value=max(round(pruned_size_b(model), 2), 0.05),
+        AskedNumber(name="Size of the pruned model", low=_SMALLEST_B, high=_LARGEST_B, example="6"),
         key=f"lever_size_{model.id}",
-        persist_state="session",
+        default=max(round(pruned_size_b(model), 2), _SMALLEST_B),
+        kept="session",
         help="Of a dense model with the same layers and heads, narrower.",
     )

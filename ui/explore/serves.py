@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from sharing.form.numbers import AmbiguousNumber, NotANumber, parse_number
-from sharing.form.problems import BadInput, which_number
+from sharing.form.asked import AskedNumber
+from sharing.form.problems import BadInput
 from sizing.base.errors import SizingError
 from sizing.base.format import large, requests_per_s, significant
 from sizing.explore.inverse import MAX_BUDGET_USD, MAX_FLEET_GPUS, Served
@@ -18,6 +18,10 @@ from ui.size.origin import draw_estimates
 from ui.state import Answer
 
 _HAVE = {"gpus": "GPUs", "usd": "Monthly budget"}
+_ASKED = {
+    "gpus": AskedNumber(name=_HAVE["gpus"], high=MAX_FLEET_GPUS, beyond_low=True, whole=True, example="16"),
+    "usd": AskedNumber(name=_HAVE["usd"], high=MAX_BUDGET_USD, beyond_low=True, example="50,000"),
+}
 
 
 def draw_serves(answer: Answer) -> None:
@@ -54,21 +58,7 @@ def draw_serves(answer: Answer) -> None:
 
 def read_amount(typed: str, what: str) -> float:
     """The number of GPUs or the USD a month that was typed. Raises BadInput with one sentence."""
-    name, most, example = (
-        ("GPUs", MAX_FLEET_GPUS, "16") if what == "gpus" else ("Monthly budget", MAX_BUDGET_USD, "50,000")
-    )
-    try:
-        number = parse_number(typed.replace("$", ""))
-    except AmbiguousNumber as unclear:
-        raise BadInput(which_number(name, typed, unclear.readings)) from None
-    except NotANumber:
-        fault = f"“{typed.strip()[:40]}” is not a number" if typed.strip() else "is empty"
-        raise BadInput(f"{name}: {fault}; enter a number, for example {example}.") from None
-    if what == "gpus" and number != int(number):
-        raise BadInput(f"{name} must be a whole number; {typed.strip()[:40]} was entered.")
-    if not 0 < number <= most:
-        raise BadInput(f"{name} must be more than 0 and at most {most:,.0f}; {typed.strip()[:40]} was entered.")
-    return number
+    return _ASKED[what].read(typed.replace("$", ""))
 
 
 def _amount(what: str) -> str:

@@ -6,11 +6,13 @@ import pandas as pd
 import streamlit as st
 from pydantic import ValidationError
 
-from sharing.form.numbers import AmbiguousNumber, NotANumber, parse_number, show_number
+from sharing.form.asked import AskedNumber
+from sharing.form.numbers import show_number
 from sharing.form.presets import presets
-from sharing.form.problems import BadInput, sentence, which_number
+from sharing.form.problems import BadInput, sentence
 from sizing.base.errors import SizingError
 from sizing.explore.shared_pool import Pool, PoolObjective
+from sizing.scenario.bounds import MAX_RPS
 from sizing.scenario.schema import Scenario
 from ui.explore import computed
 from ui.format import as_markdown, known
@@ -83,14 +85,7 @@ def _load(one: str, scenario: Scenario, answer: Answer) -> str:
 
 def _with_load(scenario: Scenario, typed: str, name: str) -> Scenario:
     """The scenario with that peak and nothing else that says the load. Raises BadInput with one sentence."""
-    try:
-        peak = parse_number(typed)
-    except AmbiguousNumber as unclear:
-        raise BadInput(which_number(name, typed, unclear.readings)) from None
-    except NotANumber:
-        raise BadInput(f"{name}: “{typed[:40]}” is not a load; enter requests/s, for example 10.") from None
-    if not 0 < peak <= 1_000_000:
-        raise BadInput(f"{name}: the load must be more than 0 and at most 1,000,000 requests/s.")
+    peak = AskedNumber(name=name, high=MAX_RPS, beyond_low=True, example="10").read(typed)
     only = {"peak_rps": peak, "average_rps": None, "users": None, "growth_percent": 0.0}
     return scenario.model_copy(
         update={"name": name, "measured": None, "workload": scenario.workload.model_copy(update=only)}

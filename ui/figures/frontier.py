@@ -160,19 +160,19 @@ def _range(curve: Curve, shown: OperatingPoints, *, dark: bool) -> dict[str, Any
 
 
 def _best(shown: OperatingPoints, *, dark: bool) -> list[dict[str, Any]]:
-    """The frontier over all GPUs, where there are several."""
+    """A halo round the points that no other beats, where there are several curves: a line between two of them would lie
+    below the curve of a third."""
     best = sorted((p for c in shown.curves for p in c.points if p.best), key=lambda p: value_of(p.expected, shown.x))
     if len(shown.curves) < 2 or not best:
         return []
     return [
         {
             "type": "scatter",
-            "mode": "lines",
+            "mode": "markers",
             "name": "Best of all",
             **coordinates(best, shown),
             "hoverinfo": "skip",
-            "line": {"color": NEUTRAL[dark], "width": 7},
-            "opacity": 0.35,
+            "marker": {"color": NEUTRAL[dark], "size": 17, "opacity": _BEYOND},
         }
     ]
 

@@ -21,8 +21,8 @@ _FILE, _PROBLEMS = "trace_file", "trace_problems"
 
 
 def draw_upload() -> None:
-    """Where to give a trace."""
-    st.file_uploader(
+    """Where to give a trace, and what is wrong with the one that was given, as long as it lies there."""
+    given = st.file_uploader(
         f"Fill in from a trace of requests (CSV or Parquet, up to {MAX_TRACE_MB} MB)",
         type=["csv", "gz", "parquet"],
         key=_FILE,
@@ -31,13 +31,14 @@ def draw_upload() -> None:
         help="One row per request: timestamp (seconds or date), input_tokens, output_tokens and, optionally, "
         "cached_tokens. Azure and Mooncake traces are read as they are. The file stays in this session.",
     )
+    if given is not None:
+        draw_problems(st.session_state.get(_PROBLEMS, ()))
 
 
 def draw_trace() -> None:
-    """The trace in use, or what is wrong with the one that was given."""
+    """The trace in use."""
     trace = state.trace()
     if trace is None:
-        draw_problems(st.session_state.pop(_PROBLEMS, ()))
         return
     with st.container(border=True, gap="xsmall", key="trace_block"):
         st.markdown(f":material/timeline: **Trace in use**: {as_markdown(trace.name)}")
@@ -57,6 +58,7 @@ def _read() -> None:
     from sizing.scenario.trace import read_trace
 
     upload = st.session_state[_FILE]
+    st.session_state.pop(_PROBLEMS, None)
     if upload is None:
         return
     with TemporaryDirectory() as folder:

@@ -1,7 +1,7 @@
 """What every page has around it and in it: the way in, header, footer, charts with their tables, parts that refresh."""
 
 from ui.shell.charts import CONFIG, PERCENT, draw_chart, draw_csv, draw_rows, draw_table, grouped, in_percent
-from ui.shell.controls import draw_choice, draw_download
+from ui.shell.controls import draw_choice, draw_download, draw_number
 from ui.shell.frame import (
     ENTERED,
     GOTO,
@@ -16,6 +16,7 @@ from ui.shell.frame import (
 )
 from ui.shell.money import chosen_currency, draw_currency
 from ui.shell.navigation import draw_navigation
+from ui.shell.notes import draw_link_notes
 from ui.shell.own_prices import WITHHELD, draw_own_prices, withhold
 from ui.shell.presenting import draw_looks, draw_present, draw_presented_header, is_presenting
 from ui.shell.progress import progress_bar
@@ -36,8 +37,10 @@ __all__ = [
     "draw_csv",
     "draw_currency",
     "draw_download",
+    "draw_link_notes",
     "draw_looks",
     "draw_navigation",
+    "draw_number",
     "draw_own_prices",
     "draw_present",
     "draw_presented_header",

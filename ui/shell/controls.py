@@ -1,4 +1,4 @@
-"""Controls that every page draws alike: a choice of a few visible options, and a download."""
+"""Controls that every page draws alike: a choice of a few visible options, a number, and a download."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ from typing import Literal, TypeVar
 
 import streamlit as st
 
+from sharing.form.asked import AskedNumber
+from sharing.form.fields import LONGEST_NUMBER
+from sharing.form.numbers import show_number
+from sharing.form.problems import BadInput
 from ui import state
+from ui.shell.frame import draw_problems
 from ui.shell.notes import draw_wrong_in_link
 
 Option = TypeVar("Option", bound=str)
@@ -49,6 +54,39 @@ def draw_choice(
         persist_state="session" if kept != "nowhere" else None,
     )
     return chosen if chosen in labels else first  # what a link or an earlier page chose may not be there
+
+
+def draw_number(
+    title: str,
+    number: AskedNumber,
+    *,
+    key: str,
+    default: float,
+    help: str,
+    width: int | Literal["stretch"] = "stretch",
+    kept: Literal["session", "nowhere"] = "nowhere",
+    disabled: bool = False,
+) -> float:
+    """A number that is typed; what may mean two is asked about, and the last one that was clear stays.
+
+    The number field of browsers reads "2,5" as 25.
+    """
+    last = f"{key}_read"
+    typed = st.text_input(
+        title,
+        value=show_number(default),
+        key=key,
+        max_chars=LONGEST_NUMBER,
+        help=help,
+        width=width,
+        disabled=disabled,
+        persist_state="session" if kept == "session" else None,
+    )
+    try:
+        st.session_state[last] = number.read(typed)
+    except BadInput as error:
+        draw_problems(error.problems)
+    return float(st.session_state.get(last, default))
 
 
 def draw_download(

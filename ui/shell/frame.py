@@ -12,6 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from sizing.base.markdown import not_linked
 from ui import access, state
 from ui.format import as_markdown
+from ui.shell.notes import draw_link_notes
 from ui.shell.own_prices import WITHHELD
 
 ENTERED = "entered_through_app"
@@ -64,6 +65,8 @@ def header(title: str) -> DeltaGenerator:
     st.session_state.pop(WITHHELD, None)
     row = st.container(horizontal=True, vertical_alignment="center", gap="small")
     row.title(title, width="content", anchor=False)
+    if not state.holds_form():  # where the form is, they stand above the answer
+        draw_link_notes()
     return row
 
 

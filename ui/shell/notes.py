@@ -1,4 +1,4 @@
-"""What a link said in vain, where the widget that it meant is drawn."""
+"""What a link said in vain: above the page, or where the widget that it meant is drawn."""
 
 from __future__ import annotations
 
@@ -9,6 +9,12 @@ from ui.format import as_markdown
 
 _SHOWN = 40
 """Characters of a link's value that a sentence repeats."""
+
+
+def draw_link_notes() -> None:
+    """What the link that was opened means but could not say."""
+    for note in state.link_notes():
+        st.warning(as_markdown(note), icon=":material/link:")
 
 
 def draw_wrong_in_link(key: str, what: str) -> None:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from ui import inputs, shell, state
 from ui.library import draw_bar, draw_not_held
-from ui.size.answer import draw_link_notes, draw_outcome
+from ui.size.answer import draw_outcome
 from ui.state import Answer
 
 
@@ -27,7 +27,7 @@ def draw_above(title: str) -> Answer | None:
         inputs.draw_presets()
     with bar:
         draw_bar()
-    draw_link_notes()
+    shell.draw_link_notes()
     draw_not_held()
     outcome = state.outcome()
     inputs.draw_faults(places, outcome.faults)

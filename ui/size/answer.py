@@ -27,12 +27,6 @@ _RELAXATIONS = 4
 """Relaxations shown where nothing fits; the table of excluded GPUs has them all."""
 
 
-def draw_link_notes() -> None:
-    """What the link that was opened means but could not say."""
-    for note in state.link_notes():
-        st.warning(as_markdown(note), icon=":material/link:")
-
-
 def draw_outcome(outcome: Outcome) -> Answer | None:
     """Problem or answer; returns the answer whose figures are to be shown below, which may be an earlier one."""
     now = outcome.answer

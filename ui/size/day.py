@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from sharing.form.asked import AskedNumber
 from sharing.form.numbers import show_number
 from sizing.base.format import count, ms, percent, requests_per_s
 from sizing.base.units import MS_PER_S, S_PER_MINUTE
@@ -15,7 +16,7 @@ from sizing.scenario.schema import Scenario
 from sizing.scenario.traffic import Profile, TraceArrivals
 from ui.figures.day import build_day, day_alt_text, day_table, hourly_table
 from ui.format import as_markdown
-from ui.shell import draw_chart, draw_problems, draw_table
+from ui.shell import draw_chart, draw_number, draw_problems, draw_table
 from ui.size import jobs
 from ui.state import Answer
 
@@ -39,14 +40,11 @@ def draw_day(answer: Answer, *, dark: bool) -> None:
         return
     scenario, assumed = _with_a_day(answer)
     _editor(scenario, assumed)
-    minutes = st.number_input(
+    minutes = draw_number(
         "Start-up of an instance (minutes)",
-        min_value=0.0,
-        max_value=240.0,
-        value=_STARTUP_MIN,
-        step=1.0,
-        format="%g",
+        AskedNumber(name="Start-up of an instance", high=240.0, example="3"),
         key="startup_minutes",
+        default=_STARTUP_MIN,
         width=260,
         help="From the order to the first request: a machine, a container, the weights, the engine's own warm-up.",
     )

@@ -154,7 +154,7 @@ def _rate(one: PerInstance) -> Figure:
         "output_tokens_per_s_per_gpu",
         "Output tokens/s per GPU",
         significant(one.output_tokens_per_s_per_gpu),
-        f"at {significant(one.rps)} of {significant(one.max_rps)} requests/s",
+        f"one instance at {significant(one.rps)} of {significant(one.max_rps)} requests/s",
         "At the peak load; below: the load of one instance, and what it could take within the limits.",
         short="output tokens/s",
     )

@@ -10,7 +10,7 @@ from sharing.report.prices import has_own_prices
 from ui import inputs, shell, state
 from ui.figures.memory import build_memory_bar, memory_alt_text
 from ui.library import draw_bar, draw_not_held
-from ui.size.answer import draw_link_notes, draw_outcome, draw_warnings
+from ui.size.answer import draw_outcome, draw_warnings
 from ui.size.day import draw_day
 from ui.size.evidence import draw_business, draw_evidence
 from ui.size.export import draw_downloads
@@ -42,7 +42,7 @@ def draw() -> None:
         draw_bar()
         inputs.draw_presets()
     with sentence:
-        draw_link_notes()
+        shell.draw_link_notes()
         draw_not_held()
         outcome = state.outcome()
         answer = draw_outcome(outcome)

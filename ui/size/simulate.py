@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from sharing.form.asked import AskedNumber
 from sizing.base.deployed import Latency
 from sizing.base.format import count, percent, rounded, significant
 from sizing.planning.assumptions import ROUTED
@@ -16,7 +17,7 @@ from sizing.scenario.traffic import Profile
 from ui import state
 from ui.figures.simulated import build_simulated, simulated_alt_text, simulated_table
 from ui.format import as_markdown, counted
-from ui.shell import draw_chart, draw_choice, draw_problems, draw_table, grouped
+from ui.shell import draw_chart, draw_choice, draw_number, draw_problems, draw_table, grouped
 from ui.size import jobs
 from ui.state import Answer
 
@@ -90,30 +91,24 @@ def _traffic(answer: Answer, *, disabled: bool) -> tuple[str, float]:
         )
     if chosen != _PEAK:
         return chosen, 24.0
-    hours = st.number_input(
+    hours = draw_number(
         "Simulated time (h)",
-        min_value=0.1,
-        max_value=float(_MOST_HOURS),
-        value=1.0,
-        step=1.0,
-        format="%g",
+        AskedNumber(name="Simulated time", low=0.1, high=_MOST_HOURS, example="1"),
         key="simulated_hours",
+        default=1.0,
         disabled=disabled,
         width=200,
         help="Longer runs make the result more certain: its intervals become narrower.",
     )
-    return _PEAK, float(hours)
+    return _PEAK, hours
 
 
 def _what_if(*, disabled: bool) -> WhatIf:
-    minutes = st.number_input(
+    minutes = draw_number(
         "One instance fails for (minutes)",
-        min_value=0.0,
-        max_value=10_080.0,
-        value=0.0,
-        step=1.0,
-        format="%g",
+        AskedNumber(name="Minutes of the failure", high=10_080.0, example="5"),
         key="fail_minutes",
+        default=0.0,
         disabled=disabled,
         width=260,
         help="0: none fails. It fails after a third of the simulated time, its requests start again elsewhere, and it "
@@ -125,7 +120,7 @@ def _what_if(*, disabled: bool) -> WhatIf:
         disabled=disabled,
         help="A batch runs to the end of its longest answer before the next one starts.",
     )
-    return WhatIf(static_batching=static, fail_minutes=float(minutes))
+    return WhatIf(static_batching=static, fail_minutes=minutes)
 
 
 def _run(answer: Answer, traffic: str, hours: float, what_if: WhatIf) -> jobs.Run:

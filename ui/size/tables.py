@@ -63,8 +63,8 @@ def draw_alternatives(answer: Answer) -> None:
         st.caption(why_no_alternatives(plan))
     elif any(c.decided_by == "analytic" for c in plan.alternatives) and plan.decided_by == "simulation":
         st.caption(
-            ":material/calculate: The plan is simulated. An estimate is that of the analytic load model; used, "
-            "the deployment is simulated too, and may need another number of instances."
+            ":material/calculate: The plan is simulated; what reads “Estimate” comes from the analytic load model. "
+            "Once you use such a deployment it is simulated too, and may need another number of instances."
         )
 
 

@@ -20,7 +20,7 @@ from ui.state.changes import (
     use_trace,
 )
 from ui.state.costs import COST_BOOK, with_costs
-from ui.state.link import address_of, enter, hold, is_at, link, link_notes, write_address
+from ui.state.link import address_of, enter, hold, holds_form, is_at, link, link_notes, write_address
 from ui.state.values import (
     BENCHMARK,
     CONFIG,
@@ -55,6 +55,7 @@ __all__ = [
     "defaults",
     "enter",
     "hold",
+    "holds_form",
     "is_at",
     "last_answer",
     "link",

@@ -13,7 +13,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from sharing.form.fields import FIELDS
-from sharing.form.link import LINK_VERSION, NO_INPUTS, VERSION, from_parameters, link_to, to_parameters
+from sharing.form.link import LINK_VERSION, NO_INPUTS, VERSION, field_of, from_parameters, link_to, to_parameters
 from sharing.links.live import without_addresses
 from ui.state import views
 from ui.state.values import trace, use_trace_named, values, write
@@ -30,10 +30,11 @@ _PAGE, _NOTES = "page_entered", "notes_on_the_link"
 
 @dataclass(frozen=True, kw_only=True)
 class _Notes:
-    """What there is to say about the address that was opened, as long as its inputs stand."""
+    """What there is to say about the address that was opened, as long as its inputs stand, or on its page alone."""
 
     sentences: tuple[str, ...]
-    inputs: dict[str, list[str]]
+    inputs: dict[str, list[str]] | None = None
+    page: str = ""
 
 
 def parameters() -> dict[str, list[str]]:
@@ -54,9 +55,11 @@ def link() -> str:
 
 
 def link_notes() -> tuple[str, ...]:
-    """What to say about the link that was opened, until an input changes."""
+    """What to say about the link that was opened, until an input changes; of a page without inputs, on that page."""
     notes: _Notes | None = st.session_state.get(_NOTES)
-    return notes.sentences if notes and notes.inputs == parameters() else ()
+    if notes is None or (not is_at(notes.page) if notes.inputs is None else notes.inputs != parameters()):
+        return ()
+    return notes.sentences
 
 
 def enter(page: str) -> None:
@@ -88,6 +91,11 @@ def is_at(page: str) -> bool:
     return bool(st.session_state.get(_PAGE) == page)
 
 
+def holds_form() -> bool:
+    """Whether the session is on a page with the form of a scenario."""
+    return st.session_state.get(_PAGE) in WITH_FORM
+
+
 def write_address() -> None:
     """Let the address say what the page holds; nothing where it does. One entry of the browser's history.
 
@@ -106,7 +114,11 @@ def _open(page: str) -> None:
     address = _address()
     others = NO_INPUTS - set(_ABOUT_LINKS)
     views.open_page(page, {key: given for key, given in address.items() if key in others})
-    if page not in WITH_FORM or not address.keys() - others:
+    if page not in WITH_FORM:
+        unknown = {key: given for key, given in address.items() if key not in NO_INPUTS and field_of(key) is None}
+        st.session_state[_NOTES] = _Notes(sentences=from_parameters(unknown).problems, page=page)
+        return
+    if not address.keys() - others:
         return
     opened = from_parameters(address)
     write(opened.values)

@@ -65,9 +65,9 @@ def test_parquet_is_read(tmp_path: Path) -> None:
     ("row", "said"),
     [
         ("-1,10,5", "timestamp is negative: -1"),
-        ("nan,10,5", "timestamp is not a time: “nan”"),
+        ("nan,10,5", "timestamp has no value"),
         ("soon,10,5", "timestamp is not a time: “soon”"),
-        ("1,,5", "input_tokens is not a number: “nan”"),
+        ("1,,5", "input_tokens has no value"),
         ("1,inf,5", "input_tokens is not a number: “inf”"),
         ("1,ten,5", "input_tokens is not a number: “ten”"),
         ("1,10,0", "output_tokens must be at least 1, not 0"),
@@ -156,6 +156,7 @@ def test_dates_of_a_parquet_file_are_dates_and_no_numbers(tmp_path: Path, timest
         ("output_tokens", pd.date_range("2024-01-01", periods=2), "row 2: output_tokens is not a number"),
         ("timestamp", [True, False], "row 2: timestamp is not a time: “True”"),
         ("timestamp", [[1.0], [2.0]], "row 2: timestamp is not a time: “[1.]”"),
+        ("input_tokens", [[1], [2]], "row 2: input_tokens is not a number: “[1]”"),
         ("input_tokens", [b"x", b"y"], "row 2: input_tokens is not a number: “b'x'”"),
     ],
 )

@@ -92,7 +92,7 @@ def test_the_command_line_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[
     path.write_bytes(gzip.compress(b"timestamp,input_tokens,output_tokens\n0,10,5\n1,NaN,5\n2,99000000,5\n3,-1,5\n"))
     assert main(["trace", str(path)]) == 2
     said = capsys.readouterr().err.splitlines()
-    assert "t.csv.gz, row 3: input_tokens is not a number: “nan”." in said
+    assert "t.csv.gz, row 3: input_tokens has no value." in said
     assert any("row 4" in line and "more than the 10,000,000 that fit" in line for line in said)
     assert "t.csv.gz, row 5: input_tokens must be at least 1, not -1.0." in said
 

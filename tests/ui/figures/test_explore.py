@@ -127,12 +127,13 @@ def test_measurements_are_points_with_their_source(asked: Scenario, shown: Opera
     assert table["Source"].all()
 
 
-def test_the_plan_is_ringed_and_the_best_of_all_is_one_line(shown: OperatingPoints) -> None:
+def test_the_plan_is_ringed_and_the_best_of_all_are_points_without_a_line(shown: OperatingPoints) -> None:
     figure = build_frontier(shown)
     (ring,) = named(figure, "The plan")
     assert shown.planned
     assert ring.y[0] == pytest.approx(shown.planned.expected.output_tokens_per_s_per_gpu)
     (best,) = named(figure, "Best of all")
+    assert best.mode == "markers"
     assert list(best.x) == sorted(best.x)
     assert list(best.y) == sorted(best.y, reverse=True)
 

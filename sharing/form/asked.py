@@ -1,0 +1,39 @@
+"""A number that a page asks for outside the form of a scenario: what it may be, and what was typed for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sharing.form.numbers import AmbiguousNumber, NotANumber, parse_number
+from sharing.form.problems import BadInput, which_number
+from sizing.base.format import stated
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedNumber:
+    """A number from ``low``, or above it (``beyond_low``), to ``high``; ``name`` begins the sentence of a fault."""
+
+    name: str
+    low: float = 0.0
+    high: float
+    beyond_low: bool = False
+    whole: bool = False
+    example: str
+
+    def read(self, typed: str) -> float:
+        """The number that was typed. Raises BadInput with one sentence."""
+        shown = typed.strip()[:40]
+        try:
+            number = parse_number(typed)
+        except AmbiguousNumber as unclear:
+            raise BadInput(which_number(self.name, typed, unclear.readings)) from None
+        except NotANumber:
+            hint = f"enter a number, for example {self.example}"
+            fault = f"{self.name}: “{shown}” is not a number; {hint}." if shown else f"{self.name} is empty: {hint}."
+            raise BadInput(fault) from None
+        if self.whole and number != int(number):
+            raise BadInput(f"{self.name} must be a whole number; {shown} was entered.")
+        if not self.low <= number <= self.high or (self.beyond_low and number == self.low):
+            least = f"{'more than' if self.beyond_low else 'at least'} {stated(self.low)}"
+            raise BadInput(f"{self.name} must be {least} and at most {stated(self.high)}; {shown} was entered.")
+        return number
