@@ -25,10 +25,11 @@ def programs() -> Path | None:
 
 
 class Postgres:
-    """A server that can be stopped and started again."""
+    """A server that can be stopped and started again; ``durable``: also where the machine goes away under it, which
+    writes every file of every database to the disk at the next start."""
 
-    def __init__(self, programs: Path, folder: Path) -> None:
-        self._programs, self._folder = programs, folder
+    def __init__(self, programs: Path, folder: Path, *, durable: bool) -> None:
+        self._programs, self._folder, self._durable = programs, folder, durable
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port: int = probe.getsockname()[1]
@@ -38,6 +39,7 @@ class Postgres:
     def start(self) -> None:
         """Start it and wait until it answers."""
         options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c max_connections=200 -k {self._folder}"
+        options += "" if self._durable else " -c fsync=off"
         self._control("start", "-o", options, "-l", str(self._folder / "log"))
 
     def stop(self) -> None:
@@ -77,13 +79,13 @@ class Postgres:
 
 
 @contextmanager
-def running_postgres(programs: Path) -> Iterator[Postgres]:
+def running_postgres(programs: Path, *, durable: bool = True) -> Iterator[Postgres]:
     """A server with nothing in it."""
     folder = Path(tempfile.mkdtemp(prefix="postgres-"))
     try:
         if os.geteuid() == 0:
             shutil.chown(folder, USER)
-        server = Postgres(programs, folder)
+        server = Postgres(programs, folder, durable=durable)
         server.start()
         try:
             yield server

@@ -63,7 +63,13 @@ def defaults() -> dict[str, Any]:
 
 def preset_of(values: Mapping[str, Any]) -> str | None:
     """The preset that fills the form in with exactly these values."""
-    return next((name for name, one in presets().items() if from_scenario(one.scenario) == values), None)
+    return next((name for name, filled_in in _filled_in().items() if filled_in == values), None)
+
+
+@cache
+def _filled_in() -> Mapping[str, dict[str, Any]]:
+    """The value of every field of the form with each preset."""
+    return {name: from_scenario(one.scenario) for name, one in presets().items()}
 
 
 def _preset(name: str, row: dict[str, Any]) -> Preset:

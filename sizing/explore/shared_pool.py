@@ -252,7 +252,11 @@ def _system(kind: HardwareOption, number: int, gpus_used: int) -> PoolSystem:
 def _answer(workloads: int, systems: Sequence[PoolSystem], usd_per_month: float | None, apart: int) -> str:
     parts = " and ".join(f"{count(s.systems)} x {s.system}" for s in systems)
     price = f", for {usd(usd_per_month)} a month" if usd_per_month is not None else ""
-    verb = "serves" if sum(s.systems for s in systems) == 1 else "serve"
+    together = sum(s.systems for s in systems)
+    verb = "serves" if together == 1 else "serve"
     every = "both" if workloads == 2 else f"all {workloads}" if workloads > 1 else "the one"
     load = "workload" if workloads == 1 else "workloads together"
-    return f"{parts} {verb} {every} {load}{price}; apart they would need {apart} systems."
+    if workloads == 1:
+        return f"{parts} {verb} {every} {load}{price}."
+    alone = "as many systems" if apart == together else f"{count(apart)} systems"
+    return f"{parts} {verb} {every} {load}{price}; apart they would need {alone}."

@@ -183,7 +183,7 @@ def _from_users(users: Users, growth: float, profile: Sequence[float] | None) ->
     where = "busiest hour of the profile to mean" if profile else "peak to mean"
     people, each = stated(users.daily_users), stated(users.requests_per_user)
     how = (
-        f"{people} users x {each} requests / ({stated(hours)} h x 3600 s) x {stated(ratio, 3)} ({where})"
+        f"{people} users x {each} requests / ({stated(hours)} h x 3,600 s) x {stated(ratio, 3)} ({where})"
         f"{_growth_text(growth)} = {stated(average * ratio, 4)} requests/s."
     )
     return Demand(

@@ -147,10 +147,14 @@ def _best_of_units(
 def _pairs(
     question: Question, evaluated: Evaluated, prefill: tuple[Rows, Floats], decode: tuple[Rows, Floats]
 ) -> Pools:
-    """Every pair of a prefill and a decode configuration of the same unit, each pool as small as its limits let it."""
-    unit = evaluated.candidates.unit
-    match = unit[prefill[0]][:, None] == unit[decode[0]][None, :]
-    p, d = np.nonzero(match)
+    """Every pair of a prefill and a decode configuration of the same unit, each pool as small as its limits let it.
+
+    Both are in order of their units.
+    """
+    of_prefill, of_decode = (evaluated.candidates.unit[rows] for rows, _ in (prefill, decode))
+    first, end = (np.searchsorted(of_decode, of_prefill, side=side) for side in ("left", "right"))
+    p = np.repeat(np.arange(len(first)), end - first)
+    d = np.arange(len(p)) + (end - np.cumsum(end - first))[p]
     peak = question.demand.sustained_rps
     return Pools(
         evaluated=evaluated,

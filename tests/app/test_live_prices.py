@@ -155,7 +155,14 @@ def test_live_refuses_a_price_that_is_none_and_keeps_the_last() -> None:
     app.run()
     app.text_input(key="live_gpu_hour_usd").set_value("2.50").run()
     assert not problems(app)
-    for text in ("-1", "0", "free"):
+    for text, why in (
+        ("-1", "must be more than 0 and at most 1,000,000,000; -1 was entered. $2.50 stays."),
+        ("0", "must be more than 0 and at most 1,000,000,000; 0 was entered. $2.50 stays."),
+        ("free", ": “free” is not a number; enter a number, for example 2.50. $2.50 stays."),
+        ("3,5", ": did you mean 3.5? “3,5” is not taken: a comma separates thousands here. $2.50 stays."),
+    ):
         app.text_input(key="live_gpu_hour_usd").set_value(text).run()
-        assert "A price is a number above 0: $2.50 stays." in problems(app)
+        (problem,) = problems(app)
+        assert problem.startswith("Price of a GPU-hour")
+        assert problem.endswith(why)
         assert app.session_state["live_gpu_hour_usd_kept"] == 2.5

@@ -26,7 +26,7 @@ def postgres() -> Iterator[Postgres]:
     folder = programs()
     if folder is None:
         pytest.skip("PostgreSQL is not installed")
-    with running_postgres(folder) as server:
+    with running_postgres(folder, durable=False) as server:
         yield server
 
 

@@ -22,8 +22,8 @@ _Job: TypeAlias = jobs.Job[LengthMap, str]
 _JOB = "length_map_job"
 _BY_ITL = (
     " Where a longer answer needs fewer GPUs, it is the ITL limit: ITL is the mean gap of one answer, and a prompt "
-    "that interrupts it weighs more on few tokens. Without that limit the number does not fall, but by what a "
-    "simulation of the most promising deployments cannot tell apart."
+    "that interrupts it weighs more on few tokens. Without that limit the number falls by no more than what "
+    "simulations cannot tell apart."
 )
 _BY_CHANCE = (
     " Where a longer answer needs fewer GPUs, the two cannot be told apart by a simulation of the most promising "

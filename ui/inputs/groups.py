@@ -92,11 +92,13 @@ def _first_of_workload(unit: str) -> None:
 
 def _in_tokens() -> None:
     """What lengths in another unit, or a prompt built from parts, come to."""
+    if not state.value("compose") and state.value("unit") == "tokens":
+        return
     now = state.values()
     try:
         if now["compose"]:
             st.caption(f"Prompt: {prompt(now).explanation}")
-        elif now["unit"] != "tokens":
+        else:
             st.caption(f"{count(length_tokens(now, 'isl'))} tokens in, {count(length_tokens(now, 'osl'))} tokens out")
     except (BadInput, ValueError):
         return  # the answer says what is wrong

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import streamlit as st
@@ -16,10 +17,12 @@ from ui.state import defaults
 
 def text(*keys: str, unit: str = "") -> None:
     """Text and number fields, side by side. ``unit`` is for lengths, whose unit is chosen in the form."""
-    columns = st.columns(len(keys), vertical_alignment="bottom") if len(keys) > 1 else [st.container()]
-    for key, column in zip(keys, columns, strict=True):
+    places: list[AbstractContextManager[Any]] = [nullcontext()]
+    if len(keys) > 1:
+        places = [*st.columns(len(keys), vertical_alignment="bottom")]
+    for key, place in zip(keys, places, strict=True):
         field = FIELDS[key]
-        with column:
+        with place:
             st.text_input(
                 f"{field.title} ({unit})" if unit else field.title,
                 value=defaults()[key],

@@ -6,14 +6,17 @@ import streamlit as st
 
 from collectors.reading.observation import Observation
 from reality.money import usd_per_million_output_tokens
-from sharing.form.numbers import NotANumber, parse_number
+from sharing.form.asked import AskedNumber
+from sharing.form.problems import BadInput
 from sizing.base.format import usd
 from sizing.base.result import Plan
 from sizing.base.units import HOURS_PER_MONTH
+from sizing.scenario.bounds import MAX_USD
 from ui.format import as_markdown
 from ui.live.planned import Planned
 
 PRICE, _KEPT = "live_gpu_hour_usd", "live_gpu_hour_usd_kept"
+_ASKED = AskedNumber(name="Price of a GPU-hour", high=MAX_USD, beyond_low=True, example="2.50")
 
 
 def planned_usd_per_gpu_hour(plan: Plan) -> float | None:
@@ -38,12 +41,10 @@ def draw_price() -> float | None:
         st.session_state.pop(_KEPT, None)
         return None
     try:
-        price = parse_number(text)
-        if not 0.0 < price < float("inf"):
-            raise NotANumber(text)
-    except NotANumber:
-        stays = "the plan's" if last is None else usd(last)
-        st.error(as_markdown(f"A price is a number above 0: {stays} stays."), icon=":material/error:")
+        price = _ASKED.read(text)
+    except BadInput as error:
+        stays = "The plan's" if last is None else usd(last)
+        st.error(as_markdown(f"{error} {stays} stays."), icon=":material/error:")
         return last
     st.session_state[_KEPT] = price
     return price

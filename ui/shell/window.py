@@ -33,7 +33,8 @@ export default function ({ data, setStateValue, parentElement }) {
 
 def is_narrow() -> bool:
     """Whether the window is narrow, as it said last; before it said anything, whether it is a phone's."""
-    return bool(st.session_state.get(_NARROW, on_a_phone()))
+    narrow = st.session_state.get(_NARROW)
+    return on_a_phone() if narrow is None else bool(narrow)
 
 
 def watch_window() -> None:

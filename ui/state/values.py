@@ -32,13 +32,18 @@ RESTRICTIONS = ("engine", "prec", "kv", "tp", "pp", "ep", "serving", "pre", "dec
 
 def values() -> dict[str, Any]:
     """The value of every field now."""
-    return {key: value(key) for key in FIELDS}
+    held = st.session_state.to_dict()  # one by one takes twice as long
+    return {key: _value(held, key) for key in FIELDS}
 
 
 def value(key: str) -> Any:
     """The value of one field now; a link or a cleared choice may have left it empty."""
+    return _value(st.session_state, key)
+
+
+def _value(held: Mapping[Any, Any], key: str) -> Any:
     default = defaults()[key]
-    now = st.session_state.get(key, default)
+    now = held.get(key, default)
     if now is None and FIELDS[key].kind == "choice":
         return "" if key in MAY_BE_EMPTY else default
     return now

@@ -31,6 +31,13 @@ def test_small_workloads_share_one_system() -> None:
     pool = place([workload(model, rps, model, gpus=["h100_sxm"]) for model, rps in models])
     assert pool.feasible
     assert sum(s.systems for s in pool.systems) == 1 < pool.separate_systems
+    assert pool.answer.endswith("; apart they would need 2 systems.")
+
+
+def test_a_pool_that_saves_no_system_says_so() -> None:
+    apart = [workload("meta-llama/Meta-Llama-3-8B", 3), workload("meta-llama/Meta-Llama-3-8B", 3, "b", gpus=["mi300x"])]
+    assert place(apart).answer.endswith("; apart they would need as many systems.")
+    assert "apart" not in place(apart[:1]).answer
 
 
 def test_every_instance_has_room() -> None:

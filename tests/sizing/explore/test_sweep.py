@@ -117,12 +117,14 @@ def test_malformed_sweep_files_are_refused(tmp_path: Path, text: str) -> None:
         read_sweep(path)
 
 
-def test_command_line_writes_the_table(tmp_path: Path) -> None:
+def test_command_line_writes_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(module, "processes", lambda workers: asked.append(workers) or in_this_process)
     path, out = tmp_path / "sweep.yaml", tmp_path / "out.csv"
     path.write_text(f"{BASE | {'axes': {'workload.peak_rps': [1, 2]}}}".replace("'", '"'))
     done = run("sizing", "sweep", path, "--out", out, "--workers", "1")
     assert (done.returncode, done.stderr) == (0, "")
-    assert len(pd.read_csv(out)) == 2
+    assert (len(pd.read_csv(out)), asked) == (2, [1])
 
 
 @pytest.fixture(scope="module")

@@ -67,7 +67,7 @@ def test_users_spread_over_hours_with_a_peak_factor():
     assert demand.average_rps == pytest.approx(10)
     assert demand.peak_rps == pytest.approx(20)
     assert demand.mean_to_peak == pytest.approx(0.5)
-    assert "96,000 users x 3 requests / (8 h x 3600 s) x 2" in demand.how
+    assert "96,000 users x 3 requests / (8 h x 3,600 s) x 2" in demand.how
 
 
 @pytest.mark.parametrize(
