@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sizing.base.arrays import Counts, Flags
+from sizing.base.arrays import Counts, Flags, Floats
 from sizing.question.understand import Question
 from sizing.search.deployments import Deployments, comes_before
 from sizing.search.disaggregated import Disaggregated, disaggregated
@@ -56,24 +56,35 @@ def _wins(question: Question, pair: Pools, known: float, first: Disaggregated | 
     """Whether a pair with given instances would come before a deployment that counts ``known`` (infinite: there is
     none, or its price is unknown) and before the pools that come ``first`` so far.
 
-    Of what counts the same, the other deployment comes first: of pools as many GPUs as these, too, which the screen has
-    put in order already, so that ties are not simulated. By latency more instances may always win.
+    Of what counts the same, the other deployment comes first: of pools at the same price and of as many GPUs as these,
+    too, which the screen has put in order already, so that ties are not simulated. By latency more instances may always
+    win.
     """
     objective = question.scenario.deployment.objective
-    before, gpus = (np.inf, np.inf) if first is None else (float(first.counted()[0]), float(first.gpus[0]))
+    before = None if first is None else _ranked_by(first)[:, 0]
 
     def wins(prefill: Counts, decode: Counts) -> Flags:
-        if objective == "latency" or (np.isinf(known) and np.isinf(before)):
+        if objective == "latency" or (np.isinf(known) and (before is None or np.isinf(before[0]))):
             return np.full(len(prefill), True)
         many = replace(
             pair.take(np.zeros(len(prefill), dtype=np.intp)), prefill_instances=prefill, decode_instances=decode
         )
-        sized = disaggregated(question, many)
-        counted = sized.counted()
-        ahead = (counted < before) | ((counted == before) & (sized.gpus < gpus))
-        return np.asarray(((counted < known) | np.isinf(known)) & ahead)
+        ranked = _ranked_by(disaggregated(question, many))
+        ahead = np.full(len(prefill), True) if before is None else _comes_before(ranked, before)
+        return np.asarray(((ranked[0] < known) | np.isinf(known)) & ahead)
 
     return wins
+
+
+def _ranked_by(pools: Disaggregated) -> Floats:
+    """What the objective counts, then the price, then the GPUs, (3, N); infinite where not known."""
+    return np.array([pools.counted(), np.nan_to_num(pools.usd_per_hour, nan=np.inf), pools.gpus])
+
+
+def _comes_before(ranked: Floats, other: Floats) -> Flags:
+    """Which columns (3, N) are less than ``other`` (3,) in the first of the rows in which they differ."""
+    less, same = ranked < other[:, None], ranked == other[:, None]
+    return np.asarray(less[0] | (same[0] & (less[1] | (same[1] & less[2]))))
 
 
 def with_fewest(question: Question, pools: Pools) -> Pools:

@@ -148,7 +148,7 @@ def least_margin(case: Case, instances: int) -> float:
 
 @pytest.mark.parametrize("sections", HARD)
 def test_a_long_run_agrees_that_the_count_is_the_smallest_or_it_is_said_to_be_uncertain(sections: Any) -> None:
-    question = understand(scenario(deployment={**H100, "pp": [1]}, **sections))
+    question = understand(scenario(deployment={**H100, "pp": [1], "serving": ["aggregated"]}, **sections))
     refined = refine(smallest_aggregated(question, evaluate(question, all_configurations(question))), seed=0)
     assert refined.best is not None
     case = replace(refined.search.case(refined.winner), seed=1)
