@@ -6,6 +6,7 @@ link for the customer, and what runs against what was planned. Look at the pictu
 
 import argparse
 import io
+import re
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.e2e.browser import CHROMIUM_ARGS, Watch, find_chromium, new_page, settle
 from tests.e2e.dashboard import ROOT, running_dashboard
+from tests.patience import PATIENCE_MS
 
 OUT = ROOT / "docs" / "images"
 COLOURS = 128
@@ -48,9 +50,13 @@ def _tab(name: str, page: Page) -> None:
     tab.evaluate("tab => tab.scrollIntoView({block: 'start'})")
 
 
+UNREAD = re.compile("for the first time|as soon as the source has answered|when the source has answered")
+"""What pages say as long as a part of them waits for its source."""
+
+
 def _read(page: Page) -> None:
     """Once the demo deployment, whose hours are simulated when it is first read, has been read."""
-    expect(page.get_by_text("for the first time")).to_have_count(0)
+    expect(page.get_by_text(UNREAD)).to_have_count(0, timeout=PATIENCE_MS)
     settle(page)
 
 
