@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -52,6 +53,9 @@ CASES: dict[str, dict[str, Any]] = {
         "deployment": {"gpus": ["h100_sxm"], "serving": ["disaggregated"]},
     },
 }
+
+OWN_PRICE = re.compile(r"(?<![\d.])(?:123[,.]?457|7[,.]?771|7\.77|41\.[12])")
+"""A number that begins like a price of "own prices"; in the decimals of another its digits stand by chance."""
 
 
 @cache
