@@ -48,7 +48,7 @@ def test_a_real_vllm_benchmark_calibrates_the_scenario(open_page: OpenPage, widt
     settle(page)
     page.get_by_role("tab", name="Why").click()
     settle(page)
-    expect(main).to_contain_text("Step times from measured benchmark vLLM bench serve of 2026-11-20")
+    expect(main).to_contain_text("Step times from: measured benchmark vLLM bench serve of 2026-11-20")
     expect(main).to_contain_text("Nearest measurements: your own benchmark, then published ones")
     page.get_by_role("button", name="Remove", exact=True).click()
     settle(page)
