@@ -108,11 +108,11 @@ def size(app: AppTest) -> AppTest:
 
 @pytest.fixture
 def open_link() -> OpenLink:
-    """Opens Size by a link with these parameters, as a session that starts there does."""
+    """Opens Size, or the page in ``goto``, by a link with these parameters, as a session that starts there does."""
 
     def opened(**parameters: str | list[str]) -> AppTest:
         app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
-        for key, value in (parameters | {"goto": "size"}).items():
+        for key, value in ({"goto": "size"} | parameters).items():
             app.query_params[key] = value
         return app.run()
 

@@ -267,3 +267,4 @@ def test_own_points_stand_in_why_and_in_explore(page: AppTest) -> None:
 def test_cold_link_opens_the_library(open_link: OpenLink) -> None:
     page = open_link(goto="benchmarks", bench="Evidence library")
     assert not page.exception
+    assert "published measurements" in text(page)

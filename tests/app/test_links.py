@@ -10,9 +10,8 @@ from streamlit.testing.v1 import AppTest
 from sharing.form.choices import labels
 from sharing.form.fields import FIELDS
 from sharing.form.link import from_parameters
-from tests.app.conftest import APP, OpenLink
+from tests.app.conftest import OpenLink
 from tests.app.pages_text import answer, figure, problems
-from tests.patience import PATIENCE_S
 from ui.state import LINK_VERSION, defaults
 
 ROOT = Path(__file__).parents[2]
@@ -66,11 +65,8 @@ def test_link_with_unknown_options_falls_back_to_the_defaults(open_link: OpenLin
 
 
 @pytest.mark.parametrize("page", ["live", "scenarios", "methodology", "benchmarks", "home"])
-def test_a_page_without_the_form_names_what_it_does_not_know(page: str) -> None:
-    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
-    for key, value in {"goto": page, "unheard": "of", "isl": "5"}.items():
-        app.query_params[key] = value
-    app.run()
+def test_a_page_without_the_form_names_what_it_does_not_know(page: str, open_link: OpenLink) -> None:
+    app = open_link(goto=page, unheard="of", isl="5")
     assert not app.exception
     said = [w.value for w in app.warning]
     assert any("“unheard” is no input and was left out" in text for text in said)

@@ -4,9 +4,8 @@ import plotly.graph_objects as go
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.app.conftest import APP
+from tests.app.conftest import OpenLink
 from tests.app.pages_text import answer
-from tests.patience import PATIENCE_S
 from ui.shell.presenting import CHARTS_LARGER, enlarged
 
 FIELDS = ("rps", "isl", "osl")
@@ -42,11 +41,8 @@ def test_presented_and_back(size: AppTest) -> None:
 
 
 @pytest.mark.parametrize("page", ["size", "compare", "cost"])
-def test_a_link_opens_a_presentation(page: str) -> None:
-    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
-    for key, value in {"goto": page, "isl": "3500", "present": "on"}.items():
-        app.query_params[key] = value
-    app.run()
+def test_a_link_opens_a_presentation(page: str, open_link: OpenLink) -> None:
+    app = open_link(goto=page, isl="3500", present="on")
     assert not app.exception
     assert not app.warning
     assert not form(app)
