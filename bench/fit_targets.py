@@ -180,6 +180,7 @@ def _possible(observed: dict[str, Floats], points: Sequence[Point]) -> dict[str,
     gaps = np.maximum(np.array([p.output_tokens for p in points]) - 1.0, 1e-9)
     for metric, least in (("itl", token), ("e2e", gaps * token)):
         observed[metric] = np.where(observed[metric] < np.log(least), np.nan, observed[metric])
-    rows = [(p.model, p.configuration) for p in points]
-    held = np.array([gpus_holding(model, c.precision, c.gpu) <= c.gpus for model, c in rows])
+    held = np.array(
+        [gpus_holding(p.model, c.precision, c.gpu) <= c.gpus for p, c in ((p, p.configuration) for p in points)]
+    )
     return {metric: np.where(held, values, np.nan) for metric, values in observed.items()}

@@ -50,7 +50,7 @@ def _of_mode(mode: str, points: PointTable, source: AnySource) -> Expected:
 def offline_sizes(points: PointTable) -> Floats:
     """Sequences in flight of offline runs at which their step times are read, (C, K): as many as memory and engine
     hold, and from there to the last one where a run states how many requests it sent."""
-    fits, requests = np.minimum(points.fits, points.scheduled), _requests(points)
+    fits, requests = np.minimum(points.fits, points.scheduled), points.requests
     if not np.any(np.isfinite(requests)):
         return fits
     return np.where(np.isfinite(requests), burst_sizes(requests, fits), fits)
@@ -59,17 +59,12 @@ def offline_sizes(points: PointTable) -> Floats:
 def offline(points: PointTable, times: StepTimes) -> Expected:
     """All requests queued, with step times at :func:`offline_sizes`: a steady state, or a burst where the run states
     how many requests it sent."""
-    fits, requests = np.minimum(points.fits, points.scheduled), _requests(points)
+    fits, requests = np.minimum(points.fits, points.scheduled), points.requests
     full = replace(times, decode_s=times.decode_s[:, :1])
     steady = offline_max_throughput(full, points.lengths, np.fmin(requests, fits))
     if not np.any(np.isfinite(requests)):
         return steady
     return offline_burst(times, steady, points.lengths, requests, fits)
-
-
-def _requests(points: PointTable) -> Floats:
-    """Requests that a run sent to each instance (C, 1), NaN: without end."""
-    return np.array([[p.requests / p.instances] for p in points.points])
 
 
 def first_token(points: PointTable, source: AnySource) -> FirstToken:

@@ -34,7 +34,8 @@ the offline and static rows of the evidence library best."""
 class PointTable(Columns):
     """Points as columns (C, 1) beside their candidates; ``fits`` is how many sequences one instance's memory holds.
 
-    ``concurrency`` and ``rate_rps`` are per instance; ``instances`` scales rates back to the row.
+    ``concurrency``, ``rate_rps`` and ``requests`` (NaN: without end) are per instance; ``instances`` scales rates back
+    to the row. ``variation``: squared coefficient of variation of the output.
     """
 
     points: tuple[Point, ...] = field(metadata=PER_ROW)
@@ -44,10 +45,12 @@ class PointTable(Columns):
     prompt: Floats
     cached: Floats
     output: Floats
+    variation: Floats
     software_year: Floats
     instances: Floats
     concurrency: Floats
     rate_rps: Floats
+    requests: Floats
     fits: Floats
     scheduled: Floats
 
@@ -59,11 +62,6 @@ class PointTable(Columns):
         )
 
     @property
-    def variation(self) -> Floats:
-        """Squared coefficient of variation of the output (C, 1)."""
-        return np.array([[p.output_variation] for p in self.points])
-
-    @property
     def is_moe(self) -> NDArray[np.bool_]:
         """Which points (C,) are of models with routed experts."""
         return np.asarray(self.shape.routed)[:, 0] > 0
@@ -71,8 +69,13 @@ class PointTable(Columns):
     @property
     def context(self) -> Floats:
         """Mean tokens a decoding sequence attends to."""
-        lengths = TrafficColumns(input_tokens=self.prompt, output_tokens=self.output, cached_tokens=self.cached)
-        return replace(lengths, output_variation=self.variation).decode_context
+        lengths = TrafficColumns(
+            input_tokens=self.prompt,
+            output_tokens=self.output,
+            cached_tokens=self.cached,
+            output_variation=self.variation,
+        )
+        return lengths.decode_context
 
 
 def point_table(points: Sequence[Point]) -> PointTable:
@@ -92,10 +95,12 @@ def point_table(points: Sequence[Point]) -> PointTable:
         prompt=col([p.input_tokens for p in points]),
         cached=col([p.cached_tokens for p in points]),
         output=col([p.output_tokens for p in points]),
+        variation=col([p.output_variation for p in points]),
         software_year=col([p.software_year for p in points]),
         instances=instances,
         concurrency=np.maximum(col([p.concurrency for p in points]) / instances, 1.0),
         rate_rps=col([p.rate_rps for p in points]) / instances,
+        requests=col([p.requests for p in points]) / instances,
         fits=_fits(points, candidates),
         scheduled=col([float(r.engine.sequences(r.gpu) * r.dp) for r in rows]),
     )

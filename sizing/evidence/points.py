@@ -21,7 +21,7 @@ from sizing.catalog.precisions import (
 )
 from sizing.catalog.resolve import ResolvedModel
 from sizing.evidence.layouts import open_layouts, stated_layout
-from sizing.evidence.protocols import CHAT_VARIATION
+from sizing.evidence.protocols import assumed_variation
 from sizing.question.configuration import Configuration
 from sizing.scenario.bounds import MAX_CV, MAX_TOKENS
 from sizing.steps.efficiency import REFERENCE_YEAR
@@ -68,13 +68,10 @@ class Point:
 
     @property
     def output_variation(self) -> float:
-        """Squared coefficient of variation of the answers, which bursts alone depend on: as stated; else 0 of a whole
-        mean, as answers of equal length have, and that of conversations otherwise."""
+        """Squared coefficient of variation of the answers, which bursts alone depend on: as stated, else assumed."""
         if not math.isfinite(self.requests):
             return 0.0
-        if self.stated_variation is not None:
-            return self.stated_variation
-        return 0.0 if self.output_tokens.is_integer() else CHAT_VARIATION
+        return assumed_variation(self.output_tokens) if self.stated_variation is None else self.stated_variation
 
 
 class _BadCell(SizingError):

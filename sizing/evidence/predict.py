@@ -22,7 +22,7 @@ from sizing.evidence.ends import point_ends
 from sizing.evidence.expected import expected
 from sizing.evidence.open_loop import SAME_RATE, largest_stable_rps
 from sizing.evidence.point_table import PointTable, mixed_times, point_table, step_times
-from sizing.evidence.points import Point, points_of
+from sizing.evidence.points import OFFLINE, Point, points_of
 from sizing.evidence.protocols import Expected
 from sizing.question.named_model import assumed_of_cells
 from sizing.steps.kernel import kernel_name
@@ -178,7 +178,7 @@ def best_layouts(points: PointTable, source: StepSource) -> NDArray[np.intp]:
 def _capacity(points: PointTable, index: NDArray[np.intp], source: StepSource) -> Floats:
     """Requests per second over all instances that the points at ``index`` can serve: in an open loop for ever,
     otherwise when everything is queued."""
-    some = point_table([replace(points.points[i], mode="offline_max_throughput") for i in index])
+    some = point_table([replace(points.points[i], mode=OFFLINE) for i in index])
     rate = expected(some, source).rps[:, 0]
     open_loop = np.flatnonzero([points.points[i].mode == "fixed_rate" for i in index])
     if len(open_loop):

@@ -166,6 +166,13 @@ published run of 1,000 of them at 5 requests/s (``sglang_bench_serving.jsonl`` o
 of 2.32 and a standard deviation of 2.62 s, squared 1.28, of which the varying TPOT (a sixth of its mean) has 0.06; its
 median, 0.63 of the mean, is that of a gamma distribution of this variation (0.64)."""
 
+
+def assumed_variation(output_tokens: float) -> float:
+    """Squared coefficient of variation of answers of a burst that does not state it: 0 of a whole mean, as answers of
+    equal length have, and that of conversations otherwise."""
+    return 0.0 if output_tokens.is_integer() else CHAT_VARIATION
+
+
 LEAST_VARIATION = 1e-3
 """Variation that stands for that of equal lengths, whose gamma distribution would be a point."""
 

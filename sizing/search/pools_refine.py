@@ -61,17 +61,16 @@ def _wins(question: Question, pair: Pools, known: float, first: Disaggregated | 
     win.
     """
     objective = question.scenario.deployment.objective
-    before = None if first is None else _ranked_by(first)[:, 0]
+    before = np.full(3, np.inf) if first is None else _ranked_by(first)[:, 0]
 
     def wins(prefill: Counts, decode: Counts) -> Flags:
-        if objective == "latency" or (np.isinf(known) and (before is None or np.isinf(before[0]))):
+        if objective == "latency" or (np.isinf(known) and np.isinf(before[0])):
             return np.full(len(prefill), True)
         many = replace(
             pair.take(np.zeros(len(prefill), dtype=np.intp)), prefill_instances=prefill, decode_instances=decode
         )
         ranked = _ranked_by(disaggregated(question, many))
-        ahead = np.full(len(prefill), True) if before is None else _comes_before(ranked, before)
-        return np.asarray(((ranked[0] < known) | np.isinf(known)) & ahead)
+        return np.asarray(((ranked[0] < known) | np.isinf(known)) & _less(ranked, before))
 
     return wins
 
@@ -81,7 +80,7 @@ def _ranked_by(pools: Disaggregated) -> Floats:
     return np.array([pools.counted(), np.nan_to_num(pools.usd_per_hour, nan=np.inf), pools.gpus])
 
 
-def _comes_before(ranked: Floats, other: Floats) -> Flags:
+def _less(ranked: Floats, other: Floats) -> Flags:
     """Which columns (3, N) are less than ``other`` (3,) in the first of the rows in which they differ."""
     less, same = ranked < other[:, None], ranked == other[:, None]
     return np.asarray(less[0] | (same[0] & (less[1] | (same[1] & less[2]))))

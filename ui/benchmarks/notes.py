@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from sizing.base.format import significant
 from sizing.calibration.check import Check, Quantity
+from sizing.evidence.protocols import assumed_variation
 from sizing.scenario.schema import Benchmark, BenchmarkPoint
 from ui.format import listed
 
@@ -40,11 +41,10 @@ def _offline(points: Sequence[BenchmarkPoint]) -> str:
     """What an offline run is compared with: it ends with its longest answer, when few requests are left."""
     if not any(p.requests for p in points):
         return "The file does not say how many requests the offline run sent: it is compared with one that never ends."
-    stated = [p.output_variation is not None for p in points]
-    if all(stated):
+    if all(p.output_variation is not None for p in points):
         varied = "vary in length as they did"
     else:
-        equal = all(p.output_tokens.is_integer() for p, known in zip(points, stated, strict=True) if not known)
+        equal = not any(assumed_variation(p.output_tokens) for p in points if p.output_variation is None)
         varied = f"are taken {'to be of equal length' if equal else 'to vary in length as those of ShareGPT'}"
     return (
         "An offline run ends with its longest answer, when few requests are left, and its rate counts to that end. It "
