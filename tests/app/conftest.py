@@ -23,6 +23,9 @@ from ui.sources.reading import REFRESH_S, Registry
 
 APP = Path(__file__).parents[2] / "app.py"
 
+MORE = ("more_workload", "more_limits", "more_hardware", "more_assumptions")
+"""Parts of the form that are drawn once they are opened."""
+
 OpenLink = Callable[..., AppTest]
 
 
@@ -73,6 +76,13 @@ def jobs_end_with_their_test() -> Iterator[None]:
         jobs._pool.cache_clear()
 
 
+def with_every_field(app: AppTest) -> AppTest:
+    """The page with what stands behind a click of its form, too."""
+    for key in MORE:
+        app.session_state[key] = True
+    return app.run()
+
+
 def scenario(name: str = "kept", rate: float = 7.0) -> Scenario:
     """One to keep in a library."""
     return Scenario.model_validate({**raw(workload={"peak_rps": rate}), "name": name})
@@ -102,19 +112,20 @@ def app() -> AppTest:
 
 @pytest.fixture
 def size(app: AppTest) -> AppTest:
-    """The Size page, untouched."""
-    return app.switch_page("pages/size.py").run()
+    """The Size page, untouched, with every field of its form in sight."""
+    return with_every_field(app.switch_page("pages/size.py"))
 
 
 @pytest.fixture
 def open_link() -> OpenLink:
-    """Opens Size, or the page in ``goto``, by a link with these parameters, as a session that starts there does."""
+    """Opens Size, or the page in ``goto``, by a link with these parameters, as a session that starts there does; every
+    field of the form is in sight."""
 
     def opened(**parameters: str | list[str]) -> AppTest:
         app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
         for key, value in ({"goto": "size"} | parameters).items():
             app.query_params[key] = value
-        return app.run()
+        return with_every_field(app)
 
     return opened
 

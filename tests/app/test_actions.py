@@ -6,6 +6,7 @@ from sharing.form.presets import defaults
 from sharing.form.write import changed, from_scenario, with_change
 from sizing.base.result import Fix
 from sizing.scenario import Scenario
+from tests.app.conftest import MORE, with_every_field
 from tests.app.pages_text import answer, figure, problems
 
 
@@ -101,3 +102,22 @@ def test_limit_survives_a_visit_to_another_page(size: AppTest) -> None:
     size.switch_page("pages/size.py").run()
     assert size.text_input(key="ttft").value == "750"
     assert figure(size, "GPUs")
+
+
+def test_what_few_change_is_drawn_once_it_is_opened_and_kept_when_closed(app: AppTest) -> None:
+    page = app.switch_page("pages/size.py").run()
+    closed = {one.key for one in page.text_input}
+    assert {"isl", "osl", "rps", "ttft", "itl"} <= closed
+    assert not {"growth", "name", "pct", "batch", "util"} & closed
+    with_every_field(page)
+    opened = {one.key for one in page.text_input}
+    assert {"growth", "name", "pct", "batch", "util"} <= opened
+    page.text_input(key="util").set_value("70")
+    page.text_input(key="name").set_value("Kept").run()
+    for key in MORE:
+        page.session_state[key] = False
+    page.run()
+    assert {one.key for one in page.text_input} == closed
+    page.text_input(key="osl").set_value("300").run()  # another run without them
+    with_every_field(page)
+    assert (page.text_input(key="util").value, page.text_input(key="name").value) == ("70", "Kept")

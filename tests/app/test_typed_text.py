@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 from sharing.author import owner
 from sharing.library import Library
 from sharing.library.records import Draft, Project
-from tests.app.conftest import OpenLink, scenario
+from tests.app.conftest import OpenLink, scenario, with_every_field
 from tests.inert import TYPED, planted
 
 TEXT = " ".join(TYPED)
@@ -70,7 +70,7 @@ def test_in_the_list_and_its_dialogs(typed: Library, app: AppTest) -> None:
 
 @pytest.mark.parametrize("slug", ["size", "explore", "compare", "cost"])
 def test_wherever_the_name_of_a_scenario_stands(typed: Library, app: AppTest, slug: str) -> None:
-    size = app.switch_page("pages/size.py").run()
+    size = with_every_field(app.switch_page("pages/size.py"))
     size.text_input(key="name").set_value(NAME).run()
     page = size if slug == "size" else size.switch_page(f"pages/{slug}.py").run()
     assert "evil.example" in inert(page), "it is shown"

@@ -6,6 +6,8 @@ below.
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from sharing.form.choices import label
@@ -18,7 +20,7 @@ from ui.inputs.benchmark import draw_in_use
 from ui.inputs.faults import Places, places_kept
 from ui.inputs.model import draw_model
 from ui.inputs.trace import draw_trace, draw_upload
-from ui.inputs.widgets import dropdown, segments, several, switch, text
+from ui.inputs.widgets import behind_a_click, dropdown, segments, several, switch, text
 
 _PRESET = "preset"
 _LOADS = {"rps": ("rps",), "average": ("avg", "avg_pct"), "users": ("users", "per_user")}
@@ -59,25 +61,28 @@ def _load() -> None:
 def _workload() -> None:
     st.markdown("**Workload**")
     first = st.container(gap="xsmall")
-    with st.expander("More on the workload, or from a trace", type="compact"):
-        draw_upload()
-        text("growth", "cv")
-        text("profile")
-        dropdown("unit")
-        unit = label("unit", state.value("unit")).lower()
-        if unit != "tokens":
-            dropdown("lang")
-            text("ratio")
-        if switch("compose"):
-            text("system", "question", unit=unit)
-            text("docs")
-            text("doc", unit=unit)
-            text("turns")
-        text("isl95", "osl95")
-        text("name")
+    unit = label("unit", state.value("unit")).lower()
+    behind_a_click("More on the workload, or from a trace", partial(_more_of_workload, unit), key="more_workload")
     draw_trace()
     with first:
         _first_of_workload(unit)
+
+
+def _more_of_workload(unit: str) -> None:
+    draw_upload()
+    text("growth", "cv")
+    text("profile")
+    dropdown("unit")
+    if unit != "tokens":
+        dropdown("lang")
+        text("ratio")
+    if switch("compose"):
+        text("system", "question", unit=unit)
+        text("docs")
+        text("doc", unit=unit)
+        text("turns")
+    text("isl95", "osl95")
+    text("name")
 
 
 def _first_of_workload(unit: str) -> None:
@@ -107,12 +112,8 @@ def _in_tokens() -> None:
 def _limits() -> None:
     st.markdown("**Limits**")
     first = st.container(gap="xsmall")
-    with st.expander("More limits", type="compact"):
-        segments("mode")
-        mode = state.value("mode")
-        if mode == "streaming":
-            text("e2e")
-        text("pct")
+    mode = state.value("mode")
+    behind_a_click("More limits", partial(_more_limits, mode), key="more_limits")
     with first:
         match mode:
             case "streaming":
@@ -123,21 +124,17 @@ def _limits() -> None:
                 st.caption("Offline: no latency limit, maximum throughput.")
 
 
+def _more_limits(mode: str) -> None:
+    segments("mode")
+    if mode == "streaming":
+        text("e2e")
+    text("pct")
+
+
 def _hardware() -> None:
     st.markdown("**Hardware**")
     first = st.container(gap="xsmall")
-    with st.expander("More on the hardware", type="compact"):
-        for key in ("engine", "prec", "kv", "tp", "pp", "ep", "serving"):
-            several(key)
-        if "disaggregated" in state.value("serving"):
-            text("pre", "dec")
-        text("batch")
-        if switch("own", on_change=state.add_own_gpu):
-            text("own_name")
-            text("own_mem", "own_bw")
-            text("own_fp16", "own_fp8")
-            text("own_link", "own_domain")
-            text("own_watts", "own_usd")
+    behind_a_click("More on the hardware", _more_hardware, key="more_hardware")
     with first:
         several("gpu")
         switch("proven")
@@ -153,6 +150,20 @@ def _hardware() -> None:
             )
 
 
+def _more_hardware() -> None:
+    for key in ("engine", "prec", "kv", "tp", "pp", "ep", "serving"):
+        several(key)
+    if "disaggregated" in state.value("serving"):
+        text("pre", "dec")
+    text("batch")
+    if switch("own", on_change=state.add_own_gpu):
+        text("own_name")
+        text("own_mem", "own_bw")
+        text("own_fp16", "own_fp8")
+        text("own_link", "own_domain")
+        text("own_watts", "own_usd")
+
+
 def _assumptions() -> None:
     st.markdown("**Assumptions**")
     draw_in_use()
@@ -161,17 +172,20 @@ def _assumptions() -> None:
         text("m_rps")
         text("m_ttft", "m_itl")
         text("m_source")
-    with st.expander("More assumptions", type="compact"):
-        text("util", "spare")
-        text("cached")
-        dropdown("route")
-        if switch("spec"):
-            text("draft", "accept")
-            text("draft_cost")
-        segments("obj")
-        segments("steps")
-        dropdown("usd_of", placeholder="None")
-        text("usd_system")
-        dropdown("usd_gpu", placeholder="None")
-        text("usd_hour")
-        text("years")
+    behind_a_click("More assumptions", _more_assumptions, key="more_assumptions")
+
+
+def _more_assumptions() -> None:
+    text("util", "spare")
+    text("cached")
+    dropdown("route")
+    if switch("spec"):
+        text("draft", "accept")
+        text("draft_cost")
+    segments("obj")
+    segments("steps")
+    dropdown("usd_of", placeholder="None")
+    text("usd_system")
+    dropdown("usd_gpu", placeholder="None")
+    text("usd_hour")
+    text("years")

@@ -95,3 +95,14 @@ def switch(key: str, *, on_change: Callable[[], None] | None = None) -> bool:
     return st.toggle(
         field.title, value=defaults()[key], key=key, help=field.help, on_change=on_change, persist_state="session"
     )
+
+
+def behind_a_click(title: str, draw: Callable[[], object], *, key: str) -> None:
+    """Fields that few change. They are drawn while they are open alone: each costs as much as one that all see.
+
+    ``key``: of the session, whether they are open.
+    """
+    more = st.expander(title, type="compact", key=key, on_change="rerun")
+    if more.open:
+        with more:
+            draw()
