@@ -44,6 +44,7 @@ def draw_presets() -> None:
         list(presets()),
         key=_PRESET,
         index=None,
+        required=True,
         format_func=lambda key: presets()[key].title,
         on_change=_load,
         label_visibility="collapsed",
