@@ -119,5 +119,7 @@ def test_what_few_change_is_drawn_once_it_is_opened_and_kept_when_closed(app: Ap
     page.run()
     assert {one.key for one in page.text_input} == closed
     page.text_input(key="osl").set_value("300").run()  # another run without them
+    for other in ("live", "compare", "size"):  # and pages without and with the form
+        page.switch_page(f"pages/{other}.py").run()
     with_every_field(page)
     assert (page.text_input(key="util").value, page.text_input(key="name").value) == ("70", "Kept")

@@ -1,7 +1,7 @@
 """Workload, limits, hardware, assumptions: what is asked first, and what is one click away.
 
-A link fills a widget in when it is drawn. So what decides about other fields is drawn before them, into its place
-below.
+What decides about other fields is read from the session: the field that holds it may stand below them, or behind a
+click and so not be drawn.
 """
 
 from __future__ import annotations
