@@ -39,6 +39,10 @@ STAGES: tuple[tuple[Match, tuple[Kind, ...], tuple[Kind, ...]], ...] = (
 BARE: tuple[Kind, ...] = ("format", "variant", "release", "version", "context")
 """What is left out of both where a name says its size, so that nothing but family and size remains."""
 
+_ACTIVE = re.compile(r"^a\d+(\.\d+)?[bm]$")
+"""The active parameters of a mixture of experts (``A22B``), which people leave out."""
+
+_GENERATION = re.compile(r"^\d+(\.\d+)?$")
 
 ALIKE = 0.75
 """Similarity (difflib) from which a word counts as another one mistyped: "quen" and "qwen" have it exactly."""
@@ -115,7 +119,8 @@ def _by_name(typed: CheckpointName) -> Found | None:
             alias = _alias_index(known_without).get(key)
             if alias:
                 return _as_alias(alias)
-    return None
+    model = _one_architecture(_without_active().get(typed.key(*BARE), ()))
+    return (model, "release", "") if model else None
 
 
 def _spellings(key: str) -> Iterator[str]:
@@ -137,7 +142,9 @@ def _inside(typed: CheckpointName) -> Found | None:
     inside = {key: at for key in _contained() if key.sizes == sizes and (at := _positions(key.words, words))}
     if not inside:
         return None
-    rank = {key: (-len(at), at) for key, at in inside.items()}
+    rank = {key: (-len(at), at) for key, at in inside.items() if not _another_generation(at, words)}
+    if not rank:
+        return None
     best = [key for key in rank if rank[key] == min(rank.values())]
     kept = set(best[0].words)
     if any(changes_architecture(word) for word in words if word not in kept):
@@ -145,6 +152,14 @@ def _inside(typed: CheckpointName) -> Found | None:
     named = [key.model for key in best if key.by_alias]
     model = _one_architecture(key.model for key in best) or _one_architecture(named)
     return (model, "descendant", "") if model else None
+
+
+def _another_generation(at: tuple[int, ...], words: tuple[str, ...]) -> bool:
+    """Whether a number follows the family that the name inside does not have: Qwen 4 is no Qwen."""
+    return any(
+        i not in at and i - 1 in at and words[i - 1][0].isalpha() and _GENERATION.match(words[i])
+        for i in range(1, len(words))
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,7 +174,10 @@ class _Contained:
 
 @cache
 def _contained() -> tuple[_Contained, ...]:
-    """Every name of the catalogue and every alias that says a size beside a family."""
+    """Every name of the catalogue and every alias that says a size beside a family.
+
+    Not those of a family alone of which several generations have that size: "Qwen-7B" in a name may be any of four.
+    """
     names = [(model_id, model_id, False) for model_id in models()]
     names += [(alias, target[0], True) for alias, target in _aliases().items()]
     keys = []
@@ -168,7 +186,8 @@ def _contained() -> tuple[_Contained, ...]:
         words, sizes = parsed.texts("model", "size"), parsed.texts("size")
         if sizes and len(words) > len(sizes):
             keys.append(_Contained(words=words, sizes=sizes, model=model_id, by_alias=by_alias))
-    return tuple(keys)
+    sized = {(key.words[0], key.sizes) for key in keys if len(key.words) > 2 and _GENERATION.match(key.words[1])}
+    return tuple(key for key in keys if len(key.words) > 2 or (key.words[0], key.sizes) not in sized)
 
 
 def _positions(few: tuple[str, ...], many: tuple[str, ...]) -> tuple[int, ...]:
@@ -216,6 +235,18 @@ def _index(left_out: tuple[Kind, ...]) -> Mapping[str, tuple[str, ...]]:
     for model_id in models():
         key = parse(model_id).key(*left_out)
         index[key] = (*index.get(key, ()), model_id)
+    return MappingProxyType(index)
+
+
+@cache
+def _without_active() -> Mapping[str, tuple[str, ...]]:
+    """Catalogue ids by family and total size, of those whose name also says the active parameters."""
+    index: dict[str, tuple[str, ...]] = {}
+    for model_id in models():
+        words = [word.text for word in parse(model_id).words if word.kind not in BARE]
+        key = "-".join(word for word in words if not _ACTIVE.match(word))
+        if len(key) < len("-".join(words)) and parse(key).texts("size"):
+            index[key] = (*index.get(key, ()), model_id)
     return MappingProxyType(index)
 
 

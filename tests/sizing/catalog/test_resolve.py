@@ -82,7 +82,7 @@ EVIDENCE_GPUS = [
     "gh200_480gb",
     "gb300",
 ]
-SIMILAR_ONLY = {"BAAI/Aquila-7B", "Deci/DeciLM-7B", "Qwen/Qwen1.5-7B"}
+SIMILAR_ONLY = {"BAAI/Aquila-7B", "Deci/DeciLM-7B"}
 
 
 def size_in(name: str) -> str | None:
@@ -168,7 +168,7 @@ def test_a_name_that_fits_nothing_or_several_is_unknown(name):
 
 
 def test_an_unknown_name_offers_the_nearest_ones():
-    with pytest.raises(UnknownName, match=r"Did you mean Meta-Llama-3-8B"):
+    with pytest.raises(UnknownName, match=r"Did you mean .*Meta-Llama-3-8B"):
         resolve_model("Llama-3-80B")
     with pytest.raises(UnknownName, match="Did you mean"):
         resolve_gpu("DGX H100")
