@@ -15,7 +15,8 @@ class Gpu:
     beyond the domain, and where there is no NVLink/Infinity Fabric, ``pcie_bytes_per_s`` (one direction) holds. None
     means unknown: such a value is never guessed. ``kernel_tables`` is its name in NVIDIA's kernel tables, "" where they
     have none, ``kernel_tables_engines`` the engines measured there, () for all of them. ``workstation_only`` says that
-    its driver's licence forbids data-centre use.
+    its driver's licence forbids data-centre use, ``named_only`` that it is considered only where a scenario names it:
+    older, rarer or smaller than what is bought for serving today.
     """
 
     id: str
@@ -46,6 +47,7 @@ class Gpu:
     notes: str = ""
     custom: bool = False
     workstation_only: bool = False
+    named_only: bool = False
     kernel_tables: str = ""
     kernel_tables_engines: tuple[str, ...] = ()
     aliases: tuple[str, ...] = field(default=(), compare=False)

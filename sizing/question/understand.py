@@ -181,8 +181,10 @@ def _gpus(scenario: Scenario, problems: _Problems) -> tuple[Gpu, ...]:
 
 
 def _unnamed(scenario: Scenario) -> list[str]:
-    """What is considered when no accelerator is named: the catalogue, or what benchmarks were published of."""
-    return [g for g in gpus() if g in measured("gpus") or not scenario.deployment.measured_gpus_only]
+    """What is considered when no accelerator is named: the catalogue without what has to be, or what benchmarks were
+    published of."""
+    usual = [gpu_id for gpu_id, gpu in gpus().items() if not gpu.named_only]
+    return [g for g in usual if g in measured("gpus") or not scenario.deployment.measured_gpus_only]
 
 
 def _datasheet(card: CustomGpu) -> dict[str, Any]:

@@ -68,6 +68,10 @@ _SYMBOLS = (
     "triangle-down",
     "star-diamond",
     "hourglass",
+    "triangle-left",
+    "triangle-right",
+    "bowtie",
+    "star-square",
 )
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 """Line dashes in order of use."""

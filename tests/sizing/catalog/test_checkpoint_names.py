@@ -219,13 +219,27 @@ def test_kv_formats_are_known_by_their_common_names():
         ("NVIDIA RTX PRO 6000 Blackwell Server Edition", "rtx_pro_6000_server"),
         ("RTX3090", "rtx_3090"),
         ("l20", "l20"),
+        ("H800 PCIe", "h800_pcie"),
+        ("h100_sxm_64g", "h100_sxm_64g"),
+        ("H100 96GB", "h100_sxm_96g"),
+        ("AMD Instinct MI210", "mi210"),
+        ("NVIDIA GeForce RTX 5080", "rtx_5080"),
+        ("RTX 4080", "rtx_4080"),
+        ("rtx 3090 ti", "rtx_3090_ti"),
+        ("rtx pro 5000", "rtx_pro_5000"),
+        ("rtx_pro_4500", "rtx_pro_4500"),
+        ("NVIDIA A2", "a2"),
+        ("dgx spark", "gb10"),
+        ("NVIDIA GB10", "gb10"),
+        ("A16", "a16"),
+        ("TPU v5p", "tpu_v5p"),
     ],
 )
 def test_common_names_of_gpus(name, gpu_id):
     assert resolve_gpu(name).id == gpu_id
 
 
-@pytest.mark.parametrize("name", ["h100_40g", "v100_16g", "b40", "tpu_v5p", "l40s_96g"])
+@pytest.mark.parametrize("name", ["h100_40g", "v100_16g", "b40", "tpu_v4", "l40s_96g"])
 def test_another_memory_or_an_unknown_gpu_is_never_guessed(name):
     with pytest.raises(UnknownName) as caught:
         resolve_gpu(name)
