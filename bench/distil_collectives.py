@@ -13,6 +13,9 @@ from sizing.catalog.precisions import WIDE_BYTES
 
 LEAST_MESSAGE, MOST_MESSAGE, MOST_GPUS = 1024, 2**28, 8
 """Bytes of an all-reduce from one row of a small model to a long prompt of a large one, and GPUs of a server."""
+ELEMENT_BYTES = WIDE_BYTES
+"""Bytes of one of the elements that the tables count messages in: all are 16 bits wide. Source: AIConfigurator,
+``collector/collect_all_reduce.py``, whose ``message_size`` is the number of elements of the tensor."""
 LATENCY, GROWTH, LINK = (5e-7, 5e-6, 1e-3), (1e-3, 0.2, 2.0), (0.01, 0.4, 1.2)
 LEAST_MEASURED = 20
 COLUMNS = ("kernel_source", "num_gpus", "message_size", "latency", "op_name")
@@ -38,7 +41,7 @@ def all_reduces(wheel: Path) -> list[Collective]:
     for table in newest(wheel, "comm/custom_allreduce_perf", COLUMNS):
         chip, rows = chip_of(table.system), table.frame
         rows = rows[~rows["kernel_source"].str.contains("eager") & (rows["num_gpus"] <= MOST_GPUS)]
-        rows = rows[rows["message_size"].between(LEAST_MESSAGE, MOST_MESSAGE)]
+        rows = rows[(rows["message_size"] * ELEMENT_BYTES).between(LEAST_MESSAGE, MOST_MESSAGE)]
         rows = fastest(rows, ["num_gpus", "message_size"])
         if chip and len(rows) >= LEAST_MEASURED:
             out.append(Collective(chip, table.framework, all_reduce(rows, link_of(chip))))
@@ -46,9 +49,9 @@ def all_reduces(wheel: Path) -> list[Collective]:
 
 
 def all_reduce(rows: pd.DataFrame, link: float) -> Solved:
-    """Latency, growth and share of the link in the roofline's ring all-reduce."""
+    """Latency, growth and share of the link in the roofline's ring all-reduce of ``message_size`` elements."""
     gpus = rows["num_gpus"].to_numpy(dtype=np.float64)
-    ring = 2.0 * (gpus - 1.0) / gpus * rows["message_size"].to_numpy(dtype=np.float64) / link
+    ring = 2.0 * (gpus - 1.0) / gpus * rows["message_size"].to_numpy(dtype=np.float64) * ELEMENT_BYTES / link
 
     def predict(x: dict[str, float]) -> Floats:
         return np.asarray(x["latency"] * (gpus / 2.0) ** x["growth"] + ring / x["link"])

@@ -17,6 +17,7 @@ from sizing.evidence.protocols import (
     offline_burst,
     offline_max_throughput,
     static_batch,
+    sustained,
 )
 from sizing.steps.efficiency import Efficiencies, efficiencies
 from sizing.steps.times import StepTimes
@@ -47,10 +48,16 @@ def _of_mode(mode: str, points: PointTable, source: AnySource) -> Expected:
     return offline(points, step_times(points, offline_sizes(points), source))
 
 
+def offline_slots(points: PointTable) -> Floats:
+    """Sequences in flight of offline runs, (C, 1): as many as memory and engine hold and the token budget sustains."""
+    batches = (points.candidates.dp * points.candidates.pp)[:, None]
+    return np.minimum(np.minimum(points.fits, points.scheduled), sustained(points.lengths, batches))
+
+
 def offline_sizes(points: PointTable) -> Floats:
-    """Sequences in flight of offline runs at which their step times are read, (C, K): as many as memory and engine
-    hold, and from there to the last one where a run states how many requests it sent."""
-    fits, requests = np.minimum(points.fits, points.scheduled), points.requests
+    """Sequences in flight of offline runs at which their step times are read, (C, K): :func:`offline_slots`, and from
+    there to the last one where a run states how many requests it sent."""
+    fits, requests = offline_slots(points), points.requests
     if not np.any(np.isfinite(requests)):
         return fits
     return np.where(np.isfinite(requests), burst_sizes(requests, fits), fits)
@@ -59,7 +66,7 @@ def offline_sizes(points: PointTable) -> Floats:
 def offline(points: PointTable, times: StepTimes) -> Expected:
     """All requests queued, with step times at :func:`offline_sizes`: a steady state, or a burst where the run states
     how many requests it sent."""
-    fits, requests = np.minimum(points.fits, points.scheduled), points.requests
+    fits, requests = offline_slots(points), points.requests
     full = replace(times, decode_s=times.decode_s[:, :1])
     steady = offline_max_throughput(full, points.lengths, np.fmin(requests, fits))
     if not np.any(np.isfinite(requests)):

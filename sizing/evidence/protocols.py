@@ -160,6 +160,17 @@ def offline_max_throughput(times: StepTimes, lengths: Lengths, fits: Floats) -> 
     return _expected(times.prefill_s[:, None] + itl, itl, e2e, fits / e2e)
 
 
+def sustained(lengths: Lengths, batches: Floats) -> Floats:
+    """Sequences that decode while prompts fill every step: ``batches`` x T x OSL / (ISL + OSL), at least 1.
+
+    A step of T tokens (``budget``) carries a token of each of B sequences and p prompts: T = B + p x ISL, and in the
+    steady state as many begin as end, B = p x OSL. Attention-DP ranks and pipeline stages run batches of their own.
+    Source: a step's tokens are those of prompts and of sequences that decode, which come first (vLLM, optimization and
+    tuning, chunked prefill; TensorRT-LLM, tuning max batch size and max num tokens).
+    """
+    return np.asarray(np.maximum(batches * lengths.budget * lengths.output / (lengths.new + lengths.output), 1.0))
+
+
 CHAT_VARIATION = 1.2
 """Squared coefficient of variation of the answers of a burst of conversations, which are mostly ShareGPT's. From a
 published run of 1,000 of them at 5 requests/s (``sglang_bench_serving.jsonl`` of the tests): E2E less TTFT has a mean

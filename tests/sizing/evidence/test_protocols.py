@@ -18,6 +18,7 @@ from sizing.evidence.protocols import (
     offline_max_throughput,
     prompt_steps_share,
     static_batch,
+    sustained,
 )
 from sizing.steps.times import StepTimes
 
@@ -86,6 +87,14 @@ def test_a_burst_beyond_memory_runs_steadily_until_the_rest_fits():
     assert found.e2e_s.item() == pytest.approx(950 / steady.rps.item() + alone.e2e_s.item())
     endless = offline_burst(steps, steady, lengths(), column(np.nan), room)
     assert endless.rps.item() == steady.rps.item()
+
+
+def test_a_full_step_holds_the_sequences_that_its_prompts_replace():
+    """A step of 2,048 tokens holds a prompt of 1,948 and a token each of 100 sequences, of which one ends. Two ranks
+    have two such steps; answers of one token beside prompts longer than a step leave one sequence."""
+    slots = [sustained(lengths(new=1948, output=100, budget=2048), column(batches)).item() for batches in (1, 2)]
+    assert slots == pytest.approx([100.0, 200.0])
+    assert sustained(lengths(new=32000, output=1, budget=2048), column(1)).item() == 1.0
 
 
 def test_static_batch_is_one_prefill_and_the_decode_steps():
