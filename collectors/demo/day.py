@@ -39,7 +39,7 @@ class Incident:
 INCIDENTS = (
     Incident(kind="cache", start_h=9.0, end_h=9.5, text="a new system prompt: prefix cache hits fall from 45 to 5 %"),
     Incident(kind="burst", start_h=11.0, end_h=11.25, text="a burst: half as much load again"),
-    Incident(kind="lost", start_h=13.5, end_h=14.0, text="replica 3 is lost with XID 79 and comes back"),
+    Incident(kind="lost", start_h=13.5, end_h=13.75, text="replica 3 is lost with XID 79 and comes back"),
     Incident(kind="slow", start_h=16.0, end_h=17.0, text="a GPU of replica 1 throttles from heat"),
 )
 

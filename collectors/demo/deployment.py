@@ -9,6 +9,7 @@ from collectors.demo.day import INPUT_SPREAD, INPUT_TOKENS, OUTPUT_SPREAD, OUTPU
 from collectors.demo.gpu import GPUS_PER_REPLICA, Gpu, gpu_page, gpu_samples
 from collectors.demo.queue import advance
 from collectors.demo.replica import Replica
+from collectors.units import S_PER_DAY
 
 STEP_S = 1.0
 """Step of the simulation. Chosen: finer than a scrape."""
@@ -23,6 +24,9 @@ LONGEST_CATCH_UP_S = 900.0
 class Demo:
     """The same seed and moments give the same pages.
 
+    Every second draws from a generator of its own: a demo that begins hours earlier sees the same requests, so that
+    what was read of the last hour still holds once the hours before it are made.
+
     ``second_of_day`` is the time of day at ``start_s``; ``speed`` makes the day pass faster, while requests and seconds
     keep their pace: a time lapse of conditions, not of the engine.
     """
@@ -30,7 +34,7 @@ class Demo:
     def __init__(
         self, *, start_s: float, second_of_day: float = 34_200.0, speed: float = 1.0, replicas: int = 4, seed: int = 1
     ) -> None:
-        self._rng = np.random.default_rng(seed)
+        self._seed = seed
         self._begun_s, self._second_of_day, self._speed = start_s, second_of_day, speed
         self._now_s = start_s - WARM_UP_S
         self.replicas = [Replica(number=i, started_s=self._now_s) for i in range(replicas)]
@@ -55,16 +59,21 @@ class Demo:
         self._now_s = max(self._now_s, to_s - LONGEST_CATCH_UP_S)
         while self._now_s + STEP_S <= to_s:
             self._now_s += STEP_S
-            self._step(self.conditions())
+            self._step(self.conditions(), self._generator())
 
-    def _step(self, now: Conditions) -> None:
+    def _generator(self) -> np.random.Generator:
+        """The draws of this second: by the time of day, whenever the demo has begun."""
+        second = round(self._second_of_day + self._now_s - self._begun_s) % round(S_PER_DAY)
+        return np.random.default_rng((self._seed, second))
+
+    def _step(self, now: Conditions, rng: np.random.Generator) -> None:
         for replica in self.replicas:
             self._lose_or_return(replica, replica.number in now.lost)
         alive = [r for r in self.replicas if not r.lost]
         arrivals: dict[int, list[tuple[float, int, int]]] = {r.number: [] for r in alive}
-        count = int(self._rng.poisson(now.arrivals_rps * STEP_S)) if alive else 0
-        rivals = self._rng.integers(0, max(1, len(alive)), (count, 2)).tolist()
-        for (one, other), request in zip(rivals, self._requests(count), strict=True):
+        count = int(rng.poisson(now.arrivals_rps * STEP_S)) if alive else 0
+        rivals = rng.integers(0, max(1, len(alive)), (count, 2)).tolist()
+        for (one, other), request in zip(rivals, self._requests(count, rng), strict=True):
             target = alive[min(one, other, key=lambda i: _load(alive[i]))]
             arrivals[target.number].append(request)
         for replica in alive:
@@ -75,18 +84,18 @@ class Demo:
                 step_s=STEP_S,
                 cache_hits=now.cache_hits,
                 slow=replica.number in now.slow,
-                rng=self._rng,
+                rng=rng,
             )
-            replica.record(out, cache_hits=now.cache_hits, rng=self._rng)
+            replica.record(out, cache_hits=now.cache_hits, rng=rng)
         for gpu in self.gpus:
             gpu.slow = gpu.replica.number in now.slow and gpu.number % GPUS_PER_REPLICA == 0
             gpu.advance(STEP_S)
 
-    def _requests(self, count: int) -> list[tuple[float, int, int]]:
+    def _requests(self, count: int, rng: np.random.Generator) -> list[tuple[float, int, int]]:
         """Arrival times within the step, input and output tokens."""
-        at = self._now_s - STEP_S * self._rng.random(count)
-        given = _lengths(self._rng, count, INPUT_TOKENS, INPUT_SPREAD, MAX_INPUT)
-        wanted = _lengths(self._rng, count, OUTPUT_TOKENS, OUTPUT_SPREAD, MAX_OUTPUT)
+        at = self._now_s - STEP_S * rng.random(count)
+        given = _lengths(rng, count, INPUT_TOKENS, INPUT_SPREAD, MAX_INPUT)
+        wanted = _lengths(rng, count, OUTPUT_TOKENS, OUTPUT_SPREAD, MAX_OUTPUT)
         return list(zip(at.tolist(), given, wanted, strict=True))
 
     def _lose_or_return(self, replica: Replica, lost: bool) -> None:

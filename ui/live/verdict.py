@@ -12,7 +12,7 @@ from sizing.base.units import S_PER_HOUR, S_PER_MINUTE
 from ui.format import as_markdown, counted
 from ui.live.moment import Moment
 from ui.sources import Answer, Origin
-from ui.sources.connection import DEMO_HOURS
+from ui.sources.connection import DEMO_FIRST_HOURS, DEMO_HOURS
 from ui.sources.moment import window_in_words
 from ui.sources.picker import Picked
 from ui.sources.reading import age_of, demo_is_whole
@@ -49,10 +49,12 @@ def draw_verdict(answer: Answer[Observation], picked: Picked, moment: Moment) ->
     """The box, and what stands below it; returns the observation whose figures are to be shown."""
     newest, good = answer.newest, answer.good
     if picked.known.origin is Origin.DEMO:
-        filling = "" if demo_is_whole(picked.known) else " Its earlier hours are being made, which takes some minutes."
+        whole = demo_is_whole(picked.known)
+        past = f"{DEMO_HOURS if whole else DEMO_FIRST_HOURS:g} h of past"
+        filling = "" if whole else f"; up to {DEMO_HOURS:g} h are being made, which takes some minutes"
         st.info(
             "Demo deployment: every number is simulated. In its last hours it got a new system prompt, a burst and "
-            f"a lost replica; a slow GPU follows. It has {DEMO_HOURS:g} h of past.{filling}",
+            f"a lost replica; a slow GPU follows. It has {past}{filling}.",
             icon=":material/science:",
         )
     if newest is not None:

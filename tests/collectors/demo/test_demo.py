@@ -38,6 +38,16 @@ def test_same_seed_gives_the_same_pages() -> None:
     assert pages[0] == pages[1] != pages[2]
 
 
+def test_a_longer_past_tells_the_same_of_its_last_hour() -> None:
+    """The dashboard shows an hour at once and, minutes later, the six around it: the hour stays as it was seen."""
+    seen = [
+        read(feed.source(1_800.0), backend=feed.backend, clock=lambda: NOW)
+        for feed in (feed_at(14.25, hours=0.6), feed_at(14.25, hours=1.0))
+    ]
+    one, other = ([o.numbers["arrivals_rps"], o.distributions["queue_ms"].mean] for o in seen)
+    assert one == pytest.approx(other, rel=0.1)
+
+
 def test_pages_are_valid_and_hold_what_real_ones_hold() -> None:
     names = {s.name for s in read_page(Demo(start_s=NOW).page())}
     assert {"vllm:time_to_first_token_seconds_bucket", "vllm:cache_config_info", "DCGM_FI_PROF_DRAM_ACTIVE"} <= names
@@ -135,7 +145,7 @@ def test_the_ring_holds_what_the_pages_say() -> None:
 
 
 def test_returned_replica_counts_from_zero() -> None:
-    demo = Demo(start_s=NOW, second_of_day=13.99 * HOUR)
+    demo = Demo(start_s=NOW, second_of_day=13.74 * HOUR)
     assert demo.replica_page(3) is None
     demo.advance(NOW + 60)
     assert demo.replica_page(3) is not None
