@@ -84,7 +84,7 @@ chain:
 # docs/ACCURACY.md.
 # Every process has a core: BLAS threads beside it would only wait for each other.
 calibrate:
-	@$(ENSURE_VENV) requirements.txt
+	@$(ENSURE_VENV) requirements.txt requirements-calibrate.txt
 	@OPENBLAS_NUM_THREADS=1 $(IN_VENV) bench.calibration
 
 # docs/METHODOLOGY.md for the reader and its reference, from the engine.

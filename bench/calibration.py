@@ -2,8 +2,8 @@
 
 Writes ``bench/kernels.yaml`` (priors from measured kernels), ``sizing/data/efficiency.yaml`` (the roofline),
 ``mixture.yaml`` (trust in kernel tables), ``intervals.yaml`` (conformal intervals), ``accuracy.json`` (figures) and
-``docs/ACCURACY.md`` (the report, with its picture). Deterministic; needs the kernel tables (``aiconfigurator-core``);
-fetches newer ones (``aisimulate``) once.
+``docs/ACCURACY.md`` (the report, with its picture). Deterministic; fetches kernel tables (``aisimulate``) once. Step
+times by measured kernels are those of ``sizing/data/kernel_times.npz`` (``python -m bench.distil_steps``).
 """
 
 import argparse
@@ -19,6 +19,7 @@ from bench.capacity_intervals import capacity_line, with_ranges
 from bench.conformal import calibration, checked
 from bench.crossvalidate import refits
 from bench.distil_kernels import distil
+from bench.distil_steps import read_new
 from bench.fit_efficiency import Progress, efficiency_yaml, fit_all
 from bench.fit_mixture import kernel_times, mixture_yaml, unseen_steps
 from bench.fit_targets import targets
@@ -32,20 +33,24 @@ from sizing.catalog.files import DATA_DIR, read_yaml
 from sizing.catalog.measured import measured
 from sizing.evidence.uncertainty import capacity_exponents, difficulties, ranges, strata, stratum_interval, weights
 from sizing.steps.efficiency import efficiencies, from_mapping
-from sizing.steps.kernel import KernelTables
-from sizing.steps.mixture import Mixture, trusts
+from sizing.steps.mixture import Mixture, trust
 from sizing.steps.roofline import Roofline
 
 
-def calibrate(say: Progress = print) -> None:
-    """Fit, hold out, write. Raises RuntimeError without the kernel tables, which the figures include."""
-    if not KernelTables().available():
-        raise RuntimeError("make calibrate needs the kernel tables: install aiconfigurator-core")
+def _read_kernels(say: Progress) -> None:
+    """What the kernel tables say of new models, and the priors that they give."""
+    read_new()
+    say("put the new models of the catalogue to the kernel tables")
     try:
         distil()
         say("distilled the measured kernels")
     except NoTables as error:
         say(f"{error} Their committed figures are used.")
+
+
+def calibrate(say: Progress = print) -> None:
+    """Fit, hold out, write. Raises RuntimeError without the kernel tables where a model was not put to them yet."""
+    _read_kernels(say)
     tables = targets(efficiencies())
     rows = sum(len(t.points) for t in tables)
     fit = fit_all(tables)
@@ -53,24 +58,26 @@ def calibrate(say: Progress = print) -> None:
     without = refits(tables, fit, say)
     kernel = kernel_times(tables, fit.efficiencies)
     say("read the kernel tables for every row")
-    errors, trust = held_out_errors(tables, kernel, fit, without)
-    with_ends = pd.concat([checked(errors), open_loops_checked(errors, tables, without)], ignore_index=True)
+    held_out = held_out_errors(tables, kernel, fit, without)
+    errors = held_out.errors
+    open_loops = open_loops_checked(errors, tables, without, held_out.without)
+    with_ends = pd.concat([checked(errors), open_loops], ignore_index=True)
     say("worked out held-out errors and intervals")
     curve = learning_curve(tables, kernel, unseen_steps(tables, kernel, fit.efficiencies, without), fit)
     say("drew the learning curve")
     for name, text in (
         ("efficiency.yaml", efficiency_yaml(fit.efficiencies, rows)),
-        ("mixture.yaml", mixture_yaml(trust, rows)),
+        ("mixture.yaml", mixture_yaml(held_out.whole.trust, rows)),
         ("intervals.yaml", intervals_yaml(tables, calibration(errors))),
     ):
         (DATA_DIR / name).write_text(text, encoding="utf-8")
-    for cached in (trusts, strata, weights, measured, ranges, difficulties, stratum_interval, capacity_exponents):
+    for cached in (trust, strata, weights, measured, ranges, difficulties, stratum_interval, capacity_exponents):
         cached.cache_clear()  # what was just written
-    capacity = with_ranges(held_out_capacity(runs_at_limits(), fit.efficiencies, without))
+    capacity = with_ranges(held_out_capacity(runs_at_limits(), held_out.whole, without, held_out.without))
     with (DATA_DIR / "intervals.yaml").open("a", encoding="utf-8") as intervals:
         intervals.write(capacity_line(capacity))
     say("planned every run that was measured at its limits")
-    shipped = Mixture(Roofline(from_mapping(read_yaml("efficiency.yaml"))), trusts())
+    shipped = Mixture(Roofline(from_mapping(read_yaml("efficiency.yaml"))), trust())
     seen = [t for t in tables if t.mode == SHOWN[0][0]]
     published = errors[~errors["derived"]]
     all_figures = figures(
@@ -81,7 +88,7 @@ def calibrate(say: Progress = print) -> None:
 
 
 def main() -> int:
-    """Calibrate. Exit code 0, 2 without the kernel tables."""
+    """Calibrate. Exit code 0, 2 without the kernel tables where they are needed."""
     argparse.ArgumentParser(
         prog="python -m bench.calibration", description=(__doc__ or "").partition("\n")[0]
     ).parse_args()

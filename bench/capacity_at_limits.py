@@ -33,8 +33,8 @@ from sizing.search.screen import Evaluated, instances_needed, under_load
 from sizing.search.trials import Case, Tries, in_flight_of
 from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.step_grid import roofline_grid
-from sizing.steps.efficiency import REFERENCE_YEAR, Efficiencies
-from sizing.steps.roofline import Roofline
+from sizing.steps.efficiency import REFERENCE_YEAR
+from sizing.steps.mixture import Mixture
 
 LARGE_RPS = 1e6
 """Peak for which caps on the batch are chosen: so large that whatever carries more per GPU saves an instance."""
@@ -91,7 +91,7 @@ def _spread(mean: float, variation: float) -> dict[str, float]:
     return {"p50": p50, "p95": p50 * math.exp(P95 * sigma)}
 
 
-def evaluated_with(question: Question, rows: Sequence[Configuration], source: Roofline) -> Evaluated:
+def evaluated_with(question: Question, rows: Sequence[Configuration], source: Mixture) -> Evaluated:
     """Those of the configurations that fit, by the analytic load model with step times of ``source``."""
     every = table(rows)
     memory = memory_fit(question.model, every, question.traffic.resident_kv_tokens)
@@ -99,12 +99,12 @@ def evaluated_with(question: Question, rows: Sequence[Configuration], source: Ro
     candidates, memory = every.take(kept), memory.take(kept)
     grid = concurrency_grid(memory.max_concurrency)
     times = source.times(question.model, candidates, question.traffic, grid)
-    sources = (StepSource(kind="roofline", name=times.source),) * len(candidates)
+    sources = (StepSource(kind="kernel_tables", name=source.source),) * len(candidates)
     base = under_load(question, candidates, memory, times, sources, grid)
     return with_batch_limits(replace(question, demand=replace(question.demand, peak_rps=LARGE_RPS)), base)
 
 
-def capacity_of(run: Run, source: Roofline) -> Capacity | None:
+def capacity_of(run: Run, source: Mixture) -> Capacity | None:
     """The largest rate of one instance of the layout that carries most per GPU; None where nothing fits."""
     question = question_of(run)
     evaluated = evaluated_with(question, [p.configuration for p in run.layouts], source)
@@ -120,13 +120,16 @@ def capacity_of(run: Run, source: Roofline) -> Capacity | None:
     return Capacity(question=question, evaluated=evaluated, index=index, rps=largest_rate(met, guess))
 
 
-def _case(question: Question, evaluated: Evaluated, index: int, source: Roofline) -> Case:
+def _case(question: Question, evaluated: Evaluated, index: int, source: Mixture) -> Case:
     """One instance as the plan simulates it, with step times of ``source``."""
     row, state, rps = evaluated.candidates.rows[index], evaluated.state, float(evaluated.capacity.rps[index])
     replica = as_replica(question, row)
     at = min(int(np.searchsorted(np.maximum.accumulate(state.rps[index]), rps)), state.rps.shape[1] - 1)
+    one, load = evaluated.times.take(np.array([index])), state.concurrency[[index]]
+    reference = source.base.times(question.model, table([row]), question.traffic, load)
+    grid = roofline_grid(question.model, row, replica.max_sequences, source=source.base)
     return Case(
-        replica=replace(replica, grid=roofline_grid(question.model, row, replica.max_sequences, source=source)),
+        replica=replace(replica, grid=grid.fitted_to(one, reference, load[0])),
         arrivals=arrivals_of(question),
         lengths=lengths_of(question),
         limits=question.limits,
@@ -152,7 +155,7 @@ def largest_rate(met: Callable[[float], bool], guess: float) -> float:
     return good
 
 
-def judged(runs: Sequence[Run], source: Roofline) -> pd.DataFrame:
+def judged(runs: Sequence[Run], source: Mixture) -> pd.DataFrame:
     """One row per run: planned and measured rate, the ends of the planned one, GPUs needed and used; the plan has
     step times of the run's own software."""
     known: dict[object, Capacity | None] = {}
@@ -162,7 +165,7 @@ def judged(runs: Sequence[Run], source: Roofline) -> pd.DataFrame:
         lengths = first.input_tokens, first.output_tokens, first.cached_tokens
         key = (first.model.id, tuple(p.configuration for p in run.layouts), lengths, run.limits, run.software_year)
         if key not in known:
-            known[key] = capacity_of(run, replace(source, software_year=run.software_year))
+            known[key] = capacity_of(run, source.of_year(run.software_year))
         parts.append(_answer(run, known[key]))
     return pd.concat([labels(runs), pd.DataFrame(parts)], axis=1)
 
@@ -201,22 +204,26 @@ def rates_at_ends(capacity: Capacity, rate_rps: float) -> tuple[float, float]:
     return fast, slow
 
 
-def held_out_capacity(runs: Sequence[Run], fit: Efficiencies, refits: Sequence[Refit]) -> pd.DataFrame:
-    """Every run by the fit (scheme ``fit``), and under each scheme by the fit that has not seen its group: with
-    software of the run's year, and once more with that of today."""
+def held_out_capacity(
+    runs: Sequence[Run], whole: Mixture, refits: Sequence[Refit], sources: Sequence[Mixture]
+) -> pd.DataFrame:
+    """Every run by the fit (scheme ``fit``), and under each scheme by the one of ``sources`` that has not seen its
+    group: with software of the run's year, and once more with that of today."""
     today = [replace(run, software_year=REFERENCE_YEAR) for run in runs]
-    parts = [_held_out(some, fit, refits).assign(software=name) for name, some in ((OF_RUN, runs), (TODAY, today))]
+    parts = [
+        _held_out(some, whole, refits, sources).assign(software=name) for name, some in ((OF_RUN, runs), (TODAY, today))
+    ]
     return pd.concat(parts, ignore_index=True)
 
 
-def _held_out(runs: Sequence[Run], fit: Efficiencies, refits: Sequence[Refit]) -> pd.DataFrame:
-    parts = [judged(runs, Roofline(fit)).assign(scheme=SCHEMES[0])]
+def _held_out(runs: Sequence[Run], whole: Mixture, refits: Sequence[Refit], sources: Sequence[Mixture]) -> pd.DataFrame:
+    parts = [judged(runs, whole).assign(scheme=SCHEMES[0])]
     known = labels(runs)
     for scheme in dict.fromkeys(refit.scheme for refit in refits):
         names = group_of(known, scheme).astype(str)
-        without = {refit.name: refit.fit.efficiencies for refit in refits if refit.scheme == scheme}
+        without = {r.name: source for r, source in zip(refits, sources, strict=True) if r.scheme == scheme}
         for name, index in names.groupby(names).groups.items():
             some = [runs[i] for i in index]
             # A group that no refit names is not among the rows of the fit, which has then not seen it either.
-            parts.append(judged(some, Roofline(without.get(str(name), fit))).assign(scheme=scheme))
+            parts.append(judged(some, without.get(str(name), whole)).assign(scheme=scheme))
     return pd.concat(parts, ignore_index=True)

@@ -40,24 +40,21 @@ PRIORS = {"beyond": 0.15}
 """What a difficulty adds where the evidence cannot tell: few held-out rows lie outside the range of the others. An
 assumption: 15 % wider per doubling."""
 
-KEYS = ("key0", "key1", "key2")
+KEYS = ("key0", "key1")
 LEVELS = (10, 20, 30, 40, 50, 60, 70, 80, 90, 95)
 """Coverage in per cent at which the reliability is judged."""
 SHIPPED_LEVELS = (80, 95)
 """Coverage in per cent of the intervals that ship."""
 
-PART = ["metric", "mode", "basis", "unit"]
-"""Rows of one configuration of one source in one metric, mode and basis."""
+PART = ["metric", "mode", "unit"]
+"""Rows of one configuration of one source in one metric and mode."""
 
 
-def based(errors: pd.DataFrame) -> pd.DataFrame:
-    """One row per held-out error and basis: the answer with tables where there are any, the roofline alone for all;
-    without those that no interval comes from."""
+def answers(errors: pd.DataFrame) -> pd.DataFrame:
+    """One row per held-out error of the answer, without those that no interval comes from."""
     simulated = (errors["mode"] == OPEN_LOOP) & errors["metric"].isin(KNOWN_IN_STEPS)
     held = errors[(errors["scheme"] != "fit") & errors["metric"].isin(INTERVAL_METRICS) & ~simulated]
-    tables = held[held["weight"] > 0].assign(basis="tables")
-    alone = held.assign(error=held["alone"], apart=0.0, basis="roofline")
-    return labelled(pd.concat([tables, alone], ignore_index=True))
+    return labelled(held.reset_index(drop=True))
 
 
 def labelled(rows: pd.DataFrame) -> pd.DataFrame:
@@ -79,7 +76,7 @@ def difficulties(rows: pd.DataFrame) -> dict[str, dict[str, float]]:
     size = len(prior)
     out = {}
     for metric, part in rows.groupby("metric"):
-        strata = pd.get_dummies(part["mode"] + part["basis"]).to_numpy(dtype=np.float64)
+        strata = pd.get_dummies(part["mode"]).to_numpy(dtype=np.float64)
         features = part[list(DIFFICULTIES)].to_numpy(dtype=np.float64)
         root = 1.0 / np.sqrt(part.groupby(PART)["error"].transform("size").to_numpy(dtype=np.float64))
         observed = np.hstack([strata, features]) * root[:, None]
@@ -92,10 +89,10 @@ def difficulties(rows: pd.DataFrame) -> dict[str, dict[str, float]]:
 
 
 def with_scores(rows: pd.DataFrame, hard: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
-    """With ``score`` = log(measured / predicted) / scale, ``scale``, ``key0`` (narrowest) to ``key2``."""
+    """With ``score`` = log(measured / predicted) / scale, ``scale``, ``key0`` (narrower) and ``key1``."""
     terms = [rows[name] * rows["metric"].map({m: c[name] for m, c in hard.items()}) for name in DIFFICULTIES]
     scale = np.exp(np.sum(terms, axis=0))
-    names = rows[["metric", "mode", "basis"]]
+    names = rows[["metric", "mode"]]
     keys = {n: tuple(map(", ".join, stratum_keys(*n))) for n in dict.fromkeys(names.itertuples(index=False, name=None))}
     columns = zip(*(keys[n] for n in names.itertuples(index=False, name=None)), strict=True)
     return rows.assign(scale=scale, score=-rows["error"] / scale, **dict(zip(KEYS, map(list, columns), strict=True)))
@@ -112,15 +109,10 @@ def stratum_quantiles(
             number = part["configuration"].nunique()
             enough = number >= MIN_CONFIGURATIONS and part["architecture"].nunique() >= MIN_ARCHITECTURES
             if enough or column == KEYS[-1]:
-                unit = part["mode"] + part["basis"] + part["unit"]
+                unit = part["mode"] + part["unit"]
                 ends = FORMS[form or shipped(part["mode"].unique().tolist())]
                 out[str(key)] = part["id"].nunique(), number, ends(part["score"], unit, shares)
     return out
-
-
-def answered(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows as the product answers them: with tables where there are any."""
-    return rows[(rows["basis"] == "tables") | (rows["weight"] == 0)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,13 +133,13 @@ def checked(
 ) -> pd.DataFrame:
     """Every published held-out answer with the ends (log measured / predicted) of its intervals, from quantiles that
     neither its group nor any of its configurations had a part in: columns ``low_80``, ``high_80``, ..."""
-    rows = based(errors)
+    rows = answers(errors)
     known = calibrating(rows)
     hard = difficulties(known)
     rows, known = with_scores(rows, hard), with_scores(known, hard)
     parts = []
     for scheme in schemes:
-        mine = answered(rows[(rows["scheme"] == scheme) & ~rows["derived"]])
+        mine = rows[(rows["scheme"] == scheme) & ~rows["derived"]]
         for _, part in mine.groupby(group_of(mine, scheme)):
             parts.append(ends_of(part, stratum_quantiles(apart_from(known, part, scheme), tails(levels), form), levels))
     return pd.concat(parts)
@@ -183,6 +175,6 @@ def width(rows: pd.DataFrame, level: int) -> pd.Series:
 
 def calibration(errors: pd.DataFrame) -> Calibration:
     """From all held-out errors that intervals are calibrated on."""
-    rows = calibrating(based(errors))
+    rows = calibrating(answers(errors))
     hard = difficulties(rows)
     return Calibration(hard=hard, strata=stratum_quantiles(with_scores(rows, hard), tails(SHIPPED_LEVELS)))

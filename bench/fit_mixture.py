@@ -5,7 +5,7 @@ said about each of them without having seen its model. Nothing of the tables the
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,18 +16,15 @@ from bench.fit_efficiency import FITTED_ON, robust, row_weights
 from bench.fit_targets import Targets
 from sizing.base.arrays import Floats
 from sizing.evidence.expected import expected
-from sizing.evidence.open_loop import asked_at
-from sizing.evidence.point_table import PointTable, roofline_times, times_by_group, todays_times
-from sizing.evidence.points import MODES
+from sizing.evidence.point_table import PointTable, asked_at, measured_decode_s, roofline_times, todays_times
 from sizing.steps.efficiency import Efficiencies
-from sizing.steps.kernel import KernelTables
-from sizing.steps.mixture import Mixed, StepTrust, Trust, Trusts, aged, mixed
+from sizing.steps.mixture import Mixed, Trust, mixed
 from sizing.steps.roofline import Roofline
 from sizing.steps.times import StepTimes
 
 METRICS_BY_MODE: Mapping[str, tuple[str, ...]] = {
     "fixed_concurrency": ("itl",),
-    "static_batch": ("ttft", "itl", "e2e"),
+    "static_batch": ("itl", "e2e"),
     "offline_max_throughput": ("throughput",),
 }
 """Metrics whose errors choose the weights: those that step times decide."""
@@ -35,30 +32,32 @@ METRICS_BY_MODE: Mapping[str, tuple[str, ...]] = {
 SCATTER = 0.12
 """Scale of an error in the objective: errors far beyond re-run noise count linearly, as in a median."""
 
-CENTRE = np.array([0.0, np.log(0.5), 0.0, np.log(0.5)])
-"""Prior centre of (logit of share, log of reach) for decode steps and prompts."""
-SPREAD = np.array([1.0, 0.5, 1.0, 0.5])
-"""Prior of (logit of share, log of reach) for decode steps and prompts: equal trust, halved at a ratio of 1.6."""
+CENTRE = np.array([0.0, np.log(0.5)])
+"""Prior centre of (logit of share, log of reach)."""
+SPREAD = np.array([1.0, 0.5])
+"""Prior of (logit of share, log of reach): equal trust, halved at a ratio of 1.6."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Steps:
-    """Step times of every point of one mode: of the roofline at its software's year and today, and of the tables."""
+    """Step times of every point of one mode: of the roofline at its software's year and today, and of the tables; at
+    the ``leading`` concurrencies of its protocol, then at those that say how far they are apart."""
 
+    leading: int
     base: StepTimes
     today: StepTimes
-    kernel: StepTimes
+    kernel_s: Floats
     fit: Efficiencies
-    is_moe: NDArray[np.bool_]
 
     def take(self, rows: NDArray[np.intp]) -> "Steps":
         """Those of some of the points."""
-        base, today, kernel = (each.take(rows) for each in (self.base, self.today, self.kernel))
-        return Steps(base=base, today=today, kernel=kernel, fit=self.fit, is_moe=self.is_moe[rows])
+        base, today = (each.take(rows) for each in (self.base, self.today))
+        return replace(self, base=base, today=today, kernel_s=self.kernel_s[rows])
 
-    def mixed(self, trust: Trusts) -> Mixed:
+    def mixed(self, trust: Trust) -> Mixed:
         """Both together."""
-        return mixed(self.base, aged(self.kernel, self.base, self.today), trust.of(self.is_moe))
+        kernel_s = self.kernel_s * (self.base.decode_s / self.today.decode_s)
+        return mixed(self.base, kernel_s, trust, self.leading)
 
 
 @dataclass(frozen=True)
@@ -100,24 +99,28 @@ def concurrencies(table: Targets, fit: Efficiencies) -> Floats:
     return recorder.concurrency
 
 
-def kernel_times(tables: Sequence[Targets], fit: Efficiencies) -> dict[str, StepTimes]:
-    """The tables' answers for every point, NaN where they have none. Takes some 30 s."""
-    return {t.mode: times_by_group(t.points, concurrencies(t, fit), KernelTables()) for t in tables}
+def kernel_times(tables: Sequence[Targets], fit: Efficiencies) -> dict[str, Floats]:
+    """Decode steps of every point by the kernel tables, NaN where they have none."""
+    return {t.mode: measured_decode_s(t.points, over_load(t, fit)) for t in tables}
 
 
-def steps_of(tables: Sequence[Targets], kernel: Mapping[str, StepTimes], fit: Efficiencies) -> dict[str, Steps]:
+def over_load(table: Targets, fit: Efficiencies) -> Floats:
+    """The concurrencies of a protocol, then those from one request to all that fit."""
+    return np.concatenate([concurrencies(table, fit), asked_at(table.points)], axis=1)
+
+
+def steps_of(tables: Sequence[Targets], kernel: Mapping[str, Floats], fit: Efficiencies) -> dict[str, Steps]:
     """Step times of all points under a fit of the roofline."""
     out = {}
     for table in tables:
-        concurrency = concurrencies(table, fit)
+        leading, concurrency = concurrencies(table, fit).shape[1], over_load(table, fit)
         base, today = (times(table.points, concurrency, Roofline(fit)) for times in (roofline_times, todays_times))
-        is_moe = table.points.is_moe
-        out[table.mode] = Steps(base=base, today=today, kernel=kernel[table.mode], fit=fit, is_moe=is_moe)
+        out[table.mode] = Steps(leading=leading, base=base, today=today, kernel_s=kernel[table.mode], fit=fit)
     return out
 
 
 def unseen_steps(
-    tables: Sequence[Targets], kernel: Mapping[str, StepTimes], fit: Efficiencies, refits: Sequence[Refit]
+    tables: Sequence[Targets], kernel: Mapping[str, Floats], fit: Efficiencies, refits: Sequence[Refit]
 ) -> dict[str, Steps]:
     """Step times of every point by the roofline that had not seen its model."""
     out = steps_of(tables, kernel, fit)
@@ -129,15 +132,11 @@ def unseen_steps(
             rows = np.flatnonzero(held)
             for name in ("base", "today"):
                 merged = getattr(out[mode], name).replaced(rows, getattr(without[mode], name).take(rows))
-                out[mode] = Steps(**{**_fields(out[mode]), name: merged})
+                out[mode] = replace(out[mode], **{name: merged})
     return out
 
 
-def _fields(steps: Steps) -> dict[str, object]:
-    return {f.name: getattr(steps, f.name) for f in fields(Steps)}
-
-
-def predicted(tables: Sequence[Targets], steps: Mapping[str, Steps], trust: Trusts) -> dict[tuple[str, str], Floats]:
+def predicted(tables: Sequence[Targets], steps: Mapping[str, Steps], trust: Trust) -> dict[tuple[str, str], Floats]:
     """log(predicted / measured) by (mode, metric), NaN where nothing was measured nor follows from what was."""
     out: dict[tuple[str, str], Floats] = {}
     for table in tables:
@@ -149,36 +148,21 @@ def predicted(tables: Sequence[Targets], steps: Mapping[str, Steps], trust: Trus
     return out
 
 
-def step_trust(vector: Floats) -> StepTrust:
-    """Trust of a vector of (logit of share, log of reach) for decode steps and prompts."""
-    share_decode, reach_decode, share_prompt, reach_prompt = vector
-    return StepTrust(
-        decode=Trust(share=float(1.0 / (1.0 + np.exp(-share_decode))), reach=float(np.exp(reach_decode))),
-        prompt=Trust(share=float(1.0 / (1.0 + np.exp(-share_prompt))), reach=float(np.exp(reach_prompt))),
-    )
+def trust_of(vector: Floats) -> Trust:
+    """Trust of a vector (logit of share, log of reach)."""
+    share, reach = vector
+    return Trust(share=float(1.0 / (1.0 + np.exp(-share))), reach=float(np.exp(reach)))
 
 
-def fit_trusts(tables: Sequence[Targets], steps: Mapping[str, Steps], keep: Masks | None = None) -> Trusts:
-    """Weights of dense models and of mixtures of experts, each fitted to its own points in ``keep``."""
+def fit_trust(tables: Sequence[Targets], steps: Mapping[str, Steps], keep: Masks | None = None) -> Trust:
+    """The weight that makes errors smallest on the points in ``keep`` for which there are tables."""
     kept = keep or {t.mode: np.ones(len(t.points), dtype=bool) for t in tables}
-    moe = {mode: mask & steps[mode].is_moe for mode, mask in kept.items()}
-    dense = {mode: mask & ~steps[mode].is_moe for mode, mask in kept.items()}
-    return Trusts(dense=_fit(tables, steps, dense), moe=_fit(tables, steps, moe), modes=frozenset(MODES))
-
-
-def _fit(tables: Sequence[Targets], steps: Mapping[str, Steps], keep: Masks) -> StepTrust:
-    """Weights that make errors smallest on the points in ``keep`` for which there are tables."""
-
-    def alike(part: Floats) -> Trusts:
-        trust = step_trust(CENTRE + SPREAD * part)
-        return Trusts(dense=trust, moe=trust, modes=frozenset(MODES))
-
     used = [t for t in tables if t.mode in METRICS_BY_MODE]
-    covered = {t.mode: (steps[t.mode].mixed(alike(np.zeros(4))).weight > 0) & keep[t.mode] for t in used}
+    covered = {t.mode: (steps[t.mode].mixed(trust_of(CENTRE)).weight > 0) & kept[t.mode] for t in used}
     weights = [(t.mode, m, row_weights(t, m)) for t in used for m in METRICS_BY_MODE[t.mode]]
 
     def objective(part: Floats) -> Floats:
-        errors = predicted(used, steps, alike(part))
+        errors = predicted(used, steps, trust_of(CENTRE + SPREAD * part))
         weighted = []
         for mode, metric, weight in weights:
             error = errors[mode, metric]
@@ -186,20 +170,16 @@ def _fit(tables: Sequence[Targets], steps: Mapping[str, Steps], keep: Masks) -> 
             weighted.append(error[rows] * weight[rows] / SCATTER)
         return np.concatenate([robust(np.concatenate(weighted)), part])
 
-    solved = least_squares(objective, np.zeros(4), max_nfev=12, xtol=1e-3, ftol=1e-3)
-    return step_trust(CENTRE + SPREAD * solved.x)
+    solved = least_squares(objective, np.zeros(2), max_nfev=12, xtol=1e-3, ftol=1e-3)
+    return trust_of(CENTRE + SPREAD * solved.x)
 
 
-def mixture_yaml(trust: Trusts, rows: int) -> str:
+def mixture_yaml(trust: Trust, rows: int) -> str:
     """The file that ships."""
     lines = [
         "# Trust in kernel tables beside the roofline; what the names mean: sizing/steps/mixture.py.",
         "# Written by `make calibrate` (bench/fit_mixture.py).",
         f"fitted: {{date: {FITTED_ON}, rows: {rows}}}",
-        f"modes: [{', '.join(sorted(trust.modes))}]",
+        f"trust: {{share: {trust.share:.2f}, reach: {trust.reach:.2f}}}",
     ]
-    for name, kind in (("dense", trust.dense), ("moe", trust.moe)):
-        lines.append(f"{name}:")
-        for step, one in (("decode", kind.decode), ("prompt", kind.prompt)):
-            lines.append(f"  {step}: {{share: {one.share:.2f}, reach: {one.reach:.2f}}}")
     return "\n".join(lines) + "\n"

@@ -1,61 +1,62 @@
 """Errors of predictions for what the fit had not seen, and how much of it was known from elsewhere."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from bench.crossvalidate import Masks, Refit, configuration_of
 from bench.fit_efficiency import Fit
-from bench.fit_mixture import Steps, fit_trusts, predicted, steps_of, unseen_steps
+from bench.fit_mixture import Steps, fit_trust, predicted, steps_of, unseen_steps
 from bench.fit_targets import METRICS, Targets
 from sizing.base.arrays import Floats
 from sizing.evidence.uncertainty import doublings_outside
-from sizing.steps.mixture import Trusts
-from sizing.steps.times import StepTimes
+from sizing.steps.mixture import NONE, Mixture, Trust
+from sizing.steps.roofline import Roofline
 
-CHOSEN_BY = ("itl", "e2e", "throughput", "ttft")
-"""Metrics that decide whether the tables help in a mode."""
+
+@dataclass(frozen=True, kw_only=True)
+class HeldOut:
+    """Held-out ``errors``, the source of step times fitted to everything, and for each refit that which has seen
+    nothing of its group: roofline and trust in the tables."""
+
+    errors: pd.DataFrame
+    whole: Mixture
+    without: tuple[Mixture, ...]
 
 
 def held_out_errors(
-    tables: Sequence[Targets], kernel: Mapping[str, StepTimes], fit: Fit, refits: Sequence[Refit]
-) -> tuple[pd.DataFrame, Trusts]:
-    """Long table with one row per point, metric and scheme, and the trust in the tables fitted to everything.
+    tables: Sequence[Targets], kernel: Mapping[str, Floats], fit: Fit, refits: Sequence[Refit]
+) -> HeldOut:
+    """Errors as a long table with one row per point, metric and scheme.
 
     ``error`` is log(predicted / measured) of the product's answer, ``alone`` that of the roofline without tables,
     ``weight`` and ``apart`` how the tables took part, ``new_...`` what of the point no other measurement shows,
     ``derived`` whether the metric was worked out from others of the same run rather than published.
     """
     unseen = unseen_steps(tables, kernel, fit.efficiencies, refits)
-    whole = fit_trusts(tables, unseen)
+    whole = fit_trust(tables, unseen)
     everything = {t.mode: np.ones(len(t.points), dtype=bool) for t in tables}
+    sources = []
     parts = [_long(tables, steps_of(tables, kernel, fit.efficiencies), whole, "fit", everything, everything)]
     for refit in refits:
-        trust = fit_trusts(tables, unseen, refit.kept)
+        trust = fit_trust(tables, unseen, refit.kept)
+        sources.append(Mixture(Roofline(refit.fit.efficiencies), trust))
         steps = steps_of(tables, kernel, refit.fit.efficiencies)
         parts.append(_long(tables, steps, trust, refit.scheme, refit.group, refit.kept))
     errors = pd.concat(parts, ignore_index=True)
     errors["id"] = errors["mode"] + " " + errors["row"].astype(str)
-    modes = frozenset(str(mode) for mode, part in errors.groupby("mode") if _helps(part))
-    unused = ~errors["mode"].isin(modes)
-    errors.loc[unused, "error"] = errors.loc[unused, "alone"]
-    errors.loc[unused, ["weight", "apart"]] = 0.0
     stable = np.isfinite(errors["error"])  # an open loop may be stable under one source of step times alone
-    return errors[stable].reset_index(drop=True), replace(whole, modes=modes)
-
-
-def _helps(part: pd.DataFrame) -> bool:
-    """Whether the tables make the median held-out error of a mode smaller, over its metrics and all schemes alike."""
-    decisive = (part["weight"] > 0) & (part["scheme"] != "fit") & ~part["derived"]
-    some = part[decisive & part["metric"].isin(CHOSEN_BY)]
-    medians = some[["error", "alone"]].abs().groupby([some["scheme"], some["metric"]]).median()
-    return len(some) > 0 and bool(medians["error"].mean() < medians["alone"].mean())
+    return HeldOut(
+        errors=errors[stable].reset_index(drop=True),
+        whole=Mixture(Roofline(fit.efficiencies), whole),
+        without=tuple(sources),
+    )
 
 
 def _long(
-    tables: Sequence[Targets], steps: Mapping[str, Steps], trust: Trusts, scheme: str, held: Masks, kept: Masks
+    tables: Sequence[Targets], steps: Mapping[str, Steps], trust: Trust, scheme: str, held: Masks, kept: Masks
 ) -> pd.DataFrame:
     """Errors of the points in ``held`` under given step times and weights."""
     known = _known(tables, kept)
@@ -65,7 +66,7 @@ def _long(
         if not len(rows):
             continue
         some = [table.take(rows)], {table.mode: steps[table.mode].take(rows)}
-        both, alone = (predicted(*some, each) for each in (trust, trust.none()))
+        both, alone = (predicted(*some, each) for each in (trust, NONE))
         mixed = steps[table.mode].mixed(trust)
         loads = load_columns(table)
         labels = table.labels.assign(

@@ -7,9 +7,10 @@ import numpy as np
 
 from bench.crossvalidate import PROCESSES, forgotten
 from bench.fit_efficiency import WARM_EVALUATIONS, Fit, solve
-from bench.fit_mixture import Steps, fit_trusts, predicted, steps_of
+from bench.fit_mixture import Steps, fit_trust, predicted, steps_of
 from bench.fit_targets import Targets
-from sizing.steps.times import StepTimes
+from sizing.base.arrays import Floats
+from sizing.steps.mixture import NONE
 
 SIZES = (3, 8, 14, 19)
 """Models in the fit."""
@@ -18,11 +19,11 @@ DRAWS = 3
 """Random choices of models per size; each model that is left out is predicted by every draw that lacks it."""
 
 SHOWN = (("fixed_concurrency", "itl"), ("offline_max_throughput", "throughput"), ("static_batch", "e2e"))
-_SHARED: dict[str, tuple[Sequence[Targets], Mapping[str, StepTimes], Mapping[str, Steps], Fit]] = {}
+_SHARED: dict[str, tuple[Sequence[Targets], Mapping[str, Floats], Mapping[str, Steps], Fit]] = {}
 
 
 def learning_curve(
-    tables: Sequence[Targets], kernel: Mapping[str, StepTimes], unseen: Mapping[str, Steps], fit: Fit
+    tables: Sequence[Targets], kernel: Mapping[str, Floats], unseen: Mapping[str, Steps], fit: Fit
 ) -> list[dict[str, object]]:
     """Median absolute percentage error on models outside the fit, with and without kernel tables, by their number."""
     names = sorted({a for t in tables for a in t.labels["architecture"]})
@@ -44,7 +45,7 @@ def learning_curve(
     return out
 
 
-def _start(tables: Sequence[Targets], kernel: Mapping[str, StepTimes], unseen: Mapping[str, Steps], fit: Fit) -> None:
+def _start(tables: Sequence[Targets], kernel: Mapping[str, Floats], unseen: Mapping[str, Steps], fit: Fit) -> None:
     _SHARED["now"] = (tables, kernel, unseen, fit)
 
 
@@ -57,9 +58,9 @@ def _errors(models: tuple[str, ...]) -> dict[tuple[str, str], tuple[np.ndarray, 
     blank = Fit(names, np.zeros_like(start.vector))
     less = solve(tables, blank, keep=keep, evaluations=WARM_EVALUATIONS)
     steps = steps_of(tables, kernel, less.efficiencies)
-    trust = fit_trusts(tables, unseen, keep)
+    trust = fit_trust(tables, unseen, keep)
     tables = [t for t in tables if t.mode in dict(SHOWN)]
-    both, alone = predicted(tables, steps, trust), predicted(tables, steps, trust.none())
+    both, alone = predicted(tables, steps, trust), predicted(tables, steps, NONE)
     out = {}
     for table in tables:
         good = (table.labels["quality"] == "good").to_numpy() | (table.mode == "static_batch")

@@ -14,8 +14,8 @@ from bench.conformal import (
     KNOWN_IN_STEPS,
     OPEN_LOOP,
     SHIPPED_LEVELS,
+    answers,
     apart_from,
-    based,
     calibrating,
     difficulties,
     ends_of,
@@ -30,7 +30,7 @@ from sizing.base.arrays import Floats
 from sizing.evidence.ends import STEP_TIMES
 from sizing.evidence.open_loop import fixed_rate, stretched_rate
 from sizing.evidence.protocols import Expected
-from sizing.steps.roofline import Roofline
+from sizing.steps.mixture import Mixture
 
 Difficulties = Mapping[str, Mapping[str, float]]
 """By metric, what each adds to the log scale of an error."""
@@ -40,30 +40,28 @@ ENDS = tuple(f"{end}_{level}" for end in ("low", "high") for level in SHIPPED_LE
 """Columns of the ends."""
 
 
-def open_loops_checked(errors: pd.DataFrame, tables: Sequence[Targets], refits: Sequence[Refit]) -> pd.DataFrame:
+def open_loops_checked(
+    errors: pd.DataFrame, tables: Sequence[Targets], refits: Sequence[Refit], sources: Sequence[Mixture]
+) -> pd.DataFrame:
     """Every published held-out latency of an open loop with the ends of its intervals at :data:`SHIPPED_LEVELS`, as
-    :func:`bench.conformal.checked`. Raises RuntimeError where kernel tables took part: these rest on the roofline."""
-    known = calibrating(based(errors))
+    :func:`bench.conformal.checked`; ``sources``: the step times without the group of each refit."""
+    known = calibrating(answers(errors))
     hard = difficulties(known)
     known = with_scores(known, hard)
     table = next(t for t in tables if t.mode == OPEN_LOOP)
     latencies = errors[(errors["mode"] == OPEN_LOOP) & errors["metric"].isin(KNOWN_IN_STEPS) & ~errors["derived"]]
-    latencies = labelled(latencies.assign(basis="roofline"))
-    if (latencies["weight"] > 0).any():
-        raise RuntimeError("open loops were answered with kernel tables, their intervals with the roofline alone")
+    latencies = labelled(latencies)
     parts = []
-    for refit in refits:
+    for refit, source in zip(refits, sources, strict=True):
         group = table.labels["row"].to_numpy()[refit.group[OPEN_LOOP]]
         mine = latencies[(latencies["scheme"] == refit.scheme) & latencies["row"].isin(group)]
         if len(mine):
             strata = stratum_quantiles(apart_from(known, mine, refit.scheme), tails(SHIPPED_LEVELS))
-            parts.append(_with_ends(mine, table, Roofline(refit.fit.efficiencies), hard, strata))
+            parts.append(_with_ends(mine, table, source, hard, strata))
     return pd.concat(parts, ignore_index=True)
 
 
-def _with_ends(
-    mine: pd.DataFrame, table: Targets, source: Roofline, hard: Difficulties, strata: Strata
-) -> pd.DataFrame:
+def _with_ends(mine: pd.DataFrame, table: Targets, source: Mixture, hard: Difficulties, strata: Strata) -> pd.DataFrame:
     """The rows of one group with log(end / predicted) at every level."""
     first = mine.drop_duplicates("row")
     place = {row: k for k, row in enumerate(table.labels["row"])}

@@ -130,7 +130,7 @@ def main() -> int:
     tables = targets(efficiencies())
     fit = fit_all(tables)
     without = refits(tables, fit, print)
-    errors, _ = held_out_errors(tables, kernel_times(tables, fit.efficiencies), fit, without)
+    errors = held_out_errors(tables, kernel_times(tables, fit.efficiencies), fit, without).errors
     report(errors, features(tables))
     return 0
 

@@ -38,7 +38,7 @@ def _parser() -> argparse.ArgumentParser:
         "--alternatives", type=whole(0, 1000), default=10, metavar="N", help="ranked alternatives (default 10)"
     )
     plan.add_argument("--analytic", action="store_true", help="analytic load model only, nothing simulated")
-    plan.add_argument("--second-opinion", action="store_true", help="check against NVIDIA's kernel tables")
+    plan.add_argument("--second-opinion", action="store_true", help="the deployment once more by the roofline alone")
     plan.add_argument(
         "--check",
         type=Path,

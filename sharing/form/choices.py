@@ -88,7 +88,8 @@ def _spellings(key: str) -> Mapping[str, Any]:
 
 
 def _squeezed(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "", text.casefold())
+    """Letters and digits alone, and the point within a number: 1.3 is not 13."""
+    return re.sub(r"(?<!\d)\.|\.(?!\d)|[^a-z0-9.]+", "", text.casefold())
 
 
 @cache

@@ -20,7 +20,7 @@ Serving = Literal["aggregated", "disaggregated"]
 """Prefill and decode in the same instances, or in pools of their own."""
 
 StepTimesFrom = Literal["roofline", "kernel"]
-"""Where step times that were not measured come from: the roofline alone, or with NVIDIA's kernel tables."""
+"""Where step times that were not measured come from: measured kernels with the roofline, or the roofline alone."""
 
 BenchmarkMode = Literal["fixed_concurrency", "fixed_rate", "offline"]
 """How a benchmark loads the engine: so many requests at once, so many a second, or all at the start."""

@@ -90,7 +90,7 @@ class Candidate(Result):
     usd_per_month: float | None = quantity("Hardware per month", "USD/month", "see cost", "Hardware list cost.")
     power_kw: float | None = quantity("Power", "kW", "see cost", "Power budget.")
     limited_by: str = quantity("Limited by", help="What binds at this load; smallest unit that fits where none does.")
-    source: str = quantity("Step times from", help="Measured, kernel tables or roofline.")
+    source: str = quantity("Step times from", help="Measured, kernels with the roofline, or the roofline alone.")
     decided_by: DecidedBy = quantity(
         "Instances and latency from",
         help="simulation where it was tried, else the analytic load model: an estimate "
@@ -211,6 +211,6 @@ class Plan(Result):
     excluded: tuple[Excluded, ...] = quantity("Excluded", help="GPUs that cannot serve the scenario.")
     load_curve: tuple[LoadPoint, ...] = quantity("Load curve", help="Latency of one instance against its load.")
     explained: tuple[Explained, ...] = quantity("Explained", help="Each figure from input to formula to source.")
-    cross_check: CrossCheck | None = quantity("Second opinion", help="The same from kernel tables.")
+    cross_check: CrossCheck | None = quantity("Second opinion", help="The same by the roofline alone.")
     engine_version: str = quantity("Engine version", help="Version of this engine.")
     data_version: str = quantity("Data version", help="Content hash and date of the catalogue.")

@@ -29,7 +29,7 @@ AT_BOUND = 0.01
 
 LEAST_DECODE = 0.1
 """A calibrated decode step is at least this share of what it was, whatever a negative s takes away. Chosen: because no
-engine runs ten times as fast as its roofline."""
+engine runs ten times as fast as predicted."""
 
 LEAST_LOAD = 1e-3
 """Sequences in flight at least, of which the logarithm is taken. Chosen: because an instance so idle has no batch."""
@@ -74,7 +74,8 @@ class CalibratedConfiguration:
     @property
     def source(self) -> str:
         """What is written beside every number that comes from here."""
-        return f"measured benchmark {self.name} ({counted(self.calibration_points, 'calibration point')}) on roofline"
+        points = counted(self.calibration_points, "calibration point")
+        return f"measured benchmark {self.name} ({points}) on predicted step times"
 
     @property
     def of_something_else(self) -> bool:
@@ -109,7 +110,7 @@ class CalibratedConfiguration:
         return kv and unit == (row.gpu.id, row.engine.id, row.precision.id)
 
     def scaled(self, times: StepTimes) -> StepTimes:
-        """Roofline times of the measured configuration, calibrated."""
+        """Predicted times of the measured configuration, calibrated."""
         return calibrated(times, decode=self.decode, prefill=self.prefill, step_s=self.step_s, source=self.source)
 
     def interval(self, metric: str, concurrency: float | None = None) -> ErrorFactors:

@@ -21,7 +21,7 @@ from sizing.catalog.model import Model
 from sizing.evidence.ends import point_ends
 from sizing.question.benchmark import ResolvedBenchmark, resolve_benchmark
 from sizing.scenario.schema import Benchmark
-from sizing.steps.roofline import roofline
+from sizing.steps.mixture import mixture
 from sizing.steps.times import StepTimes
 
 Quantity = Literal["itl_ms", "ttft_ms", "ttft_p99_ms", "output_tokens_per_s"]
@@ -82,7 +82,7 @@ def check(benchmark: Benchmark, model: Model, custom: Sequence[Gpu] = ()) -> Che
 def _check(resolved: ResolvedBenchmark) -> Check:
     benchmark, points = resolved.given, calibration_points(resolved)
     fitted = fit_calibration(points, name=benchmark.source, any_kv=benchmark.kv_precision is None)
-    parts = prepare([p.point for p in points], roofline())
+    parts = prepare([p.point for p in points], mixture())
     compared = [_of_mode(part, benchmark, fitted) for part in parts]
     rows = [row for of_mode, _ in compared for row in of_mode]
     left_out = left_out_errors(points, whole=fitted) if len(points) > 1 else []
@@ -99,7 +99,8 @@ def _of_mode(part: Prepared, benchmark: Benchmark, fitted: CalibratedConfigurati
     """Every quantity of the points of one mode, and the points that are overloaded at the slow end."""
     before, after = (_values(part, times) for times in (part.times, fitted.scaled(part.times)))
     plain: Mapping[str, Floats] = {str(name): values for name, values in before.items()}
-    ends, overloaded = point_ends(part.points, plain, np.full(len(part.points), np.nan), part.source)
+    apart = part.times.apart_of(np.arange(len(part.points)))
+    ends, overloaded = point_ends(part.points, plain, apart, part.source)
     loads = part.in_flight()
     out = []
     for place, index in enumerate(part.index):

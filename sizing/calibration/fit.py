@@ -1,6 +1,6 @@
-"""Calibration of one configuration: the factors on its roofline that measured points of it ask for.
+"""Calibration of one configuration: the factors on its predicted step times that measured points of it ask for.
 
-Three factors are fitted, each shrunk towards the roofline: a decode step of t seconds becomes d x t + s, prompt times
+Three factors are fitted, each shrunk towards the prediction: a decode step of t seconds becomes d x t + s, prompt times
 are multiplied by p. Minimised is the sum of (log(measured / predicted) / noise)^2 over the points plus (log d / w)^2 +
 (log p / v)^2 + (s / (w x decode of one sequence))^2, which is the mode of a normal posterior; w and v are the
 cross-validated spreads of ``sizing.evidence.uncertainty``, the noise is how far two runs of one benchmark differ. The
@@ -24,7 +24,8 @@ from sizing.catalog.model import Model
 from sizing.evidence.protocols import Expected
 from sizing.evidence.uncertainty import interval
 from sizing.question.configuration import Configuration
-from sizing.steps.roofline import Roofline, roofline
+from sizing.steps.mixture import Mixture, mixture
+from sizing.steps.roofline import Roofline
 
 NOISE = constant("measurement_repeatability")
 
@@ -49,7 +50,7 @@ FOLDS = 5
 
 @dataclass(frozen=True, kw_only=True)
 class _Problem:
-    """What is fitted: the points with their step times by mode, the roofline's decode step of one sequence in seconds,
+    """What is fitted: the points with their step times by mode, the predicted decode step of one sequence in seconds,
     and the standard deviations of the prior. A solution is the vector (log d, log p, s / decode of one sequence)."""
 
     points: Sequence[CalibrationPoint]
@@ -87,7 +88,7 @@ def fit_calibration(
     *,
     name: str = "",
     any_kv: bool = True,
-    source: Roofline | None = None,
+    source: Mixture | Roofline | None = None,
     near: CalibratedConfiguration | None = None,
 ) -> CalibratedConfiguration:
     """The factors that explain ``calibration_points``, one or more points of one configuration.
@@ -95,7 +96,7 @@ def fit_calibration(
     ``near`` is where to start from. Raises ValueError when there is no point, or when they are of several
     configurations (a bug of the caller).
     """
-    problem = _problem(calibration_points, source or roofline())
+    problem = _problem(calibration_points, source or mixture())
     from scipy.optimize import least_squares  # takes a quarter of a second, and few questions have a benchmark
 
     solved = least_squares(
@@ -112,17 +113,18 @@ def fit_calibration(
     return _solution(problem, solved.x, np.asarray(np.linalg.inv(jacobian.T @ jacobian)), name=name, any_kv=any_kv)
 
 
-def _problem(calibration_points: Sequence[CalibrationPoint], roof: Roofline) -> _Problem:
+def _problem(calibration_points: Sequence[CalibrationPoint], uncalibrated: Mixture | Roofline) -> _Problem:
     points = [c.point for c in calibration_points]
     if len({(p.model.id, p.configuration) for p in points}) != 1:
         raise ValueError("calibration points must be of one configuration")
     first = points[0]
     alone = replace(first, mode="fixed_concurrency", concurrency=first.instances)
+    times = prepare([alone], uncalibrated)[0].times
     return _Problem(
         points=calibration_points,
-        prepared=prepare(points, roof),
-        one_sequence_s=float(prepare([alone], roof)[0].times.decode_s[0, 0]),
-        widths=_prior_widths(first.configuration, first.model),
+        prepared=prepare(points, uncalibrated),
+        one_sequence_s=float(times.decode_s[0, 0]),
+        widths=_prior_widths(first.configuration, first.model, float(times.apart_of(np.zeros(1, dtype=np.intp))[0])),
     )
 
 
@@ -156,7 +158,7 @@ def _solution(
 
 def left_out_errors(
     calibration_points: Sequence[CalibrationPoint],
-    source: Roofline | None = None,
+    source: Mixture | Roofline | None = None,
     whole: CalibratedConfiguration | None = None,
 ) -> list[float]:
     """Relative error of each point's ITL (throughput where none was measured) when predicted from the others.
@@ -164,25 +166,25 @@ def left_out_errors(
     ``whole`` is the fit to all of them, if known. NaN for a point with first tokens only. Few points are left out one
     by one, of many every fifth together. Raises ValueError for fewer than two points.
     """
-    roof = source or roofline()
+    uncalibrated = source or mixture()
     folds = min(FOLDS, len(calibration_points))
-    start = whole or fit_calibration(calibration_points, source=roof)
+    start = whole or fit_calibration(calibration_points, source=uncalibrated)
     out = [math.nan] * len(calibration_points)
     for fold in range(folds):
         held = range(fold, len(calibration_points), folds)
         fitted = fit_calibration(
-            [point for i, point in enumerate(calibration_points) if i % folds != fold], source=roof, near=start
+            [point for i, point in enumerate(calibration_points) if i % folds != fold], source=uncalibrated, near=start
         )
         for i in held:
-            (part,) = prepare([calibration_points[i].point], roof)
+            (part,) = prepare([calibration_points[i].point], uncalibrated)
             off = deviations(part, [calibration_points[i]], part.expected(fitted.scaled(part.times)))
             out[i] = float(np.expm1(-off[0])) if len(off) else math.nan
     return out
 
 
-def _prior_widths(row: Configuration, model: Model) -> Floats:
+def _prior_widths(row: Configuration, model: Model, apart: float) -> Floats:
     """Prior standard deviations of (log d, log p, s / decode(1)), from the 80 % intervals before calibration."""
-    intervals = [interval(metric, row, model) for metric in ("decode", "prefill", "decode")]
+    intervals = [interval(metric, row, model, apart=apart) for metric in ("decode", "prefill", "decode")]
     return np.array([math.log(each.high_factor / each.low_factor) / (2.0 * TWO_SIDED_80) for each in intervals])
 
 

@@ -19,6 +19,7 @@ from sizing.evidence.point_table import PointTable, alike, point_table, step_tim
 from sizing.evidence.points import Point
 from sizing.evidence.protocols import Expected, fixed_concurrency, static_batch
 from sizing.queueing.steady_state import SteadyState, concurrency_grid, steady_state
+from sizing.steps.mixture import Mixture
 from sizing.steps.roofline import Roofline
 from sizing.steps.times import StepTimes
 
@@ -48,7 +49,7 @@ class Prepared:
     points: PointTable
     grid: Floats
     times: StepTimes
-    source: Roofline
+    source: Mixture | Roofline
     open_loops: OpenLoops | None = None
 
     def of(self, calibration_points: Sequence[CalibrationPoint]) -> list[CalibrationPoint]:
@@ -116,14 +117,14 @@ class OpenLoops:
         return columns(rows)
 
 
-def prepare(points: Sequence[Point], source: Roofline) -> tuple[Prepared, ...]:
+def prepare(points: Sequence[Point], source: Mixture | Roofline) -> tuple[Prepared, ...]:
     """The points by mode, each with its step times before calibration."""
     whole = point_table(points)
     modes = np.array([p.mode for p in points])
     return tuple(_prepared(str(mode), np.flatnonzero(modes == mode), whole, source) for mode in np.unique(modes))
 
 
-def _prepared(mode: str, index: NDArray[np.intp], whole: PointTable, source: Roofline) -> Prepared:
+def _prepared(mode: str, index: NDArray[np.intp], whole: PointTable, source: Mixture | Roofline) -> Prepared:
     points = whole.take(index)
     match mode:
         case "fixed_rate":
@@ -137,7 +138,7 @@ def _prepared(mode: str, index: NDArray[np.intp], whole: PointTable, source: Roo
     return Prepared(mode=mode, index=index, points=points, grid=grid, times=times, source=source, open_loops=loops)
 
 
-def _open_loops(points: PointTable, source: Roofline) -> OpenLoops:
+def _open_loops(points: PointTable, source: Mixture | Roofline) -> OpenLoops:
     """Every point simulated at its rate, or at the largest that is stable."""
     each = tuple(systems(points, source))
     counted = [one.at(min(float(rate), one.stable_rps)) for one, rate in zip(each, points.rate_rps[:, 0], strict=True)]

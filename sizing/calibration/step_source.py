@@ -11,8 +11,7 @@ from sizing.calibration.calibrated import CalibratedConfiguration
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates
 from sizing.question.traffic import Traffic
-from sizing.steps.kernel import KernelTables
-from sizing.steps.mixture import mixture, source_in_words
+from sizing.steps.mixture import mixture
 from sizing.steps.roofline import roofline
 from sizing.steps.times import StepTimes
 
@@ -33,7 +32,7 @@ def step_times(
     index = calibrated.matching(candidates) if calibrated else np.empty(0, dtype=np.intp)
     if calibrated is None or not len(index):
         return times, sources
-    base = roofline().times(model, candidates.take(index), traffic.take(index), concurrency[index])
+    base = mixture().times(model, candidates.take(index), traffic.take(index), concurrency[index])
     each = list(sources)
     for i in index:
         each[i] = StepSource(kind="calibration", name=calibrated.source)
@@ -45,18 +44,12 @@ def _predicted(
 ) -> tuple[StepTimes, tuple[StepSource, ...]]:
     """Step times that were not measured, and their source per candidate.
 
-    ``roofline`` answers everything. ``kernel`` takes NVIDIA's kernel tables and the roofline together, weighted, and
-    the roofline alone, row by row, where the tables do not cover a configuration; the source says so.
+    ``kernel`` takes NVIDIA's measured kernels and the roofline together, weighted, and the roofline alone, row by row,
+    where the kernels do not cover a configuration; ``roofline`` is the roofline alone for all.
     """
+    alone = StepSource(kind="roofline", name=roofline().source)
     if choice == "roofline":
-        base = roofline().times(model, candidates, traffic, concurrency)
-        return base, (StepSource(kind="roofline", name=base.source),) * len(candidates)
+        return roofline().times(model, candidates, traffic, concurrency), (alone,) * len(candidates)
     both = mixture().mixed(model, candidates, traffic, concurrency)
-    missing = StepSource(kind="roofline", name=f"{both.times.source}; not in the kernel tables")
-    tables = KernelTables().source(model, candidates)
-    return both.times, tuple(
-        StepSource(kind="kernel_tables", name=source_in_words(tables, both.times.source, weight))
-        if weight > 0
-        else missing
-        for weight in both.weight
-    )
+    together = StepSource(kind="kernel_tables", name=mixture().source)
+    return both.times, tuple(together if covered else alone for covered in (both.weight > 0.0).tolist())

@@ -279,6 +279,7 @@ def _nearest(name: str) -> tuple[str, ...]:
     shared = sorted(models(), key=lambda model_id: -len(words & set(parse(model_id).texts("model", "size"))))
     by_words = [model_id for model_id in shared if words & set(parse(model_id).texts("model", "size"))]
     distinct: dict[str, str] = {}
-    for near in (*written, *by_words):
+    sizes = set(typed.texts("size"))  # another size is another model, however alike the names are
+    for near in sorted((*written, *by_words), key=lambda name: not sizes <= set(parse(name).texts("size"))):
         distinct.setdefault(near.rsplit("/", 1)[-1].lower(), near)
     return tuple(distinct.values())[:3]

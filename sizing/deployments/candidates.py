@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
 from types import FunctionType
+from typing import Any
 
 import numpy as np
 
@@ -45,7 +46,7 @@ class Candidates(Columns):
     dp: Floats
     units: tuple[Configuration, ...]
     unit: Counts
-    _of_units: dict[object, Floats] = field(default_factory=dict, repr=False, compare=False)
+    _of_units: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def gpus(self) -> Floats:
@@ -65,6 +66,13 @@ class Candidates(Columns):
             if plain:
                 self._of_units[key] = values
         return values[self.unit]
+
+    def per_unit(self, key: object, value: Callable[[Configuration], Counts]) -> Counts:
+        """What ``value`` says of each of the ``units``, stacked (U, ...); computed once under a key."""
+        values = self._of_units.get(key)
+        if values is None:
+            values = self._of_units[key] = np.stack([value(unit) for unit in self.units])
+        return values
 
     @property
     def gpu_number(self) -> Counts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -11,9 +12,6 @@ from sizing.base.units import BILLION
 from sizing.catalog import Model
 from sizing.catalog.measured import measured
 from sizing.question.configuration import Configuration
-
-TABLES, ROOFLINE = "tables", "roofline"
-"""Where step times came from: kernel tables with the roofline, or the roofline alone."""
 
 Nearness = Literal["configuration", "deployment", "none"]
 """What the evidence library has of a case: the very configuration (model by shape, GPU type, engine, format), else the
@@ -33,7 +31,6 @@ class Case:
     family: str
     engine: str
     precision: str
-    basis: str = ROOFLINE
     apart: float = 0.0
     beyond: float = 0.0
 
@@ -67,10 +64,11 @@ def architecture(model: Model) -> str:
     return f"{model.params_total / BILLION:.0f}B, {model.layers} layers"
 
 
-def case_of(
-    model: Model, configuration: Configuration, outside: float = 0.0, basis: str = ROOFLINE, apart: float = 0.0
-) -> Case:
-    """The case of a model on a configuration, ``outside`` doublings beyond the measured loads."""
+def case_of(model: Model, configuration: Configuration, outside: float = 0.0, apart: float = math.nan) -> Case:
+    """The case of a model on a configuration, ``outside`` doublings beyond the measured loads.
+
+    ``apart``: log ratio of measured kernels and roofline, NaN for the roofline alone.
+    """
     c = configuration
     return Case(
         architecture=architecture(model),
@@ -78,7 +76,6 @@ def case_of(
         family=c.gpu.family,
         engine=c.engine.surrogate,
         precision=c.precision.id,
-        basis=basis,
-        apart=apart,
+        apart=0.0 if math.isnan(apart) else round(float(apart), 2),
         beyond=outside,
     )

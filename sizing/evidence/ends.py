@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sizing.base.arrays import Floats
 from sizing.base.units import MS_PER_S
-from sizing.evidence.cases import ROOFLINE, TABLES, Case, case_of
+from sizing.evidence.cases import Case, case_of
 from sizing.evidence.open_loop import stretched_rate
 from sizing.evidence.point_table import AnySource, PointTable
 from sizing.evidence.uncertainty import MEASURES, Level, Load, Metric, beyond, stratum_interval
@@ -104,6 +104,5 @@ def _cases(points: PointTable, apart: Floats, modes: list[str]) -> list[Case]:
     for p, mode, ratio in zip(points.points, modes, apart, strict=True):
         each = p.concurrency / p.instances
         load = Load(concurrency=each, input_tokens=p.input_tokens, output_tokens=p.output_tokens)
-        tables = (ROOFLINE, 0.0) if np.isnan(ratio) else (TABLES, round(float(ratio), 2))
-        cases.append(case_of(p.model, p.configuration, beyond(mode, load), *tables))
+        cases.append(case_of(p.model, p.configuration, beyond(mode, load), float(ratio)))
     return cases

@@ -16,12 +16,11 @@ import numpy as np
 
 from sizing.base.arrays import Floats
 from sizing.base.constants import constant
-from sizing.evidence.point_table import AnySource, PointTable, roofline_times, step_times
+from sizing.evidence.point_table import AnySource, PointTable, asked_at, roofline_times, step_times
 from sizing.evidence.points import Point
 from sizing.evidence.protocols import Expected
 from sizing.question.length_distributions import FixedLength
 from sizing.question.traffic import Variability
-from sizing.queueing.steady_state import concurrency_grid
 from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.configured import configured_replica
 from sizing.simulator.fleet import Fleet, Replica
@@ -150,11 +149,6 @@ def columns(rows: Sequence[Mapping[str, float]]) -> Expected:
 def largest_stable_rps(points: PointTable, source: AnySource) -> Floats:
     """Requests/s of one instance of every point beyond which its queue grows for ever, (C,)."""
     return np.array([one.stable_rps for one in systems(points, source)])
-
-
-def asked_at(points: PointTable) -> Floats:
-    """The concurrencies (C, K) at which step times are asked for, where they are not those of the roofline."""
-    return concurrency_grid(np.minimum(points.fits, points.scheduled)[:, 0])
 
 
 def systems(points: PointTable, source: AnySource) -> list[System]:

@@ -15,8 +15,10 @@ from sizing.deployments.memory import memory_fit
 from sizing.evidence.points import Point
 from sizing.evidence.protocols import Lengths
 from sizing.question.traffic import Traffic, TrafficColumns
+from sizing.queueing.steady_state import concurrency_grid
 from sizing.steps.efficiency import REFERENCE_YEAR
-from sizing.steps.mixture import Mixed, Mixture, aged, mixed
+from sizing.steps.kernel_times import kernel_decode_s
+from sizing.steps.mixture import Mixed, Mixture, mixed
 from sizing.steps.rates import Hardware, hardware, rates
 from sizing.steps.roofline import Roofline
 from sizing.steps.shape import Shape, shapes_of
@@ -166,14 +168,27 @@ def step_times(points: PointTable, concurrency: Floats, source: AnySource) -> St
 
 
 def mixed_times(points: PointTable, concurrency: Floats, source: Mixture) -> Mixed:
-    """Kernel tables, aged to the software of each point, and the roofline, with the weight of the tables."""
-    base = roofline_times(points, concurrency, source.base)
-    trusted = np.flatnonzero([p.mode in source.trust.modes for p in points.points])
-    kernel = base.scaled(*np.full((2, len(points)), np.nan))
-    if len(trusted):
-        kernel = kernel.replaced(trusted, times_by_group(points.take(trusted), concurrency[trusted], source.kernel))
-    trust = source.trust.of(points.is_moe)
-    return mixed(base, aged(kernel, base, todays_times(points, concurrency, source.base)), trust)
+    """Measured kernels, slowed to the software of each point as the roofline is, and the roofline, with the weight of
+    the former; how far they are apart is told over all concurrencies, as of a plan."""
+    over_load = np.concatenate([concurrency, asked_at(points)], axis=1)
+    base, today = (times(points, over_load, source.base) for times in (roofline_times, todays_times))
+    kernel_s = measured_decode_s(points, over_load) * (base.decode_s / today.decode_s)
+    return mixed(base, kernel_s, source.trust, leading=concurrency.shape[1])
+
+
+def measured_decode_s(points: PointTable, concurrency: Floats) -> Floats:
+    """Decode steps of every point by today's measured kernels, (C, K); NaN rows where there are none."""
+    decode = np.full_like(concurrency, np.nan)
+    for index in alike([(p.model.id, traffic_of(p).decode_context) for p in points.points]):
+        first, some = points.points[index[0]], points.candidates.take(index)
+        context = traffic_of(first).decode_context
+        decode[index] = kernel_decode_s(first.model, some, context, concurrency[index])
+    return decode
+
+
+def asked_at(points: PointTable) -> Floats:
+    """Concurrencies (C, K) from one request to all that fit."""
+    return concurrency_grid(np.minimum(points.fits, points.scheduled)[:, 0])
 
 
 def todays_times(points: PointTable, concurrency: Floats, source: Roofline) -> StepTimes:

@@ -25,7 +25,7 @@ from sizing.evidence.point_table import PointTable, mixed_times, point_table, st
 from sizing.evidence.points import OFFLINE, Point, points_of
 from sizing.evidence.protocols import Expected
 from sizing.question.named_model import assumed_of_cells
-from sizing.steps.kernel import kernel_name
+from sizing.steps.kernel_times import kernel_name
 from sizing.steps.mixture import Mixture, mixture, source_in_words
 from sizing.steps.times import StepSource, StepTimes
 

@@ -3,12 +3,13 @@
 Normalised conformal intervals whose unit is the configuration (Lee, Barber, Willett 2023): every published measurement
 was predicted by a fit that had seen neither its source nor any of its configurations, or, to learn what near evidence
 is worth, its configuration from other sources alone. The errors are divided by a scale, how hard the case was, and
-their quantiles in a stratum, configurations weighing alike, are the ends of its interval. Strata are metric, protocol
-and whether kernel tables took part; finer ones (engine, GPU family, kind of model) held less often on unseen groups.
+their quantiles in a stratum, configurations weighing alike, are the ends of its interval. Strata are metric and
+protocol; finer ones (engine, GPU family, kind of model) held less often on unseen groups.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -36,7 +37,6 @@ MEASURES: Mapping[str, tuple[Metric, str]] = MappingProxyType(
 """What the plan asks for, and the protocol whose errors answer: metric and mode."""
 
 METRIC_WORDS = {"ttft": "TTFT", "itl": "ITL", "e2e": "E2E"}
-BASIS_WORDS = {"tables": "kernel tables and roofline", "roofline": "roofline alone"}
 MODE_WORDS = {
     "fixed_concurrency": "closed-loop",
     "static_batch": "static-batch",
@@ -64,7 +64,7 @@ TOLD_FROM = 1.05
 
 
 Key = tuple[str, ...]
-"""A stratum: metric, mode and basis, or only the first of them where errors are too few."""
+"""A stratum: metric and mode, or only the metric where errors are too few."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,9 +156,9 @@ def capacity_exponents() -> Mapping[str, float]:
     return MappingProxyType({end: float(row.get(end, 1.0)) for end in ("low_factor", "high_factor")})
 
 
-def stratum_keys(metric: str, mode: str, basis: str) -> tuple[Key, ...]:
+def stratum_keys(metric: str, mode: str) -> tuple[Key, ...]:
     """Keys from the narrowest stratum to the widest; the last always exists."""
-    return (metric, mode, basis), (metric, mode), (metric,)
+    return (metric, mode), (metric,)
 
 
 @lru_cache(maxsize=4096)
@@ -186,7 +186,7 @@ def weights(metric: str) -> Mapping[str, float]:
 @lru_cache(maxsize=16384)
 def stratum_interval(metric: str, mode: str, case: Case, level: Level = 80) -> ErrorFactors:
     """The interval of the narrowest stratum with enough configurations, times the scale of the case."""
-    key = next(key for key in stratum_keys(metric, mode, case.basis) if key in strata())
+    key = next(key for key in stratum_keys(metric, mode) if key in strata())
     stratum, hard = strata()[key], difficulties(case)
     added = {name: weight * hard[name] for name, weight in weights(metric).items()}
     basis = (
@@ -211,19 +211,25 @@ def _narrowed_by(metric: str, case: Case) -> Nearness:
 
 
 def in_words(key: Key) -> str:
-    """A stratum as people call it: "closed-loop ITL, kernel tables and roofline"."""
+    """A stratum as people call it: "closed-loop ITL"."""
     metric, *modes = key[:2]
     named = " ".join([*(MODE_WORDS.get(mode, mode) for mode in modes), METRIC_WORDS.get(metric, metric)])
-    return ", ".join([named, *(BASIS_WORDS[basis] for basis in key[2:])])
+    return named
 
 
 def interval(
-    metric: str, configuration: Configuration, model: Model, level: Level = 80, load: Load | None = None
+    metric: str,
+    configuration: Configuration,
+    model: Model,
+    level: Level = 80,
+    load: Load | None = None,
+    apart: float = math.nan,
 ) -> ErrorFactors:
-    """The interval of ``decode`` or ``prefill`` times or of ``throughput`` for a configuration, by the roofline.
+    """The interval of ``decode`` or ``prefill`` times or of ``throughput`` for a configuration.
 
-    Factors on the value: measured / predicted. Raises KeyError for another metric (a bug of the caller).
+    ``apart``: log ratio of measured kernels and roofline, NaN for the roofline alone. Factors on the value: measured /
+    predicted. Raises KeyError for another metric (a bug of the caller).
     """
     name, mode = MEASURES[metric]
     outside = beyond(mode, load) if load else 0.0
-    return stratum_interval(name, mode, case_of(model, configuration, outside), level)
+    return stratum_interval(name, mode, case_of(model, configuration, outside, apart), level)

@@ -21,7 +21,7 @@ from sizing.explore.operating_point import (
     share_of_systems,
 )
 from sizing.explore.points import Points
-from sizing.planning.spread import ENDS, factors, interval_of, with_slower_steps
+from sizing.planning.spread import ENDS, factors, interval_at, with_slower_steps
 from sizing.question.understand import Question
 from sizing.search.aggregated import Aggregated, wanted
 from sizing.search.screen import Evaluated
@@ -67,10 +67,10 @@ class AggregatedPoints(Points[Aggregated]):
         """The candidates of these points once more, at every load."""
         row, k = np.divmod(index, self.figures.rps.shape[1])
         used, place = np.unique(row, return_inverse=True)
-        configurations, share = self.evaluated.candidates.take(used).rows, self.share.take(used)
-        intervals = [[interval_of(self.question, what, r) for r in configurations] for what in ("decode", "prefill")]
+        question, share = self.question, self.share.take(used)
+        intervals = [[interval_at(question, what, self.evaluated, i) for i in used] for what in ("decode", "prefill")]
         for end in ENDS:
             decode, prefill = (factors(each, end) for each in intervals)
-            slower = with_slower_steps(self.question, self.evaluated, used, decode, prefill)
-            there = loads(self.question, slower, share)
+            slower = with_slower_steps(question, self.evaluated, used, decode, prefill)
+            there = loads(question, slower, share)
             yield [there.performance(*at) for at in zip(place.tolist(), k.tolist(), strict=True)]

@@ -30,7 +30,7 @@ from sizing.explore.operating_point import (
 )
 from sizing.explore.pareto_front import pareto_front
 from sizing.explore.points import Points
-from sizing.planning.spread import ENDS, factors, interval_of
+from sizing.planning.spread import ENDS, factors, interval_at
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.queueing.pools import Decoding, FirstToken, first_token, joined
@@ -129,10 +129,12 @@ class DisaggregatedPoints(Points[Disaggregated]):
 
     def at_ends(self, index: Rows) -> Iterator[list[Performance]]:
         """With the same busy share, too."""
-        rows, place = self.evaluated.candidates.rows, np.arange(len(index))
+        place = np.arange(len(index))
         both = np.concatenate([self.prefill[index], self.decode[index]])
         used, of_both = np.unique(both, return_inverse=True)
-        intervals = [[interval_of(self.question, what, rows[i]) for i in used] for what in ("decode", "prefill")]
+        intervals = [
+            [interval_at(self.question, what, self.evaluated, i) for i in used] for what in ("decode", "prefill")
+        ]
         small, share = self.evaluated.take(both), self.share.take(both)
         prefill, decode = (place, self.busy[index]), (place + len(index), self.slot[index])
         for end in ENDS:

@@ -20,7 +20,7 @@ from sizing.planning.binding import Binding, at_the_load, reached_first
 from sizing.planning.deployment import Metric, PlannedDeployment, identity_of, memory_gb
 from sizing.planning.explain import Stated, explain
 from sizing.planning.second_opinion import second_opinion
-from sizing.planning.spread import ENDS, AtEnd, Spread, factors, interval_of, spreads_of, widened, with_slower_steps
+from sizing.planning.spread import ENDS, AtEnd, Spread, factors, interval_at, spreads_of, widened, with_slower_steps
 from sizing.prices.hardware import HardwareOption
 from sizing.question.configuration import Configuration
 from sizing.queueing.capacity import at_rate
@@ -138,12 +138,14 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
     def with_steps_at(self, end: str) -> PlannedAggregated:
         """Its candidate alone."""
         kind, question = self.kind.take(np.array([self.k])), self.question
-        decode, prefill = (factors([interval_of(question, what, self.row)], end) for what in ("decode", "prefill"))
+        decode, prefill = (
+            factors([interval_at(question, what, self.evaluated, self.index)], end) for what in ("decode", "prefill")
+        )
         there = with_slower_steps(question, kind.evaluated, kind.index, decode, prefill)
         return PlannedAggregated(replace(kind, evaluated=there, index=np.zeros(1, dtype=np.intp)), 0)
 
     def about_limits(self) -> Iterator[PlanWarning]:
-        """A limit of which a little slack would save many GPUs."""
+        """A limit so close to what an idle instance reaches that it costs many GPUs."""
         return rules.about_limits(self.kind, self.k)
 
     @property
@@ -183,16 +185,15 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
         return planned_instances(self.kind, self.k)
 
     def second_opinion(self, stated: Stated) -> CrossCheck:
-        """By kernel tables and roofline together."""
+        """By the roofline alone."""
         return second_opinion(stated)
 
 
 def intervals_of(kind: Aggregated) -> tuple[list[ErrorFactors], list[ErrorFactors]]:
     """The intervals of decode and of prefill times of every deployment, at its load."""
     load = kind.position.of(kind.evaluated.state.concurrency[kind.index])
-    rows = [kind.row(n) for n in range(len(kind))]
     decode, prefill = (
-        [interval_of(kind.question, what, row, at) for row, at in zip(rows, load, strict=True)]
+        [interval_at(kind.question, what, kind.evaluated, *each) for each in zip(kind.index, load, strict=True)]
         for what in ("decode", "prefill")
     )
     return decode, prefill

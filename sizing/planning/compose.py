@@ -169,7 +169,6 @@ def _warnings(stated: Stated, one: PlannedDeployment[Any], around: Spread, inste
         *(w for row in rows for w in rules_hardware.about_hardware(question, row, option)),
         *rules.about_latency(question, stated.latency.itl_ms.at_percentile),
         *(w for row in rows if not one.benchmarked for w in rules.about_evidence(row)),
-        *rules.about_step_times(one.kind.evaluated, question),
         *rules.about_benchmark(question, one.row),
         *one.about_limits(),
         *rules.about_interval(around.overloads, around.gpu_range[1]),

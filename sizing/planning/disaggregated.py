@@ -23,7 +23,7 @@ from sizing.planning.explain import Stated
 from sizing.planning.explain_disaggregated import explain_pools
 from sizing.planning.pool_bindings import decode_binds, pool_bindings, prefill_binds
 from sizing.planning.second_opinion import AGGREGATED_ONLY, no_opinion
-from sizing.planning.spread import ENDS, AtEnd, Spread, factors, interval_of, spreads_of, widened
+from sizing.planning.spread import ENDS, AtEnd, Spread, factors, interval_at, spreads_of, widened
 from sizing.prices.hardware import HardwareOption
 from sizing.question.configuration import Configuration
 from sizing.queueing.steady_state import SteadyState
@@ -60,9 +60,9 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
     def spreads(cls, kind: Disaggregated, chosen: Sequence[int]) -> list[Spread]:
         """The same pools with all step times at the ends of their interval."""
         only = kind.take(np.array(chosen, dtype=np.intp))
-        rows = only.evaluated.candidates.rows
-        decode = [interval_of(only.question, "decode", rows[i]) for i in only.pools.decode]
-        prefill = [interval_of(only.question, "prefill", rows[i]) for i in only.pools.prefill]
+        question, evaluated = only.question, only.evaluated
+        decode = [interval_at(question, "decode", evaluated, i) for i in only.pools.decode]
+        prefill = [interval_at(question, "prefill", evaluated, i) for i in only.pools.prefill]
         fast, slow = (_at_end(only, decode, prefill, end) for end in ENDS)
         return spreads_of(fast, slow, decode, prefill)
 
@@ -224,8 +224,9 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
 
     def with_steps_at(self, end: str) -> PlannedDisaggregated:
         """Its pair alone."""
-        kind, one = self.kind.take(np.array([self.k])), zip(("prefill", "decode"), self.configurations, strict=True)
-        prefill, decode = (factors([interval_of(self.question, what, row)], end) for what, row in one)
+        kind = self.kind.take(np.array([self.k]))
+        one = ("prefill", int(kind.pools.prefill[0])), ("decode", int(kind.pools.decode[0]))
+        prefill, decode = (factors([interval_at(self.question, what, self.evaluated, i)], end) for what, i in one)
         scaled = _with_other_steps(kind.pools, decode, prefill)
         return PlannedDisaggregated(replace(kind, evaluated=scaled.evaluated, pools=scaled), 0)
 

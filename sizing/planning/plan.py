@@ -30,10 +30,10 @@ def plan(
     """The answer to a scenario, its number of instances and percentiles decided by simulation.
 
     The same scenario and ``seed`` give the same answer. A measured record stands for itself; offline use and what the
-    simulation cannot confirm is answered by the analytic load model, and says so. ``second_opinion`` adds what NVIDIA's
-    kernel tables say of the chosen deployment; ``brief`` leaves out trade-off, load curve and explanations, where only
-    the answer counts. Raises InvalidScenario for an unknown model, GPU, engine or precision and for impossible values;
-    a scenario that nothing can serve is an answer (``feasible`` is False) that says why and what to relax.
+    simulation cannot confirm is answered by the analytic load model, and says so. ``second_opinion`` adds what
+    the roofline alone says of the chosen deployment; ``brief`` leaves out trade-off, load curve and explanations, where
+    only the answer counts. Raises InvalidScenario for an unknown model, GPU, engine or precision and for impossible
+    values; a scenario that nothing can serve is an answer (``feasible`` is False) that says why and what to relax.
     """
     question = understand(scenario)
     if scenario.measured is not None:

@@ -19,7 +19,7 @@ from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.queueing.capacity import Bound, Percentiles, capacity
 from sizing.search.aggregated import Aggregated
-from sizing.search.screen import MOST_ASKED, Evaluated, instances_needed
+from sizing.search.screen import Evaluated, instances_needed
 
 FAST_READING_MS = constant("fast_reading_ms_per_token")
 
@@ -128,20 +128,6 @@ def about_pools(engine: str, link: str, instead: int | None) -> Iterator[PlanWar
     )
 
 
-def about_step_times(evaluated: Evaluated, question: Question) -> Iterator[PlanWarning]:
-    """Kernel tables that were asked about the most promising configurations only."""
-    if question.scenario.deployment.step_times != "kernel" or len(evaluated) <= MOST_ASKED:
-        return
-    yield PlanWarning(
-        code="kernel_tables_of_some",
-        severity="info",
-        source="kernel tables",
-        message=f"Kernel tables were asked about the most promising of {count(len(evaluated))} configurations, "
-        f"{MOST_ASKED} at most; all others have the step times of the roofline. Consider fewer GPUs or formats "
-        "to have all of them asked.",
-    )
-
-
 def about_evidence(row: Configuration) -> Iterator[PlanWarning]:
     """Deployments unlike anything that was measured."""
     if row.gpu.family not in measured("families"):
@@ -178,7 +164,7 @@ def about_interval(overloads: bool, gpus_high: int | None) -> Iterator[PlanWarni
 
 
 def about_limits(deployments: Aggregated, k: int) -> Iterator[PlanWarning]:
-    """A limit of which a little slack would save many GPUs."""
+    """A limit so close to what an idle instance reaches that a little slack would save many GPUs."""
     question, evaluated, index = deployments.question, deployments.evaluated, int(deployments.index[k])
     bound = Bound(int(evaluated.capacity.bound[index]))
     if bound not in LIMITS:
@@ -200,8 +186,8 @@ def about_limits(deployments: Aggregated, k: int) -> Iterator[PlanWarning]:
             code="tight_limit",
             severity="warning",
             source="load model",
-            message=f"The {name} limit costs GPUs: by estimate, with {ms(relaxed)} instead of {ms(limit * MS_PER_S)}, "
-            f"{count(then * gpus)} would do instead of {count(now * gpus)}.",
+            message=f"The {name} limit is close to what an idle instance reaches: with {ms(relaxed)} instead of "
+            f"{ms(limit * MS_PER_S)}, {count(then * gpus)} GPUs would do instead of {count(now * gpus)}.",
         )
 
 

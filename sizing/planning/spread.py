@@ -74,8 +74,13 @@ def spreads_of(
     ]
 
 
-def interval_of(question: Question, metric: str, row: Configuration, concurrency: float | None = None) -> ErrorFactors:
-    """The posterior of a configuration that was measured, else the cross-validated interval of its stratum."""
+def interval_of(
+    question: Question, metric: str, row: Configuration, concurrency: float | None = None, apart: float = math.nan
+) -> ErrorFactors:
+    """The posterior of a configuration that was measured, else the cross-validated interval of its stratum.
+
+    ``apart``: log ratio of measured kernels and roofline, NaN for the roofline alone.
+    """
     calibrated = calibrated_configuration(question)
     if calibrated is not None and calibrated.covers(row):
         return calibrated.interval(metric, concurrency)
@@ -85,7 +90,15 @@ def interval_of(question: Question, metric: str, row: Configuration, concurrency
         input_tokens=traffic.input_tokens,
         output_tokens=traffic.output_tokens,
     )
-    return interval(metric, row, question.model, load=load)
+    return interval(metric, row, question.model, load=load, apart=apart)
+
+
+def interval_at(
+    question: Question, metric: str, evaluated: Evaluated, i: int, concurrency: float | None = None
+) -> ErrorFactors:
+    """:func:`interval_of` of one evaluated candidate, with the source of its step times."""
+    apart = float(evaluated.times.apart_of(np.array([i]))[0])
+    return interval_of(question, metric, evaluated.candidates.rows[i], concurrency, apart)
 
 
 def factors(intervals: Sequence[ErrorFactors], end: str) -> Floats:

@@ -204,7 +204,7 @@ class Deployment(Part):
     spare_instances: int = Field(default=0, ge=0, le=1000)
     max_utilization: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] = 1.0
     objective: Objective = "cost"
-    step_times: StepTimesFrom = "roofline"
+    step_times: StepTimesFrom = "kernel"
     routing: Routing = "random"
     speculative_decoding: SpeculativeDecoding | None = None
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from sizing.base.arrays import PER_ROW, ROUNDING, Columns, Counts, Floats, Rows
+from sizing.base.arrays import PER_ROW, ROUNDING, Columns, Counts, Floats
 from sizing.base.choices import Location, StepTimesFrom
 from sizing.base.provenance import StepSource
 from sizing.calibration.benchmark import calibrated_configuration
@@ -17,7 +17,7 @@ from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates, enumerate_for, table
 from sizing.deployments.memory import MemoryFit, memory_fit
-from sizing.prices.cost import Offers, cheapest_option
+from sizing.prices.cost import Offers
 from sizing.prices.hardware import options
 from sizing.question.configuration import Allowed
 from sizing.question.speculation import Speculation
@@ -48,11 +48,6 @@ class Evaluated(Columns):
     """Requests of one instance that were simulated to find the capacity; 0 where it is that of the load model."""
     screened_rps: Floats | None = None
     """Requests/s by the analytic load model, where a simulation may have moved those of ``capacity`` since."""
-
-
-ASKED_TOGETHER, MOST_ASKED = 8, 24
-"""Configurations that the kernel tables are asked about at a time, and at most where there are more. Chosen: because
-compiling one takes up to a second and a half, and of a large model there are thousands."""
 
 
 KEPT_STATES = 2
@@ -88,19 +83,16 @@ def _configurations(model: Model, chosen: tuple[Gpu, ...], allowed: Allowed) -> 
 def evaluate_all(question: Question) -> Evaluated:
     """As :func:`evaluate` of every configuration. Their states under load are kept for the next questions that differ
     from this one in limits, prices or rate alone."""
-    choice = question.scenario.deployment.step_times
-    if choice != "roofline" or question.benchmark is not None:
+    if question.benchmark is not None:
         return evaluate(question, all_configurations(question))
-    return _within_limits(question, _kept_states(_Conditions.by(question), _to_be_had(question), question.allowed))
+    choice = question.scenario.deployment.step_times
+    kept = _kept_states(_Conditions.by(question), _to_be_had(question), question.allowed, choice)
+    return _within_limits(question, kept)
 
 
 def evaluate(question: Question, everything: Candidates, choice: StepTimesFrom | None = None) -> Evaluated:
     """Everything about the candidates that fit in memory, at the lengths and limits of the question."""
     choice = choice or question.scenario.deployment.step_times
-    if choice == "kernel":
-        fit = memory_fit(question.model, everything, question.traffic.resident_kv_tokens)
-        if int(fit.fits.sum()) > MOST_ASKED:
-            return _first_asked(question, evaluate(question, everything, "roofline"))
     states = _states(_Conditions.by(question), everything, choice, calibrated_configuration(question))
     return _within_limits(question, states)
 
@@ -142,8 +134,8 @@ class _States:
 
 
 @lru_cache(maxsize=KEPT_STATES)
-def _kept_states(conditions: _Conditions, chosen: tuple[Gpu, ...], allowed: Allowed) -> _States:
-    return _states(conditions, _configurations(conditions.model, chosen, allowed), "roofline", None)
+def _kept_states(conditions: _Conditions, chosen: tuple[Gpu, ...], allowed: Allowed, choice: StepTimesFrom) -> _States:
+    return _states(conditions, _configurations(conditions.model, chosen, allowed), choice, None)
 
 
 def _states(
@@ -162,34 +154,6 @@ def _states(
     times, sources = step_times(choice, conditions.model, candidates, conditions.traffic, grid, calibrated)
     times = speculated(times, conditions.model, candidates, grid, conditions.speculation)
     return _under_load(conditions, candidates, memory, times, sources, grid)
-
-
-def _first_asked(question: Question, plain: Evaluated) -> Evaluated:
-    """What the roofline evaluated, the first by the objective with the kernel tables too: a few at a time, until these
-    come first again or :data:`MOST_ASKED` were asked."""
-    with_tables: set[int] = set()
-    while len(with_tables) < MOST_ASKED:
-        new = [int(row) for row in _by_objective(question, plain)[:ASKED_TOGETHER] if int(row) not in with_tables]
-        if not new:
-            break
-        rows = np.array(new[: MOST_ASKED - len(with_tables)], dtype=np.intp)
-        plain = plain.replaced(rows, evaluate(question, plain.candidates.take(rows), "kernel"))
-        with_tables |= set(rows.tolist())
-    return plain
-
-
-def _by_objective(question: Question, evaluated: Evaluated) -> Rows:
-    """Rows of the candidates with any capacity by what the objective counts, then by GPUs; first the least."""
-    able = np.flatnonzero(evaluated.capacity.rps > 0)
-    instances = instances_needed(question.demand.sustained_rps, evaluated.capacity.rps[able])
-    each = evaluated.candidates.gpus[able].astype(np.int64)
-    objective = question.scenario.deployment.objective
-    if objective == "latency":
-        return np.asarray(able[np.lexsort((instances * each, evaluated.latencies.e2e_s[able, 0]))])
-    gpu = evaluated.candidates.place_of_gpu(question.gpus)[able]
-    chosen = cheapest_option(instances, each, gpu, all_offers(question))
-    counted = {"cost": chosen.usd_per_hour, "energy": chosen.power_kw, "gpus": instances * each}[objective]
-    return np.asarray(able[np.lexsort((instances * each, np.nan_to_num(counted, nan=np.inf)))])
 
 
 def under_load(

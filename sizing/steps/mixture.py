@@ -1,39 +1,40 @@
-"""Step times from kernel tables and roofline together: a weighted geometric mean of both.
+"""Decode steps of measured kernels and roofline together: a weighted geometric mean, the product's one source.
 
 Both are wrong in their own way, the tables where a kernel was measured badly or an engine takes another, the roofline
 where a kernel is unusual. weight of the tables = share / (1 + (d / reach)^2) with d = log(kernel / roofline): when they
 contradict each other, one of them is broken, and that is mostly the tables (the weight a heavy-tailed error has in an
-M-estimate; Cauchy weights, Holland and Welsch 1977). ``share`` and ``reach`` are cross-validated, ``mixture.yaml``;
-dense models and mixtures of experts have their own, because the roofline knows less of routing than of matrices.
+M-estimate; Cauchy weights, Holland and Welsch 1977). ``share`` and ``reach`` are cross-validated, ``mixture.yaml``.
+Mixtures of experts alone have tables, because the roofline knows less of routing than of matrices: of dense models and
+of prompts they say nothing that it does not know as well.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import ClassVar
 
 import numpy as np
 
-from sizing.base.arrays import Flags, Floats
+from sizing.base.arrays import Floats
 from sizing.base.format import percent
 from sizing.catalog.files import read_yaml
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates
 from sizing.question.traffic import Traffic
-from sizing.steps.efficiency import Efficiencies
-from sizing.steps.kernel import KernelTables
+from sizing.steps.efficiency import REFERENCE_YEAR, Efficiencies
+from sizing.steps.kernel_times import covered, kernel_decode_s, kernel_name
 from sizing.steps.roofline import Roofline, roofline
 from sizing.steps.times import StepTimes
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trust:
-    """How far the tables are trusted for one kind of time: ``share`` of the weight where both agree, ``reach`` is the
-    log ratio at which it has halved."""
+    """How far the tables are trusted: ``share`` of the weight where both agree, ``reach`` is the log ratio at which it
+    has halved."""
 
-    share: float | Floats
-    reach: float | Floats
+    share: float
+    reach: float
 
     def weight(self, apart: Floats) -> Floats:
         """Weight of the tables where they are ``apart`` from the roofline, a log ratio."""
@@ -42,41 +43,6 @@ class Trust:
 
 NONE = Trust(share=0.0, reach=1.0)
 """No trust at all: the roofline alone."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class StepTrust:
-    """Trust in decode steps and in prompts (prefill and the work of a prompt beside decoding)."""
-
-    decode: Trust
-    prompt: Trust
-
-
-@dataclass(frozen=True, kw_only=True)
-class Trusts:
-    """Trust in the tables for dense models and for mixtures of experts.
-
-    ``modes`` are the protocols in which the tables made held-out errors smaller; in the others they are not asked.
-    """
-
-    dense: StepTrust
-    moe: StepTrust
-    modes: frozenset[str]
-
-    def of(self, is_moe: bool | Flags) -> StepTrust:
-        """The trust for one model, or columns (C,) for a different one per row."""
-
-        def chosen(dense: Trust, moe: Trust) -> Trust:
-            return Trust(share=np.where(is_moe, moe.share, dense.share), reach=np.where(is_moe, moe.reach, dense.reach))
-
-        return StepTrust(
-            decode=chosen(self.dense.decode, self.moe.decode), prompt=chosen(self.dense.prompt, self.moe.prompt)
-        )
-
-    def none(self) -> Trusts:
-        """No trust at all: the roofline alone."""
-        nothing = StepTrust(decode=NONE, prompt=NONE)
-        return Trusts(dense=nothing, moe=nothing, modes=frozenset())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,67 +56,29 @@ class Mixed:
 
 
 @cache
-def trusts() -> Trusts:
-    """The committed weights."""
-    row = read_yaml("mixture.yaml")
-
-    def kind(name: str) -> StepTrust:
-        return StepTrust(decode=Trust(**row[name]["decode"]), prompt=Trust(**row[name]["prompt"]))
-
-    return Trusts(dense=kind("dense"), moe=kind("moe"), modes=frozenset(row["modes"]))
+def trust() -> Trust:
+    """The committed weight."""
+    return Trust(**read_yaml("mixture.yaml")["trust"])
 
 
-def mixed(base: StepTimes, kernel: StepTimes, trust: StepTrust) -> Mixed:
-    """Geometric means of both sources. The tables count the fixed time of prompt steps as work, so that it counts
-    beside theirs only as far as the roofline does. The share of a prompt's work for which other ranks wait is that of
-    the roofline in both."""
-    covered = np.isfinite(kernel.decode_s).all(axis=1) & np.isfinite(kernel.prefill_s + kernel.prefill_work_s)
-    covered &= (kernel.decode_s > 0).all(axis=1) & (kernel.prefill_s > 0) & (kernel.prefill_work_s > 0)
+def mixed(base: StepTimes, kernel_s: Floats, given: Trust, leading: int | None = None) -> Mixed:
+    """Decode steps as geometric means of the roofline's and the kernels' (C, K), which are NaN where there are none.
 
-    apart = _apart(base.decode_s, kernel.decode_s, covered)
-    decode = trust.decode.weight(apart) * covered
-    prefill = trust.prompt.weight(_apart(base.prefill_s, kernel.prefill_s, covered)) * covered
-    work = trust.prompt.weight(_apart(base.prefill_work_s, kernel.prefill_work_s, covered)) * covered
-    together = _mean(base.prefill_work_s, kernel.prefill_work_s, work)
-    return Mixed(
-        times=StepTimes(
-            decode_s=_mean(base.decode_s, kernel.decode_s, decode[:, None]),
-            prefill_s=_mean(base.prefill_s, kernel.prefill_s, prefill),
-            prefill_work_s=together,
-            prompt_step_s=np.broadcast_to(base.prompt_step_s, prefill.shape) * (1.0 - work),
-            stall_s=base.stall_s * (together / base.prefill_work_s),
-            ranks=base.ranks,
-            front_s=base.front_s,
-            source=base.source,
-        ),
-        weight=decode,
-        apart=apart,
+    How far they are apart is told by all concurrencies but the first ``leading``, which alone come out; by all, and all
+    come out, where nothing is said. So one configuration has one weight, whatever is asked of it.
+    """
+    rest = slice(leading, None)
+    ratio = np.log(kernel_s / base.decode_s)
+    weight, apart = np.zeros((2, len(base)))
+    known = np.isfinite(ratio).all(axis=1)
+    apart[known] = np.sqrt(np.mean(ratio[known, rest] ** 2, axis=1))
+    weight = np.where(known, given.weight(apart), 0.0)
+    used = weight > 0.0
+    ratio = np.where(used[:, None], ratio, 0.0)[:, :leading]
+    times = replace(
+        base, decode_s=base.decode_s[:, :leading] * np.exp(weight[:, None] * ratio), apart=np.where(used, apart, np.nan)
     )
-
-
-def _apart(base: Floats, kernel: Floats, covered: Flags) -> Floats:
-    """Log ratio (C,) of both sources: one per candidate, so that mixed times keep growing with concurrency."""
-    rows = covered if base.ndim == 1 else covered[:, None]
-    ratio = np.log(np.where(rows, kernel, base) / base)
-    return np.asarray(np.abs(ratio) if base.ndim == 1 else np.sqrt(np.mean(ratio**2, axis=1)))
-
-
-def _mean(base: Floats, kernel: Floats, weight: Floats) -> Floats:
-    """Weighted geometric mean; the base alone where the weight is 0."""
-    known = np.where(weight > 0, kernel, base)
-    return np.asarray(base * (known / base) ** weight)
-
-
-def aged(kernel: StepTimes, then: StepTimes, now: StepTimes) -> StepTimes:
-    """The tables' times as older software would have them: times the roofline's ratio of that year to today."""
-    work = then.prefill_work_s / now.prefill_work_s
-    return replace(
-        kernel,
-        decode_s=kernel.decode_s * (then.decode_s / now.decode_s),
-        prefill_s=kernel.prefill_s * (then.prefill_s / now.prefill_s),
-        prefill_work_s=kernel.prefill_work_s * work,
-        stall_s=kernel.stall_s * work,
-    )
+    return Mixed(times=times, weight=weight, apart=np.where(used, apart, 0.0))
 
 
 def source_in_words(kernel: str, base: str, weight: float) -> str:
@@ -160,11 +88,10 @@ def source_in_words(kernel: str, base: str, weight: float) -> str:
 
 @dataclass(frozen=True)
 class Mixture:
-    """Kernel tables and roofline as one source of step times; the roofline alone where there are no tables."""
+    """Measured kernels and roofline as one source of step times; the roofline alone where nothing was measured."""
 
     base: Roofline
-    trust: Trusts
-    kernel: KernelTables = field(default_factory=KernelTables)
+    trust: Trust
     name: ClassVar[str] = "kernel tables and roofline"
 
     @property
@@ -172,16 +99,37 @@ class Mixture:
         """Delays of the first token come from the roofline's fit."""
         return self.base.fit
 
+    @property
+    def source(self) -> str:
+        """Both by name."""
+        return f"{kernel_name()} and {self.base.source}"
+
+    def of_year(self, software_year: float) -> Mixture:
+        """With software of another year."""
+        return replace(self, base=replace(self.base, software_year=software_year))
+
     def mixed(self, model: Model, candidates: Candidates, traffic: Traffic, concurrency: Floats) -> Mixed:
         """Step times of every candidate and the weight of the tables in them."""
         base = self.base.times(model, candidates, traffic, concurrency)
-        return mixed(base, self.kernel.times(model, candidates, traffic, concurrency), self.trust.of(model.is_moe))
+        weight, apart = np.zeros((2, len(candidates)))
+        rows = covered(model, candidates)
+        if not len(rows):
+            return Mixed(times=base, weight=weight, apart=apart)
+        some, load, ours = candidates.take(rows), concurrency[rows], base.take(rows)
+        kernel_s = kernel_decode_s(model, some, traffic.decode_context, load)
+        if self.base.software_year != REFERENCE_YEAR:  # older software slows the tables as it slows the roofline
+            now = self.of_year(REFERENCE_YEAR).base.times(model, some, traffic.take(rows), load)
+            kernel_s = kernel_s * (ours.decode_s / now.decode_s)
+        both = mixed(ours, kernel_s, self.trust)
+        weight[rows], apart[rows] = both.weight, both.apart
+        return Mixed(times=base.replaced(rows, both.times), weight=weight, apart=apart)
 
     def times(self, model: Model, candidates: Candidates, traffic: Traffic, concurrency: Floats) -> StepTimes:
         """Step times of every candidate; see :class:`StepTimes` for the shapes."""
         return self.mixed(model, candidates, traffic, concurrency).times
 
 
+@cache
 def mixture() -> Mixture:
     """The committed fit and weights."""
-    return Mixture(roofline(), trusts())
+    return Mixture(roofline(), trust())

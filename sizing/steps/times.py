@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
-from sizing.base.arrays import Columns, Floats
+from sizing.base.arrays import Columns, Floats, Rows
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates
 from sizing.question.traffic import Traffic
@@ -27,6 +28,8 @@ class StepTimes(Columns):
     ``stall_s`` (C,): what the prompt takes more where its rank alone carries one of the ``ranks`` (C,) attention-DP
     ranks, because the others wait; ``prefill_work_s`` holds where all carry the same. ``front_s`` (C,): what a request
     of mean length takes before the engine has it (server, tokeniser, client): part of its TTFT and E2E, of no step.
+    ``apart`` (C,): how far measured kernels and the roofline, whose mean the times are, lie from each other, the log
+    ratio of decode steps; NaN where one source stands alone.
     """
 
     decode_s: Floats
@@ -37,7 +40,12 @@ class StepTimes(Columns):
     stall_s: Floats | float = 0.0
     ranks: Floats | float = 1.0
     front_s: Floats | float = 0.0
+    apart: Floats | float = math.nan
     tokens_per_step: float = 1.0
+
+    def apart_of(self, index: Rows) -> Floats:
+        """``apart`` of some of the candidates."""
+        return np.broadcast_to(self.apart, self.prefill_s.shape)[index]
 
     def work_s(self, prompts: Floats, held: Floats) -> Floats:
         """Engine time a prompt takes, with ``prompts`` (C, K) begun per step over all ranks; (C, K), or (C, 1) without
@@ -69,7 +77,7 @@ class StepTimes(Columns):
 
 
 class StepSource(Protocol):
-    """A source of step times: measured, kernel tables or roofline."""
+    """A source of step times: measured, kernels with the roofline, or the roofline alone."""
 
     @property
     def name(self) -> str:

@@ -198,7 +198,7 @@ def test_model_by_size_is_compared_too(app: AppTest) -> None:
     size = app.switch_page("pages/size.py").run()
     size.session_state["model_by"] = "size"
     size.run()
-    size.text_input(key="size_b").set_value("43").run()
+    size.text_input(key="size_b").set_value("8").run()
     page = drop_vllm(size.switch_page(PAGE).run())
     assert not page.exception
     assert not problems(page)

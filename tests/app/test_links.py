@@ -159,7 +159,7 @@ def test_defaults_that_links_leave_out_are_those_of_this_link_version() -> None:
         "rps": "10",
         "route": "random",
         "spare": "0",
-        "steps": "roofline",
+        "steps": "kernel",
         "system": "300",
         "ttft": "2000",
         "turns": "0",

@@ -21,7 +21,8 @@ from sizing.evidence.uncertainty import capacity_exponents
 from sizing.methodology.accuracy import accuracy_figures
 from sizing.scenario import Scenario
 from sizing.steps.efficiency import REFERENCE_YEAR, efficiencies
-from sizing.steps.roofline import roofline
+from sizing.steps.mixture import Mixture, mixture
+from sizing.steps.roofline import Roofline
 
 RENEW = "run `make calibrate` and commit what it writes"
 RUNS = mlperf_runs()
@@ -102,7 +103,7 @@ def test_the_answer_is_that_of_the_plan(row: int) -> None:
     """The plan with GPU, engine, formats and parallelism fixed needs as many GPUs for the measured rate; its range may
     round to one instance more or fewer, since caps on the batch are chosen for another peak here."""
     run = next(run for run in RUNS if run.row == row)
-    found = capacity_of(run, roofline())
+    found = capacity_of(run, mixture())
     assert found is not None
     scenario = question_of(run).scenario.model_dump()
     scenario["deployment"] |= {
@@ -114,7 +115,7 @@ def test_the_answer_is_that_of_the_plan(row: int) -> None:
     }
     plan = sizing.plan(Scenario.model_validate(scenario))
     today = replace(run, software_year=REFERENCE_YEAR)
-    answer = ranged(judged([today], roofline()), capacity_exponents()).iloc[0]
+    answer = ranged(judged([today], mixture()), capacity_exponents()).iloc[0]
     assert plan.deployment is not None
     assert plan.deployment.gpus == answer["gpus_needed"]
     ends = (answer["gpus_low"], answer["gpus_high"])
@@ -128,7 +129,7 @@ def test_a_run_is_judged_by_the_fit_that_has_not_seen_it() -> None:
     without = cast(Fit, SimpleNamespace(efficiencies=replace(fit, families=halved)))
     some = [next(r for r in RUNS if r.benchmark == name) for name in ("llama2-70b", "mixtral-8x7b")]
     refit = Refit(scheme="model", name="47B, 32 layers", fit=without, held={}, group={})
-    every = held_out_capacity(some, fit, [refit])
+    every = held_out_capacity(some, mixture(), [refit], [Mixture(Roofline(without.efficiencies), mixture().trust)])
     found = every[every["software"] == TODAY]
     seen, unseen = (found[found["scheme"] == s]["planned_rps"].to_numpy() for s in ("fit", "model"))
     order = found[found["scheme"] == "model"]["benchmark"].tolist()
@@ -139,7 +140,7 @@ def test_a_run_is_judged_by_the_fit_that_has_not_seen_it() -> None:
 def test_older_software_carries_less_than_that_of_today() -> None:
     """A run of 2024 planned like for like, and as if it were installed now."""
     run = next(r for r in RUNS if r.benchmark == "llama2-70b" and r.software_year < 2025.0)
-    then, now = judged([run, replace(run, software_year=REFERENCE_YEAR)], roofline())["planned_rps"]
+    then, now = judged([run, replace(run, software_year=REFERENCE_YEAR)], mixture())["planned_rps"]
     assert 0.5 * now < then < now
 
 
@@ -196,6 +197,6 @@ def test_the_code_reproduces_the_recorded_capacities() -> None:
     """Some runs are planned again by the committed fit: a change of the engine that moves its capacity shows here."""
     recorded = accuracy_figures()["capacity_check"]
     by_row = {run.row: run for run in runs_at_limits()}
-    planned = judged([by_row[row] for row in recorded["rows"]], roofline())["planned_rps"].tolist()
+    planned = judged([by_row[row] for row in recorded["rows"]], mixture())["planned_rps"].tolist()
     # the search stops at 1 %, and the committed parameters have three digits
     assert planned == pytest.approx(recorded["planned_rps"], rel=0.03), RENEW

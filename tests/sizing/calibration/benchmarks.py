@@ -6,7 +6,7 @@ from sizing import Scenario
 from sizing.calibration.benchmark import calibrated_configuration
 from sizing.evidence.predict import predict_points
 from sizing.question.understand import understand
-from sizing.steps.roofline import roofline
+from sizing.steps.mixture import mixture
 from tests.sizing.asking import LLAMA_70B, raw
 
 LOADS = (4, 32, 128)
@@ -28,7 +28,7 @@ def predicted_itl_ms(**changes):
         "mode": "fixed_concurrency",
         **changes,
     }
-    return predict_points(pd.DataFrame([{**row, "concurrency_or_batch": load} for load in LOADS]), roofline())
+    return predict_points(pd.DataFrame([{**row, "concurrency_or_batch": load} for load in LOADS]), mixture())
 
 
 def benchmark(factor=1.0, **changes):

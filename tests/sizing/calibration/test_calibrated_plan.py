@@ -14,7 +14,7 @@ from sizing.evidence.predict import predict_points
 from sizing.planning.analytic import analytic_plan
 from sizing.question.understand import understand
 from sizing.scenario.file import scenario_from
-from sizing.steps.roofline import roofline
+from sizing.steps.mixture import mixture
 from tests.sizing.asking import LLAMA_8B, LLAMA_70B, ask, raw
 from tests.sizing.calibration.benchmarks import H100, benchmark, predicted_itl_ms
 
@@ -31,7 +31,7 @@ def test_a_closed_loop_is_predicted_as_predict_does():
     found = predicted_itl_ms()
     scenario = Scenario.model_validate(raw(LLAMA_70B, benchmark=benchmark(kv_precision="fp8")))
     own = calibration_points(understand(scenario).benchmark)
-    (part,) = prepare([a.point for a in own], roofline())
+    (part,) = prepare([a.point for a in own], mixture())
     assert 1e3 * part.expected(part.times).itl_s[:, 0] == pytest.approx(found["itl_ms"].to_numpy())
 
 
@@ -47,7 +47,7 @@ def test_an_open_loop_is_read_at_the_rate_that_was_asked():
         "mode": "fixed_rate",
     }
     points, _ = points_of(pd.DataFrame([{**row, "request_rate_rps": r} for r in (1, 5, 1000)]))
-    (part,) = prepare(points, roofline())
+    (part,) = prepare(points, mixture())
     found, stated = part.expected(part.times), part.stated(part.times)
     assert found.rps[:2, 0] == pytest.approx([1, 5])
     assert found.rps[2, 0] < 1000, "beyond the capacity only the capacity is served"
@@ -55,7 +55,7 @@ def test_an_open_loop_is_read_at_the_rate_that_was_asked():
     assert (found.ttft_p99_s[:, 0] > found.ttft_s[:, 0]).all()
     assert stated.itl_s[:2, 0] == pytest.approx(found.itl_s[:2, 0]), "what the fit starts from is the simulation"
     assert np.isnan(stated.itl_s[2, 0]), "there a queue grows without end"
-    predicted = predict_points(pd.DataFrame([{**row, "request_rate_rps": r} for r in (1, 5)]), roofline())
+    predicted = predict_points(pd.DataFrame([{**row, "request_rate_rps": r} for r in (1, 5)]))
     assert 1e3 * stated.itl_s[:2, 0] == pytest.approx(predicted["itl_ms"].to_numpy())
 
 
@@ -68,17 +68,17 @@ def test_a_burst_is_predicted_as_predict_does():
     """Two bursts and a run without end in one table: each as it is alone, and as ``predict`` answers it."""
     rows = [offline(requests=1000), offline(requests=50, output_variation=0.0), offline()]
     points, _ = points_of(pd.DataFrame(rows))
-    (part,) = prepare(points, roofline())
+    (part,) = prepare(points, mixture())
     found = part.expected(part.times).rps[:, 0]
-    assert found == pytest.approx(predict_points(pd.DataFrame(rows), roofline())["requests_per_s"].to_numpy())
+    assert found == pytest.approx(predict_points(pd.DataFrame(rows))["requests_per_s"].to_numpy())
     for row, rate in zip(rows, found, strict=True):
-        (alone,) = prepare(points_of(pd.DataFrame([row]))[0], roofline())
+        (alone,) = prepare(points_of(pd.DataFrame([row]))[0], mixture())
         assert alone.expected(alone.times).rps.item() == pytest.approx(rate)
 
 
 def test_a_burst_that_ran_as_predicted_calibrates_nothing():
     """Without the number of its requests the same run would pass for an engine that is a third slower."""
-    measured = predict_points(pd.DataFrame([offline(requests=1000)]), roofline())["output_tokens_per_s"].item()
+    measured = predict_points(pd.DataFrame([offline(requests=1000)]))["output_tokens_per_s"].item()
     run = {"mode": "offline", "input_tokens": 217.4, "output_tokens": 201.4, "output_tokens_per_s": measured}
     named = {"gpu": "h100_sxm", "engine": "vllm", "weight_precision": "bf16", "model": LLAMA_8B}
 
@@ -96,7 +96,7 @@ def test_open_loops_of_a_slower_engine_calibrate_it():
     row = {"model": LLAMA_8B, "gpu": "h100_sxm", "gpus": 1, "tp": 1, "engine": "vllm", "mode": "fixed_rate"}
     lengths = {"isl": 1000, "osl": 200, "weight_precision": "bf16"}
     points, _ = points_of(pd.DataFrame([{**row, **lengths, "request_rate_rps": r} for r in rates]))
-    (part,) = prepare(points, roofline())
+    (part,) = prepare(points, mixture())
     quarter = np.full(len(rates), 1.25)
     slower = part.stated(part.times.scaled(quarter, quarter))
     measured = [
@@ -127,7 +127,7 @@ def test_an_overloaded_open_loop_shows_its_capacity_only():
 def test_plan_uses_the_measured_step_times_and_a_narrower_interval():
     plain = ask(LLAMA_70B, deployment=H100)
     slower = ask(LLAMA_70B, deployment=H100, benchmark=benchmark(1.4))
-    assert slower.source == "measured benchmark test run (3 calibration points) on roofline"
+    assert slower.source == "measured benchmark test run (3 calibration points) on predicted step times"
     assert plain.source.startswith("roofline")
     assert "3 measured points of this very configuration" in slower.confidence
     assert slower.per_instance.max_rps < 0.9 * plain.per_instance.max_rps

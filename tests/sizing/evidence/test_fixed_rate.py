@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from sizing import Scenario, plan
 from sizing.evidence.open_loop import SAME_RATE, stretched_rate
-from sizing.evidence.point_table import point_table
+from sizing.evidence.point_table import mixed_times, point_table
 from sizing.evidence.points import points_of
 from sizing.evidence.predict import OVERLOADED, predict_points
 from sizing.evidence.uncertainty import Load, interval
-from sizing.steps.roofline import roofline
+from sizing.steps.mixture import mixture
 from tests.sizing.asking import LLAMA_8B, LLAMA_70B, raw
 
 ROW: dict[str, Any] = {"engine": "vllm", "gpu": "h100_sxm", "mode": "fixed_rate"}
@@ -34,7 +34,7 @@ SYSTEMS: list[dict[str, Any]] = [
 
 
 def predict(*rows: dict[str, Any]) -> pd.DataFrame:
-    return predict_points(pd.DataFrame([{**ROW, **one} for one in rows]), roofline())
+    return predict_points(pd.DataFrame([{**ROW, **one} for one in rows]))
 
 
 @pytest.mark.parametrize("row", SYSTEMS, ids=lambda row: f"{row['model']}, {row['isl']}/{row['osl']}")
@@ -80,7 +80,7 @@ def test_latency_never_falls_with_the_rate(number: int, shares: list[int]) -> No
     assert more["requests_per_s"] >= less["requests_per_s"]
 
 
-@pytest.mark.parametrize("peak", [40, 75])
+@pytest.mark.parametrize("peak", [36, 75])
 def test_a_benchmark_at_the_rate_of_a_plan_has_its_percentiles(peak: int) -> None:
     """Mean lengths only, as in the smallest scenario; what differs is how many more requests were simulated."""
     deployment = {"gpus": ["h100_sxm"], "engines": ["vllm"], "precisions": ["bf16"], "tp": [1]}
@@ -133,11 +133,12 @@ def test_the_interval_is_the_same_load_with_step_times_at_their_ends() -> None:
     points = point_table(points_of(pd.DataFrame([row]))[0])
     point = points.points[0]
     load = Load(concurrency=math.nan, input_tokens=1000, output_tokens=200)
-    steps = [interval(name, point.configuration, point.model, load=load) for name in ("decode", "prefill")]
+    apart = float(mixed_times(points, np.ones((1, 1)), mixture()).times.apart_of(np.array([0]))[0])
+    steps = [interval(name, point.configuration, point.model, load=load, apart=apart) for name in ("decode", "prefill")]
     found = predict(row).loc[0]
     for end in ("low", "high"):
         factors = [np.array([getattr(one, f"{end}_factor")]) for one in steps]
-        simulated = stretched_rate(points, roofline(), *factors)
+        simulated = stretched_rate(points, mixture(), *factors)
         assert found[f"itl_ms_{end}"] == pytest.approx(1e3 * simulated.itl_s[0, 0])
         assert found[f"e2e_ms_{end}"] == pytest.approx(1e3 * simulated.e2e_s[0, 0])
         assert found[f"ttft_ms_{end}"] == pytest.approx(1e3 * simulated.ttft_s[0, 0])

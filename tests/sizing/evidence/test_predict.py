@@ -9,7 +9,6 @@ from sizing.base.errors import InvalidPoints
 from sizing.evidence.point_file import read_points, write_points
 from sizing.evidence.predict import COLUMNS, METRICS, NUMBERS, predict_points
 from sizing.evidence.published import evidence_frame
-from sizing.steps.kernel import KernelTables
 from sizing.steps.roofline import roofline
 
 HEADER = "engine,model,weight_precision,gpu,gpus,tp,isl,osl,mode,concurrency_or_batch,request_rate_rps"
@@ -242,12 +241,10 @@ def test_the_library_is_answered_whole(every):
 
 
 def test_golden_points():
-    """Answers of a small table: a change of the engine or the fit shows here. With kernel tables, as they were made.
+    """Answers of a small table: a change of the engine or the fit shows here.
 
     Renew: python -m sizing predict tests/sizing/golden/points.csv --out tests/sizing/golden/points_answers.csv
     """
-    if not KernelTables().available():
-        pytest.skip("the kernel tables are not installed on this platform")
     folder = Path(__file__).parents[1] / "golden"
     asked = pd.read_csv(folder / "points.csv")
     kept = pd.read_csv(folder / "points_answers.csv", keep_default_na=True)
@@ -258,20 +255,23 @@ def test_golden_points():
     assert found["source"].tolist() == kept["source"].fillna("").tolist()
 
 
-def test_the_source_says_what_weight_the_tables_have(monkeypatch):
-    monkeypatch.setattr("sizing.steps.kernel_engines.available", lambda: False)
-    monkeypatch.setattr("sizing.steps.kernel.available", lambda: False)
-    alone = predict(GOOD)
-    assert alone["source"][0].startswith("roofline (")
-    assert alone.equals(predict_points(pd.DataFrame([GOOD]), roofline()))
-    monkeypatch.undo()
-    if not KernelTables().available():
-        pytest.skip("the kernel tables are not installed on this platform")
-    both = predict(GOOD, row(gpu="mi300x"), row(mode="fixed_rate", request_rate_rps=1.0))
-    assert both["source"][0].startswith("kernel+roofline: ")
-    assert "aiconfigurator" in both["source"][0]
-    assert both["source"].tolist()[1:] == alone["source"].tolist() * 2, "no tables; none asked in open loop"
-    assert both["itl_ms"][0] != alone["itl_ms"][0]
+def test_the_source_says_what_weight_the_tables_have():
+    experts = {"model": "Qwen/Qwen3-30B-A3B", "gpu": "h100_sxm", "engine": "vllm", "weight_precision": "bf16"}
+    closed, dense, open_loop, elsewhere = (
+        predict(asked)
+        for asked in (
+            row(**experts),
+            row(),
+            row(**experts, mode="fixed_rate", request_rate_rps=1.0),
+            row(**{**experts, "gpu": "mi300x"}),
+        )
+    )
+    assert closed["source"][0].startswith("kernel+roofline: ")
+    assert "aiconfigurator" in closed["source"][0]
+    assert open_loop["source"][0] == closed["source"][0], "one source for closed and open loops"
+    for alone in (dense, elsewhere):
+        assert alone["source"][0].startswith("roofline (")
+    assert closed["itl_ms"][0] != predict_points(pd.DataFrame([row(**experts)]), roofline())["itl_ms"][0]
 
 
 class OneQuestionAtATime:

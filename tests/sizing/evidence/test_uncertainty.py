@@ -7,7 +7,7 @@ import pytest
 from sizing.catalog import resolve_gpu, resolve_model
 from sizing.catalog.engines import resolve_engine
 from sizing.catalog.precisions import resolve_precision
-from sizing.evidence.cases import TABLES, case_of
+from sizing.evidence.cases import case_of
 from sizing.evidence.published import measurements_alike
 from sizing.evidence.uncertainty import (
     DIFFICULTIES,
@@ -91,12 +91,11 @@ def test_evidence_of_the_very_configuration_narrows_and_names_its_rows():
 
 def test_tables_that_contradict_the_roofline_widen():
     agree, differ = (
-        stratum_interval("itl", "fixed_concurrency", case_of(LLAMA, on("h100_sxm"), 0.0, TABLES, apart))
-        for apart in (0.0, 1.6)
+        stratum_interval("itl", "fixed_concurrency", case_of(LLAMA, on("h100_sxm"), 0.0, apart)) for apart in (0.0, 1.6)
     )
     assert differ.high_factor > agree.high_factor
     assert DIFFICULTIES["apart"] in differ.basis
-    assert "kernel tables and roofline" in agree.basis
+    assert DIFFICULTIES["apart"] not in agree.basis
 
 
 def test_loads_outside_the_measured_range_are_widened_by_doublings():
@@ -120,11 +119,11 @@ def test_difficulties_are_those_of_the_file_and_none_makes_an_interval_narrower(
 
 
 def test_the_narrowest_stratum_with_rows_is_taken():
-    keys = stratum_keys("itl", "fixed_concurrency", TABLES)
-    assert keys == (("itl", "fixed_concurrency", "tables"), ("itl", "fixed_concurrency"), ("itl",))
-    found = stratum_interval("itl", "fixed_concurrency", case_of(LLAMA, on("h100_sxm"), 0.0, TABLES))
+    keys = stratum_keys("itl", "fixed_concurrency")
+    assert keys == (("itl", "fixed_concurrency"), ("itl",))
+    found = stratum_interval("itl", "fixed_concurrency", case_of(LLAMA, on("h100_sxm")))
     assert found.rows == strata()[keys[0]].rows
-    assert in_words(keys[0]) == "closed-loop ITL, kernel tables and roofline"
+    assert in_words(keys[0]) == "closed-loop ITL"
     assert in_words(keys[0]) in found.basis
 
 

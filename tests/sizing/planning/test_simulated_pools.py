@@ -79,7 +79,7 @@ def test_the_terminal_names_both_kinds_of_instances() -> None:
 
 
 def test_what_looks_at_single_instances_says_so() -> None:
-    assert "aggregated serving only" in analytic_plan(scenario(), second_opinion=True).cross_check.message
+    assert "Only aggregated serving" in analytic_plan(scenario(), second_opinion=True).cross_check.message
     profile = [1.0] * 12 + [2.0] * 12
     with pytest.raises(InvalidScenario, match="only aggregated instances are planned"):
         day(scenario(workload={"arrivals": {"profile": profile}}, deployment=ONLY))

@@ -1,27 +1,21 @@
-"""Compiled engines of the kernel tables: each compiled once per process, or kept with the reason why there is none."""
+"""Configurations compiled by the package of the kernel tables, or why it has none."""
 
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from threading import Lock
 from typing import Protocol
 
+from bench.kernel_configs import checkpoint
+from bench.kernel_names import Modes, missing, modes
 from sizing.catalog.model import Model
 from sizing.question.configuration import Configuration
-from sizing.steps.kernel_configs import Checkpoint, checkpoint
-from sizing.steps.kernel_names import Modes, missing, modes
 
 VERSION_SLOT = "current"  # the newest complete collection of each engine; the package rejects plain version numbers
-MAX_ENGINES = 4096
-"""Compiled configurations that are kept. Chosen: because one takes about 10 kB beside the shared tables."""
 PROBE_TOKENS = 64
 """Context of the one step that shows whether the tables cover a configuration. Chosen: because any number does."""
 
-_LOADING = Lock()  # the package keeps process-wide caches; one compilation at a time
 EXPECTED = (ValueError, RuntimeError, LookupError, AssertionError, TypeError, AttributeError, ArithmeticError, OSError)
 """What the package raises for a configuration it does not cover; it has no common base class."""
 _WITHOUT_MODEL = ("GEMM perf data missing for quant", "missing system flops")
@@ -44,20 +38,11 @@ class StepTable(Protocol):
         ...
 
 
-@dataclass
-class Engine:
-    """A compiled configuration, or why there is none; ``reason`` may also tell why it did not answer last time."""
-
-    table: StepTable | None
-    reason: str = ""
-
-
-_ENGINES: OrderedDict[tuple[object, ...], Engine] = OrderedDict()  # compiled once per process, guarded by _LOADING
 _ABSENT: dict[tuple[str, str, str], str] = {}  # (system, backend, GEMM format) without tables -> the package's message
 
 
 def available() -> bool:
-    """Whether the package can be imported on this platform (takes about 0.3 s the first time)."""
+    """Whether the package can be imported (takes about 0.3 s the first time)."""
     try:
         import aiconfigurator_core.sdk  # noqa: F401
     except ImportError:
@@ -65,43 +50,24 @@ def available() -> bool:
     return True
 
 
-def engine_for(model: Model, configuration: Configuration) -> Engine:
-    """The compiled engine, from the cache or freshly compiled; the least recently used one makes room."""
-    if not available():
-        return Engine(None, "kernel tables are not installed on this platform")
-    c = configuration
-    key = (model, c.gpu.id, c.gpu.custom, c.engine.id, c.precision.id, c.kv_precision, c.tp, c.pp, c.ep, c.dp)
-    with _LOADING:
-        engine = _ENGINES.pop(key, None) or _build(model, configuration)
-        _ENGINES[key] = engine
-        if len(_ENGINES) > MAX_ENGINES:
-            _ENGINES.popitem(last=False)
-    return engine
-
-
-def _build(model: Model, configuration: Configuration) -> Engine:
-    """Compile, or say what is not in the tables: GPU and engine, architecture, or number formats."""
-    reason = missing(configuration)
-    if reason:
-        return Engine(None, reason)
+def compiled(model: Model, configuration: Configuration) -> StepTable | str:
+    """The compiled engine in the first of the possible number formats that compiles and answers, or what is not in the
+    tables: GPU and engine, architecture, or number formats."""
+    if reason := missing(configuration):
+        return reason
     written = checkpoint(model, configuration.precision.id)
     if written is None:
-        return Engine(None, f"architecture of {model.id} is not in the kernel tables")
-    return _compile_first(model, configuration, written)
-
-
-def _compile_first(model: Model, configuration: Configuration, written: Checkpoint) -> Engine:
-    """The first of the possible number formats that compiles and answers, else what is missing."""
+        return f"architecture of {model.id} is not in the kernel tables"
     reasons: list[str] = []
     for formats in modes(model, configuration, nvfp4_checkpoint=written.is_nvfp4):
-        table = _try(written.folder, configuration, formats)
-        if not isinstance(table, str):
-            return Engine(table)
-        reasons.append(table)
+        engine = _try(written.folder, configuration, formats)
+        if not isinstance(engine, str):
+            return engine
+        reasons.append(engine)
     if all(reason.startswith(_WITHOUT_MODEL) for reason in reasons):
         label = configuration.precision.label
-        return Engine(None, f"precision {label} is not in the kernel tables for this GPU, engine and kind of model")
-    return Engine(None, f"this model and parallelism are not in the kernel tables: {reasons[0]}")
+        return f"precision {label} is not in the kernel tables for this GPU, engine and kind of model"
+    return f"this model and parallelism are not in the kernel tables: {reasons[0]}"
 
 
 def _try(folder: str, configuration: Configuration, formats: Modes) -> StepTable | str:

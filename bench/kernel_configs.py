@@ -20,6 +20,7 @@ from types import MappingProxyType
 
 from sizing.catalog.model import Model
 from sizing.catalog.model_rows import models
+from sizing.steps.kernel_times import shape_key
 
 PARAMETER_TOLERANCE = 0.02
 """How far the parameters of a generated checkpoint may be off. Chosen: because norms and biases are below 1 %, and
@@ -65,32 +66,6 @@ def checkpoint(model: Model, precision: str) -> Checkpoint | None:
     return None
 
 
-def _shape(model: Model) -> tuple[object, ...]:
-    """Everything that decides step time; two models with the same shape are the same to the tables."""
-    return (
-        model.layers,
-        model.hidden_size,
-        model.heads,
-        model.kv_heads,
-        model.head_dim,
-        model.intermediate_size,
-        model.vocab_size,
-        model.attention,
-        model.full_layers,
-        model.sliding_layers,
-        model.linear_layers,
-        model.sliding_window,
-        model.kv_elements_full,
-        model.kv_elements_sliding,
-        model.state_elements,
-        model.experts,
-        model.experts_per_token,
-        model.shared_experts,
-        model.moe_intermediate_size,
-        model.moe_layers,
-    )
-
-
 @cache
 def _package_configs() -> Path | None:
     """Folder of the packaged configurations; found without importing the package."""
@@ -111,9 +86,9 @@ def _packaged_ids() -> Mapping[str, str]:
 @lru_cache(maxsize=512)
 def _packaged(model: Model, precision: str) -> str:
     """Packaged id of a model of the same shape, or ""."""
-    twins = [other.id for other in models().values() if other.id != model.id and _shape(other) == _shape(model)]
+    twins = [other.id for other in models().values() if other.id != model.id and shape_key(other) == shape_key(model)]
     known = models().get(model.id)
-    ids = [model.id, *twins] if known and _shape(known) == _shape(model) else twins
+    ids = [model.id, *twins] if known and shape_key(known) == shape_key(model) else twins
     for as_nvfp4 in (True, False) if precision == "nvfp4" else (False,):
         for model_id in ids:
             for name in _names(model_id, as_nvfp4=as_nvfp4):
