@@ -43,13 +43,14 @@ def explain_money(question: Question, deployed: Deployed, cost: Cost, business: 
 
 def _hardware(deployed: Deployed, cost: Cost) -> Iterator[Explained]:
     """What the systems cost and draw."""
+    formula = f"systems x USD per hour x 730 h. {cost.basis}"
     if cost.usd_per_hour is None:
-        yield entry("usd_per_month", UNKNOWN, "systems x USD per hour x 730 h", source=cost.source)
+        yield entry("usd_per_month", UNKNOWN, formula, source=cost.source)
     else:
         yield entry(
             "usd_per_month",
             usd(cost.usd_per_month),
-            f"systems x USD per hour x 730 h. {cost.basis}",
+            formula,
             step(
                 "systems x USD per hour x hours of a month",
                 f"{deployed.systems} x {number(cost.usd_per_hour / deployed.systems)} x {number(HOURS_PER_MONTH)}",

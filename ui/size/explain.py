@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from urllib.parse import quote
 
@@ -44,11 +45,14 @@ MEASURED = ("ttft_ms", "itl_ms", "e2e_ms", "output_tokens_per_s_per_gpu")
 """Figures that benchmarks measure, too."""
 
 
-def explain_popover(plan: Plan, name: str, scenario: Scenario, *, label: str, meaning: str) -> None:
+def explain_popover(
+    plan: Plan, name: str, scenario: Scenario, *, label: str, meaning: str, also: Sequence[str] = ()
+) -> None:
     """A small button that opens what one figure means, its formula, numbers and source.
 
     ``label`` names the figure, because a button is read out without what stands around it. ``name`` is a name in
-    ``Plan.explained`` or that of a public result field, whose formula is shown without numbers. What others
+    ``Plan.explained`` or that of a public result field, whose formula is shown without numbers; of the figures named
+    in ``also``, which follow from it, the value and its numbers are shown. What others
     and the user measured of the quantity is looked up when the button is pressed.
     """
     is_measured = name in MEASURED and plan.deployment is not None
@@ -59,7 +63,11 @@ def explain_popover(plan: Plan, name: str, scenario: Scenario, *, label: str, me
         key=f"explain_{name}",
         on_change="rerun" if is_measured else "ignore",
     ) as popover:
-        st.markdown("\n\n".join(filter(None, (as_markdown(meaning), explanation(plan, name)))))
+        st.markdown(
+            "\n\n".join(
+                filter(None, (as_markdown(meaning), explanation(plan, name), *(numbers(plan, n) for n in also)))
+            )
+        )
         if is_measured and popover.open:
             from ui.size.nearby import evidence_for
 
@@ -90,6 +98,15 @@ def explanation(plan: Plan, name: str) -> str:
     elif entry and entry.formula:
         parts.append(f"Formula\n\n> {as_markdown(entry.formula)}")
     return "\n\n".join(parts)
+
+
+def numbers(plan: Plan, name: str) -> str:
+    """The value of a figure and how it comes about, as Markdown; "" where it is not explained with numbers."""
+    explained = next((item for item in plan.explained if item.name == name and item.steps), None)
+    if explained is None:
+        return ""
+    label = as_markdown(_label(name, field_entry(name)))
+    return f"**{label}**: {as_markdown(explained.value)}\n\n{bullets(explained.steps)}"
 
 
 def explained_table(plan: Plan) -> pd.DataFrame:

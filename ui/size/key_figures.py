@@ -26,7 +26,8 @@ _PRESENTED = 240
 class Figure(NamedTuple):
     """One figure: ``name`` is its entry in ``Plan.explained``; ``within`` is None where there is no limit.
 
-    ``short`` is the label on a button, where the label itself is too long for it.
+    ``short`` is the label on a button, where the label itself is too long for it. ``also`` are further entries whose
+    values stand in the note or the help.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Figure(NamedTuple):
     help: str
     within: bool | None = None
     short: str = ""
+    also: tuple[str, ...] = ()
 
 
 def draw_key_figures(plan: Plan, scenario: Scenario, *, explained: bool = True) -> None:
@@ -48,7 +50,7 @@ def draw_key_figures(plan: Plan, scenario: Scenario, *, explained: bool = True) 
             _draw(figure)
             if explained:
                 label = figure.short or figure.label
-                explain_popover(plan, figure.name, scenario, label=label, meaning=figure.help)
+                explain_popover(plan, figure.name, scenario, label=label, meaning=figure.help, also=figure.also)
 
 
 def key_figures(plan: Plan, scenario: Scenario) -> Iterator[Figure]:
@@ -78,8 +80,9 @@ def key_figures(plan: Plan, scenario: Scenario) -> Iterator[Figure]:
             usd(cost.usd_per_month),
             _of_price(cost),
             "The hardware alone: what power, support and staff add, and other ways to pay, are on Cost. "
-            f"{_full_load(cost.usd_per_million_output_tokens_at_full_load)}{cost.basis} {cost.source}",
+            + _full_load(cost.usd_per_million_output_tokens_at_full_load),
             short="cost",
+            also=("usd_per_million_output_tokens", "usd_per_million_output_tokens_at_full_load"),
         )
         yield Figure(
             "power_kw",
@@ -211,5 +214,5 @@ def _full_load(usd_per_million: float | None) -> str:
         return ""
     return (
         "The cost per million output tokens is that at the tokens of a day. At full load, as if the peak lasted day "
-        f"and night, it would be {usd(usd_per_million)}. "
+        f"and night, it would be {usd(usd_per_million)}."
     )

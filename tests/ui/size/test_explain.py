@@ -3,9 +3,13 @@ from pathlib import Path
 
 import pytest
 
+from sizing.base.format import usd
 from sizing.base.result import Plan
 from sizing.methodology import search, sections
-from ui.size.explain import FORMULAS, explained_table, explanation, field_entry
+from sizing.scenario.schema import Scenario
+from ui.format import as_markdown
+from ui.size.explain import FORMULAS, explained_table, explanation, field_entry, numbers
+from ui.size.key_figures import key_figures
 
 GOLDEN = Path(__file__).parents[2] / "sizing" / "golden"
 
@@ -15,6 +19,24 @@ def test_a_figure_is_followed_to_formula_numbers_and_source(plan: Plan) -> None:
     assert "Formula" in text
     assert "ceil(70.7 / 9.1)" in text
     assert "Source: sizing.plan" in text
+
+
+def test_every_amount_on_the_tile_of_the_cost_is_followed() -> None:
+    golden = json.loads((GOLDEN / "llama_8b_any_gpu.json").read_text(encoding="utf-8"))
+    plan = Plan.model_validate({**golden, "engine_version": "", "data_version": ""})
+    scenario = Scenario.model_validate(
+        {"model": "a", "workload": {"input_tokens": 1000, "output_tokens": 100, "peak_rps": 1}}
+    )
+    tile = next(f for f in key_figures(plan, scenario) if f.name == "usd_per_month")
+    assert plan.cost is not None
+    assert plan.cost.basis not in tile.help, "it stands in the formula below"
+    text = "".join([explanation(plan, tile.name), *(numbers(plan, name) for name in tile.also)])
+    for amount in (
+        plan.cost.usd_per_month,
+        plan.cost.usd_per_million_output_tokens,
+        plan.cost.usd_per_million_output_tokens_at_full_load,
+    ):
+        assert as_markdown(f"= {usd(amount)}") in text
 
 
 def test_a_field_without_numbers_shows_its_formula(plan: Plan) -> None:
