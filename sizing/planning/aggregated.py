@@ -145,7 +145,7 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
         return PlannedAggregated(replace(kind, evaluated=there, index=np.zeros(1, dtype=np.intp)), 0)
 
     def about_limits(self) -> Iterator[PlanWarning]:
-        """A limit so close to what an idle instance reaches that it costs many GPUs."""
+        """A limit of which a little slack would save many GPUs."""
         return rules.about_limits(self.kind, self.k)
 
     @property

@@ -164,7 +164,7 @@ def about_interval(overloads: bool, gpus_high: int | None) -> Iterator[PlanWarni
 
 
 def about_limits(deployments: Aggregated, k: int) -> Iterator[PlanWarning]:
-    """A limit so close to what an idle instance reaches that a little slack would save many GPUs."""
+    """A limit of which a little slack would save many GPUs."""
     question, evaluated, index = deployments.question, deployments.evaluated, int(deployments.index[k])
     bound = Bound(int(evaluated.capacity.bound[index]))
     if bound not in LIMITS:
@@ -186,8 +186,8 @@ def about_limits(deployments: Aggregated, k: int) -> Iterator[PlanWarning]:
             code="tight_limit",
             severity="warning",
             source="load model",
-            message=f"The {name} limit is close to what an idle instance reaches: with {ms(relaxed)} instead of "
-            f"{ms(limit * MS_PER_S)}, {count(then * gpus)} GPUs would do instead of {count(now * gpus)}.",
+            message=f"The {name} limit costs GPUs: by estimate, with {ms(relaxed)} instead of {ms(limit * MS_PER_S)}, "
+            f"{count(then * gpus)} would do instead of {count(now * gpus)}.",
         )
 
 

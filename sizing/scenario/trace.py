@@ -166,7 +166,7 @@ def _frames(path: Path) -> Iterator[tuple[pd.DataFrame, bool]]:
         missing = [own for own in ("timestamp", "input_tokens", "output_tokens") if chosen[own] is None]
         if missing:
             raise InvalidTrace(
-                [f"{path.name} lacks {' and '.join(missing)} (found: {', '.join(map(str, frame.columns))[:200]})."]
+                [f"{path.name} lacks {', '.join(missing)} (found: {', '.join(map(str, frame.columns))[:200]})."]
             )
         mooncake = "input_length" in by_lower
         milliseconds = str(chosen["timestamp"]).strip().lower() == "timestamp_ms" or mooncake

@@ -32,6 +32,7 @@ def draw_alternatives(answer: Answer) -> None:
     plan = answer.plan
     if plan.deployment is None:
         return
+    # The first eight columns fit beside the form in a window of 1440 pixels: nobody scrolls to what it costs more.
     at = f"p{answer.scenario.limits.percentile:g}"
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
     st.dataframe(
@@ -41,13 +42,13 @@ def draw_alternatives(answer: Answer) -> None:
         alt="The plan, and other deployments that meet the limits, best first",
         column_config={
             USE: st.column_config.ButtonColumn("", key=_CLICK, on_click=_use, args=(answer,), width=60, pinned=True),
-            "gpu": text("GPUs", pinned=True, width=180),
-            "format": text("Format", width=80),
-            "engine": text("Engine", width=105),
+            "gpu": text("GPUs", pinned=True, width=164),
+            "format": text("Format", width=62),
+            "engine": text("Engine", width=100),
             "ttft": number(f"{at} TTFT (ms)", format="localized", width=95),
             "itl": number(f"{at} ITL (ms)", format="localized", width=85),
-            "usd": number("USD a month", format="localized", step=1, width=115, help=_HARDWARE),
-            "difference": text("Against the plan", help="Hardware per month, less that of the plan."),
+            "usd": number("USD a month", format="localized", step=1, width=92, help=_HARDWARE),
+            "difference": text("Difference", width=85, help="Hardware per month, against that of the plan."),
             "instance": text("One instance", width=110, help="How one copy of the model is spread over GPUs."),
             "range": text("GPUs (80 %)", help="GPUs that were enough in 8 of 10 such cases."),
             "systems": number("Systems", format="localized"),
@@ -139,15 +140,13 @@ def _planned_row(plan: Plan, deployed: Deployed) -> dict[str, object]:
 
 
 def _difference(one: float | None, planned: float | None) -> str | None:
-    """ "+$1,330 (+20 %)", "same", "-$500 (-8 %)"; nothing where a price is unknown."""
+    """ "+20 %", "same", "-8 %", an amount where the plan costs nothing; nothing where a price is unknown."""
     if one is None or planned is None:
         return None
     more = one - planned
     if abs(more) < SAME_PRICE * planned:
         return "same"
-    sign = "+" if more > 0 else "-"
-    share = f" ({sign}{percent(abs(more) / planned)})" if planned > 0 else ""
-    return f"{sign}{usd(abs(more))}{share}"
+    return f"{'+' if more > 0 else '-'}{percent(abs(more) / planned) if planned > 0 else usd(abs(more))}"
 
 
 def draw_excluded(answer: Answer) -> None:

@@ -101,7 +101,7 @@ def test_disorder_and_gaps_are_mended_and_mentioned(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("", "trace.csv is empty."),
-        ("a,b\n1,2\n", "trace.csv lacks timestamp and input_tokens and output_tokens (found: a, b)."),
+        ("a,b\n1,2\n", "trace.csv lacks timestamp, input_tokens, output_tokens (found: a, b)."),
         ("timestamp,input_tokens,output_tokens\n", "trace.csv holds no requests."),
     ],
 )
