@@ -22,12 +22,13 @@ NO_ROOM = 1.005
 SHARES_OUT_OF = (100, 1_000, 10_000, 100_000)
 """What a percentile is said as a share of: "99 of 100", "999 of 1,000"."""
 
-ONLY: Mapping[SinglePoint, str] = MappingProxyType(
+ONLY: Mapping[tuple[SinglePoint, ...], str] = MappingProxyType(
     {
-        "instance": "One instance answers everybody: it is a single point of failure",
-        "prefill": "There is one prefill instance: it is a single point of failure",
-        "decode": "There is one decode instance: it is a single point of failure",
-        "system": "Everything runs in one system, which is a single point of failure",
+        ("instance",): "One instance answers everybody: it is a single point of failure",
+        ("prefill",): "There is one prefill instance: it is a single point of failure",
+        ("decode",): "There is one decode instance: it is a single point of failure",
+        ("prefill", "decode"): "There is one prefill and one decode instance: each is a single point of failure",
+        ("system",): "Everything runs in one system, which is a single point of failure",
     }
 )
 """What there is only one of."""
@@ -72,9 +73,9 @@ def of_record(text: str) -> AnswerSentence:
 
 
 def redundancy(deployed: Deployed) -> Iterator[AnswerSentence]:
-    """Every single point of failure."""
-    for point in deployed.single_points:
-        yield _said("redundancy", _alone(point, deployed))
+    """The single points of failure, if there is any."""
+    if deployed.single_points:
+        yield _said("redundancy", _alone(deployed))
 
 
 def bought(deployed: Deployed, gpu: str) -> str:
@@ -158,12 +159,12 @@ def other_format(chosen: Precision, published: Precision) -> str:
     return f"{chosen.plain_label} is quantised from {published.plain_label}; accuracy effect: {effect}."
 
 
-def _alone(point: SinglePoint, deployed: Deployed) -> str:
+def _alone(deployed: Deployed) -> str:
     """What there is only one of; GPUs that run nothing do not change that."""
-    idle = deployed.idle_gpus
-    if not idle or point == "system":
-        return f"{ONLY[point]}."
-    return f"{ONLY[point]}, and the {'idle GPU does' if idle == 1 else f'{count(idle)} idle GPUs do'} not take over."
+    points, idle = deployed.single_points, deployed.idle_gpus
+    if not idle or points == ("system",):
+        return f"{ONLY[points]}."
+    return f"{ONLY[points]}, and the {'idle GPU does' if idle == 1 else f'{count(idle)} idle GPUs do'} not take over."
 
 
 def costs(cost: Cost) -> AnswerSentence:

@@ -112,6 +112,15 @@ def test_sequential_use_meets_the_e2e_limit() -> None:
     assert found.latency.e2e_ms.at_percentile <= 15_000
 
 
+def test_two_single_points_of_failure_are_one_sentence() -> None:
+    plan = analytic_plan(scenario(workload={"peak_rps": 0.2}, deployment={**H100, "serving": ["disaggregated"]}))
+    assert plan.deployment is not None
+    assert plan.deployment.single_points == ("prefill", "decode")
+    alone = [one.text for one in plan.sentences if one.about == "redundancy"]
+    assert len(alone) == 1
+    assert alone[0].startswith("There is one prefill and one decode instance: each is a single point of failure")
+
+
 def test_offline_pools_are_sized_at_their_throughput_when_asked_for() -> None:
     found = analytic_plan(scenario(workload={"mode": "offline"}, deployment=ONLY))
     assert found.deployment.serving == "disaggregated"
