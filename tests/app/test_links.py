@@ -64,7 +64,7 @@ def test_link_with_unknown_options_falls_back_to_the_defaults(open_link: OpenLin
     assert not any("left out" in w.value for w in app.warning)
 
 
-@pytest.mark.parametrize("page", ["live", "scenarios", "methodology", "benchmarks", "home"])
+@pytest.mark.parametrize("page", ["live", "scenarios", "methodology", "home"])
 def test_a_page_without_the_form_names_what_it_does_not_know(page: str, open_link: OpenLink) -> None:
     app = open_link(goto=page, unheard="of", isl="5")
     assert not app.exception
@@ -73,6 +73,15 @@ def test_a_page_without_the_form_names_what_it_does_not_know(page: str, open_lin
     assert not any("isl" in text for text in said)
     app.switch_page("pages/size.py").run()
     assert not any("unheard" in w.value for w in app.warning)
+
+
+def test_a_benchmark_is_held_against_the_scenario_of_the_address(open_link: OpenLink) -> None:
+    app = open_link(goto="benchmarks", isl="3500", name="Case 1", unheard="of")
+    assert not app.exception
+    assert app.query_params == {"v": "1", "isl": "3500", "name": "Case 1"}
+    assert any("“unheard” is no input and was left out" in w.value for w in app.warning)
+    app.switch_page("pages/size.py").run()
+    assert app.text_input(key="isl").value == "3500"
 
 
 def parameters_of_pages() -> set[str]:

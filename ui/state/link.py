@@ -22,7 +22,10 @@ NAMED_TRACE = "trace"
 """Parameter that names the trace of a link: it cannot be carried, but who opens the link is to know."""
 
 WITH_FORM = ("size", "explore", "compare", "cost")
-"""Pages that hold the form, and so the inputs in their address."""
+"""Pages that hold the form."""
+
+WITH_INPUTS = (*WITH_FORM, "benchmarks")
+"""Pages with the inputs in their address: a benchmark is held against the scenario, too."""
 
 _ABOUT_LINKS = (VERSION, NAMED_TRACE)
 _PAGE, _NOTES = "page_entered", "notes_on_the_link"
@@ -46,7 +49,7 @@ def parameters() -> dict[str, list[str]]:
 
 def address_of(page: str) -> dict[str, list[str]]:
     """The parameters of a page as it stands: the inputs where it has the form, and what is open on it."""
-    return (parameters() if page in WITH_FORM else {}) | views.parameters(page)
+    return (parameters() if page in WITH_INPUTS else {}) | views.parameters(page)
 
 
 def link() -> str:
@@ -114,7 +117,7 @@ def _open(page: str) -> None:
     address = _address()
     others = NO_INPUTS - set(_ABOUT_LINKS)
     views.open_page(page, {key: given for key, given in address.items() if key in others})
-    if page not in WITH_FORM:
+    if page not in WITH_INPUTS:
         unknown = {key: given for key, given in address.items() if key not in NO_INPUTS and field_of(key) is None}
         st.session_state[_NOTES] = _Notes(sentences=from_parameters(unknown).problems, page=page)
         return
