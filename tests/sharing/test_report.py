@@ -7,7 +7,10 @@ import re
 
 import pytest
 
+from sharing.form.presets import defaults
+from sharing.form.read import to_scenario
 from sharing.report.addresses import cleared
+from sharing.report.assumptions import CUSTOMER, DEFAULT, assumptions
 from sharing.report.build import build_report
 from sharing.report.content import Chart, Facts, Released, Report, Table
 from sharing.report.flips import MOST_LOOKS, NEAR
@@ -61,6 +64,18 @@ def test_a_report_survives_being_stored(name: str, released: Released) -> None:
     assert Report.model_validate_json(shown.model_dump_json()) == shown
     assert all(len(row) == len(table.columns) for table in tables(shown).values() for row in table.rows)
     assert all(len(series.values) == len(chart.x) for chart in charts(shown).values() for series in chart.series)
+
+
+def test_what_the_form_sets_by_itself_is_no_input_of_the_customer() -> None:
+    """Formats and percentile of an untouched form differ from those of an empty file, and nobody asked for them."""
+    asked = Scenario.model_validate(
+        to_scenario({**defaults(), "isl": "3000", "ttft": "900"}) | {"name": "As the form has it"}
+    )
+    chapter = assumptions(subject_of(asked, planned("chat"), Released.LIST_PRICES))
+    table = next(block for block in chapter.blocks if isinstance(block, Table))
+    stated_by = {row[0]: row[-1] for row in table.rows}
+    assert {stated_by[name] for name in ("Weight formats", "Percentile")} == {DEFAULT}
+    assert {stated_by[name] for name in ("Model", "Prompt length", "TTFT limit")} == {CUSTOMER}
 
 
 def test_chapters_come_in_the_order_in_which_they_are_read() -> None:

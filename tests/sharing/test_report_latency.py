@@ -92,7 +92,10 @@ def test_a_value_that_holds_at_one_place_is_a_short_line_about_it(share: float) 
     drawn = picture(chart, 740.0)
     (name,) = [one for one in drawn.shapes if isinstance(one, Label) and one.text == "found"]
     assert name.anchor == ("start" if share < 0.95 else "end")
-    (shape,) = build_report_chart(chart).layout.shapes
+    shown = build_report_chart(chart)
+    (label,) = shown.layout.annotations
+    assert (label.xanchor, label.yanchor) == (("left", "top") if share <= 0.5 else ("right", "bottom")), "off the curve"
+    (shape,) = shown.layout.shapes
     assert (shape.x0 + shape.x1) / 2 == pytest.approx(near)
     assert shape.y0 == shape.y1 == 5.0
 

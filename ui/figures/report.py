@@ -153,7 +153,9 @@ def _label(chart: Chart, mark: Mark, dark: bool, *, logarithmic: bool) -> dict[s
         left, right = _span(chart)
         side = "right" if mark.near > (left + right) / 2.0 else "left"
         end = about(mark.near, left, right)[side == "left"]
-        return {**name, "x": end, "y": _on_its_axis(mark, logarithmic), "xanchor": side, "yanchor": "middle"}
+        # Latency rises with the load: right of the mark it runs above the words, left of it below them.
+        above = {"left": "top", "right": "bottom"}[side]
+        return {**name, "x": end, "y": _on_its_axis(mark, logarithmic), "xanchor": side, "yanchor": above}
     at = {
         mark.axis: _on_its_axis(mark, logarithmic),
         other: 1,
