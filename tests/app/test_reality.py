@@ -146,5 +146,5 @@ def test_the_verdict_of_live_is_said_where_it_is_another(app: AppTest, monkeypat
 
     monkeypatch.setattr(sources, "observed", overloaded)
     (link,) = [link.proto for link in page.run().get("page_link") if "Live says" in link.proto.label]
-    assert link.label == "Live says “Overloaded”: it looks at the last 5 minutes of this window alone."
+    assert link.label == "Live says “Overloaded” of the last 5 minutes", "whole on a phone"
     assert link.page == "live"

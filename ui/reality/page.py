@@ -153,13 +153,13 @@ def _compared(picked: Picked, scenario: Scenario, window: Window, read: Read) ->
 
 
 def _draw_other_verdict(picked: Picked, window: Window, observed: Observation) -> None:
-    """The verdict of Live where it is another: it looks at the last minutes of this window alone."""
+    """The verdict of Live where it is another: that of the last minutes of this window alone. A link has one line."""
     newest = sources.observed(picked.known, end_s=window.end_s, wait_s=0.0).newest
     if newest is None or newest.state is observed.state or not {newest.state, observed.state} <= {*OF_A_WINDOW}:
         return
     st.page_link(
         "pages/live.py",
-        label=f"Live says “{word_for(newest)}”: it looks at the last {period(newest.window_s)} of this window alone.",
+        label=f"Live says “{word_for(newest)}” of the last {period(newest.window_s)}",
         icon=":material/monitor_heart:",
         query_params=parameters(picked, window.label, window.end_s),
     )
