@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from sizing.base.arrays import Floats, position
 from sizing.evidence.expected import first_token, offline, offline_sizes
 from sizing.evidence.open_loop import EQUAL_LENGTHS, System, columns, fitted_to, systems
-from sizing.evidence.point_table import PointTable, alike, point_table, step_times, traffic_of
+from sizing.evidence.point_table import PointTable, alike, asked_at, point_table, step_times, traffic_of
 from sizing.evidence.points import Point
 from sizing.evidence.protocols import Expected, fixed_concurrency, static_batch
-from sizing.queueing.steady_state import SteadyState, concurrency_grid, steady_state
+from sizing.queueing.steady_state import SteadyState, steady_state
 from sizing.steps.mixture import Mixture
 from sizing.steps.roofline import Roofline
 from sizing.steps.times import StepTimes
@@ -128,7 +128,7 @@ def _prepared(mode: str, index: NDArray[np.intp], whole: PointTable, source: Mix
     points = whole.take(index)
     match mode:
         case "fixed_rate":
-            grid = concurrency_grid(np.minimum(points.fits, points.scheduled)[:, 0])
+            grid = asked_at(points)
         case "offline_max_throughput":
             grid = offline_sizes(points)
         case _:

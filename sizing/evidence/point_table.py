@@ -64,11 +64,6 @@ class PointTable(Columns):
         )
 
     @property
-    def is_moe(self) -> NDArray[np.bool_]:
-        """Which points (C,) are of models with routed experts."""
-        return np.asarray(self.shape.routed)[:, 0] > 0
-
-    @property
     def context(self) -> Floats:
         """Mean tokens a decoding sequence attends to."""
         lengths = TrafficColumns(

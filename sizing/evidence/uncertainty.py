@@ -213,8 +213,7 @@ def _narrowed_by(metric: str, case: Case) -> Nearness:
 def in_words(key: Key) -> str:
     """A stratum as people call it: "closed-loop ITL"."""
     metric, *modes = key[:2]
-    named = " ".join([*(MODE_WORDS.get(mode, mode) for mode in modes), METRIC_WORDS.get(metric, metric)])
-    return named
+    return " ".join([*(MODE_WORDS.get(mode, mode) for mode in modes), METRIC_WORDS.get(metric, metric)])
 
 
 def interval(
