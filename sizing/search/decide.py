@@ -82,30 +82,34 @@ def decide(screened: Screened, seed: int, work: Work | None = None) -> Decided:
 def _pools_first(refined: Refined, pools: Disaggregated, first: Disaggregated, outcome: Outcome) -> Decided:
     """Pools that were simulated come before the instances that do both, and before the other pairs of ``pools``."""
     every, place = AllDeployments((refined.deployments, first, pools)), len(refined.deployments)
-    order, tried = every.order(), _tried(refined)
-    ranked, left_out = _behind(order, place, refined.ranked)
+    order = every.order()
     alike = (pools.pools.prefill == first.pools.prefill) & (pools.pools.decode == first.pools.decode)
-    pairs = place + 1 + np.flatnonzero(~alike)
-    behind, _ = _behind(order, place, order[np.isin(order, pairs)])
+    unsure = _promised(order, int(refined.ranked[0]), place) if refined.first is not None else order[:0]
+    left = np.concatenate([[place], place + 1 + np.flatnonzero(alike), unsure])
+    ranked = _from(order, place)
     return Decided(
         every=every,
-        ranked=np.concatenate([ranked, behind]),
+        ranked=ranked[~np.isin(ranked, left)],
         ahead=(place,),
-        tried=tried,
+        tried=_tried(refined),
         outcome=outcome,
-        left_out=left_out,
+        left_out=len(_promised(order, place, place)),
     )
 
 
-def _behind(order: Rows, first: int, ranked: Rows) -> tuple[Rows, int]:
-    """Of the places ``ranked`` those that do not come before ``first`` in ``order``, and how many do.
+def _from(order: Rows, first: int) -> Rows:
+    """The order from a place on.
 
     What is compared is decided the same way: what promises less by an estimate, or by a run after which no work was
     left to confirm it, is not listed beside what is certain, as those like it did not keep what theirs promised.
     """
+    return order[int(np.flatnonzero(order == first)[0]) :]
+
+
+def _promised(order: Rows, first: int, together: int) -> Rows:
+    """Instances that do both, the places below ``together``, that come before ``first`` by what is not certain."""
     before = order[: int(np.flatnonzero(order == first)[0])]
-    promised = np.isin(ranked, before)
-    return ranked[~promised], int(promised.sum())
+    return before[before < together]
 
 
 def _tried(refined: Refined) -> dict[int, Outcome]:
@@ -126,14 +130,12 @@ def _confirmed(screened: Screened, refined: Refined, best: Needed) -> Decided:
     tried, first = _tried(refined), int(refined.ranked[0])
     every = AllDeployments((together, *screened.pools))
     order = every.order()
-    ranked, left_out = _behind(order, first, refined.ranked)
-    pools, _ = _behind(order, first, order[order >= len(together)])
     return Decided(
         every=every,
-        ranked=np.concatenate([ranked, pools]),
+        ranked=_from(order, first),
         tried=tried,
         outcome=settled(refined.search.case(refined.winner), best, REPORTED_REQUESTS),
         others_tried=len(refined.search.results) - 1,
         fewer=best.instances - best.perhaps,
-        left_out=left_out,
+        left_out=len(_promised(order, first, len(together))),
     )
