@@ -29,7 +29,7 @@ from sizing.catalog.model_rows import models
 from sizing.deployments.candidates import enumerate_for, table
 from sizing.deployments.memory import memory_fit
 from sizing.question.configuration import Allowed, Configuration
-from sizing.steps.kernel_times import CONTEXTS, FILE, LAYOUTS, SEQUENCES, encoded, layout_key, shape_key
+from sizing.steps.kernel_times import CONTEXTS, FILE, LAYOUTS, SEQUENCES, encoded, layout_key, measured_as, shape_key
 
 PROCESSES = 2
 GIVEN_UP = 3
@@ -47,7 +47,7 @@ def shapes() -> Mapping[str, Model]:
     return first
 
 
-FORMATS = ("bf16", "fp16", "fp8", "nvfp4", "mxfp4")
+FORMATS = ("bf16", "fp8", "int4_wo", "nvfp4", "mxfp4")
 """Weight formats that are read beside the one a model is published in: those that published benchmarks have."""
 
 
@@ -55,7 +55,7 @@ def layouts(model: Model) -> Iterator[Configuration]:
     """Every layout of a model on the GPUs and engines of the tables whose weights the GPUs hold, with the KV cache in
     16 bit, or in FP8 beside narrow weights."""
     own = {engine.kernel_tables: engine.id for engine in reversed(list(engines().values())) if engine.kernel_tables}
-    formats, degrees = {*FORMATS, model.published_format.id}, tuple(int(n) for n in LAYOUTS)
+    formats, degrees = {*FORMATS, measured_as(model.published_format.id)}, tuple(int(n) for n in LAYOUTS)
     for gpu in gpus().values():
         if not gpu.kernel_tables:
             continue

@@ -119,11 +119,13 @@ def targets(fit: Efficiencies, rows: NDArray[np.intp] | None = None) -> tuple[Ta
 UNSTATED = "|".join(
     (
         *("DISAGG", "speculative decoding", "EAGLE", "PP=2 x TP=8"),
+        "attention_dp not given.*conc/batch=(?!1;)",
         *("hit rate not published", "cached tokens", "prefix-cache routing", "finite (?:overload )?burst"),
     )
 )
-"""Notes of runs whose outcome rests on what no column states: how a disaggregated run splits its GPUs, speculation, how
-much of the prompts was cached, a limit on sequences below the load."""
+"""Notes of runs whose outcome rests on what no column states: how a disaggregated run splits its GPUs, speculation, on
+how many attention-DP ranks a batch was (where load and batch do not tell), how much of the prompts was cached, a limit
+on sequences below the load."""
 
 
 def _comparable(frame: pd.DataFrame, points: Sequence[Point], fit: Efficiencies) -> list[Point]:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from sizing.base.arrays import Floats, Rows
 from sizing.catalog.files import DATA_DIR
 from sizing.catalog.model import Model
+from sizing.catalog.precisions import KV_BYTES, precisions
 from sizing.deployments.candidates import Candidates
 from sizing.question.configuration import Configuration
 
@@ -35,6 +36,9 @@ LAYOUTS = 2 ** np.arange(5)
 
 FASTEST_LOG_S, LOG_STEP = float(np.log(1e-7)), 0.002
 """A time is kept as the number of steps of its logarithm above that of 0.1 us: to 0.1 %."""
+
+WIDE_KV = "fp16"
+"""The KV format that every table has."""
 
 Codes = NDArray[np.int16]
 LayoutKey = tuple[str, str, str, str]
@@ -55,12 +59,26 @@ class ShapeTimes:
         one stage: a token passes all of them."""
         if not self.places:
             return np.full(len(candidates), -1, dtype=np.intp)
-        of_units = candidates.per_unit(("kernels", self.key), lambda u: self.places.get(layout_key(u), _NOWHERE))
+        of_units = candidates.per_unit(("kernels", self.key), lambda u: self.places.get(self._read_as(u)[0], _NOWHERE))
         degrees = np.stack([candidates.tp, candidates.ep, candidates.dp])
         log = np.log2(degrees).astype(np.intp)
         known = (2.0**log == degrees).all(axis=0) & (log < len(LAYOUTS)).all(axis=0)
         tp, ep, dp = np.where(known, log, 0)
         return np.where(known, of_units[candidates.unit, tp, ep, dp], -1)
+
+    def context_share(self, candidates: Candidates) -> Floats:
+        """At which share of its context the step of every candidate is read, (C,)."""
+        of_units = candidates.per_unit(("KV of kernels", self.key), lambda u: np.array(self._read_as(u)[1]))
+        return np.asarray(of_units[candidates.unit], dtype=np.float64)
+
+    def _read_as(self, unit: Configuration) -> tuple[LayoutKey, float]:
+        """The layouts of a GPU, engine and formats, and at which share of a context: where the KV format was not
+        measured, those with a KV cache of 16 bit at the context whose cache has as many bytes."""
+        key = layout_key(unit)
+        wide = (*key[:3], WIDE_KV)
+        if key in self.places or wide not in self.places:
+            return key, 1.0
+        return wide, KV_BYTES[unit.kv_precision] / KV_BYTES[WIDE_KV]
 
 
 _NOWHERE: Rows = np.full((len(LAYOUTS),) * 3, -1, dtype=np.intp)
@@ -80,15 +98,18 @@ def kernel_decode_s(model: Model, candidates: Candidates, context: float, concur
     decode = np.full_like(concurrency, np.nan)
     if len(rows):
         groups = (candidates.pp * candidates.dp)[rows, None]
-        decode[rows] = over_sequences(between(known.decode_s[place[rows]], context), concurrency[rows] / groups)
+        at = between(known.decode_s[place[rows]], context * known.context_share(candidates)[rows])
+        decode[rows] = over_sequences(at, concurrency[rows] / groups)
     return decode
 
 
-def between(steps: Floats, context: float) -> Floats:
-    """Steps (R, contexts, ...) at one context, in straight lines; beyond the ends as between the two outermost."""
-    k = int(np.clip(np.searchsorted(CONTEXTS, context) - 1, 0, len(CONTEXTS) - 2))
-    share = (context - CONTEXTS[k]) / (CONTEXTS[k + 1] - CONTEXTS[k])
-    return np.asarray(steps[:, k] * (1.0 - share) + steps[:, k + 1] * share)
+def between(steps: Floats, context: Floats) -> Floats:
+    """Steps (R, contexts, ...) each at its context (R,), in straight lines; beyond the ends as between the two
+    outermost."""
+    k = np.clip(np.searchsorted(CONTEXTS, context) - 1, 0, len(CONTEXTS) - 2)
+    share = ((context - CONTEXTS[k]) / (CONTEXTS[k + 1] - CONTEXTS[k])).reshape(-1, *[1] * (steps.ndim - 2))
+    row = np.arange(len(steps))
+    return np.asarray(steps[row, k] * (1.0 - share) + steps[row, k + 1] * share)
 
 
 def over_sequences(step: Floats, sequences: Floats) -> Floats:
@@ -130,7 +151,17 @@ def shape_key(model: Model) -> str:
 
 def layout_key(row: Configuration) -> LayoutKey:
     """Under which GPU, engine and formats a configuration stands in the file."""
-    return row.gpu.id if not row.gpu.custom else "", row.engine.kernel_tables or "", row.precision.id, row.kv_precision
+    measured = measured_as(row.precision.id)
+    return row.gpu.id if not row.gpu.custom else "", row.engine.kernel_tables or "", measured, row.kv_precision
+
+
+@cache
+def measured_as(precision: str) -> str:
+    """The first weight format of the catalogue with the same kernels for experts: that of FP16 is BF16, that of AWQ and
+    GPTQ any of 4 bits that are widened."""
+    kernels = precisions()[precision].moe_kernels
+    alike = (other.id for other in precisions().values() if kernels and other.moe_kernels == kernels)
+    return next(alike, precision)
 
 
 @lru_cache(maxsize=16)
