@@ -102,7 +102,7 @@ def stratum_quantiles(
     rows: pd.DataFrame, shares: Sequence[float], form: str | None = None
 ) -> dict[str, tuple[int, int, Floats]]:
     """Measurements, configurations and ends of the scores of every stratum with enough of them; the widest always.
-    Without a ``form`` each protocol has its own."""
+    Without a ``form`` each protocol and metric has its own."""
     out: dict[str, tuple[int, int, Floats]] = {}
     for column in KEYS:
         for key, part in rows.groupby(column):
@@ -110,7 +110,7 @@ def stratum_quantiles(
             enough = number >= MIN_CONFIGURATIONS and part["architecture"].nunique() >= MIN_ARCHITECTURES
             if enough or column == KEYS[-1]:
                 unit = part["mode"] + part["unit"]
-                ends = FORMS[form or shipped(part["mode"].unique().tolist())]
+                ends = FORMS[form or shipped(part["metric"].iloc[0], part["mode"].unique().tolist())]
                 out[str(key)] = part["id"].nunique(), number, ends(part["score"], unit, shares)
     return out
 

@@ -47,7 +47,7 @@ def shapes() -> Mapping[str, Model]:
     return first
 
 
-FORMATS = ("bf16", "fp8", "int4_wo", "nvfp4", "mxfp4")
+FORMATS = ("bf16", "fp8", "nvfp4", "mxfp4")
 """Weight formats that are read beside the one a model is published in: those that published benchmarks have."""
 
 

@@ -24,6 +24,7 @@ from sizing.steps.kernel_times import (
     encoded,
     kernel_decode_s,
     kernel_name,
+    measured_as,
     over_sequences,
     shape_key,
     shape_times,
@@ -81,7 +82,7 @@ NOT_COVERED = {
     "no tables for the GPU": (QWEN, configuration("a10", "vllm")),
     "nor for the engine": (QWEN, configuration(engine="tgi")),
     "nor for the engine on this GPU": (QWEN, configuration("l40s", "sglang", "nvfp4")),
-    "nor for the format": (QWEN, configuration(precision="int4_awq")),
+    "nor for the format": (QWEN, configuration(precision="int8_wo")),
     "a degree between powers of two": (QWEN, configuration(tp=6)),
     "a degree beyond those read": (QWEN, configuration(tp=32)),
     "a dense model": (DENSE, configuration()),
@@ -110,6 +111,21 @@ def test_what_was_not_read_has_no_times_and_does_not_disturb_what_was(name: str)
         assert np.isfinite(found[1]).all()
 
 
+def test_formats_that_are_multiplied_alike_have_the_same_times() -> None:
+    """FP16 as BF16; 4 bits by AWQ or GPTQ as any 4 bits that are widened to 16."""
+    np.testing.assert_array_equal(decode_s(QWEN, configuration(precision="fp16")), decode_s(QWEN, configuration()))
+    assert [measured_as(name) for name in ("int4_awq", "int4_gptq", "int4_wo", "fp8")] == ["int4_wo"] * 3 + ["fp8"]
+
+
+def test_a_kv_format_that_was_not_measured_reads_the_bytes_of_16_bit_ones() -> None:
+    """vLLM on the B200 has gpt-oss with a KV cache of 16 bit alone: one in FP8 of 4,000 tokens has the bytes of 2,000."""
+    model, at = models()["openai/gpt-oss-120b"], np.array([BATCHES])
+    wide, narrow = (table([configuration("b200_sxm", "vllm", "mxfp4", kv)]) for kv in ("fp16", "fp8"))
+    found = kernel_decode_s(model, narrow, 4000.0, at)
+    np.testing.assert_array_equal(found, kernel_decode_s(model, wide, 2000.0, at))
+    assert np.all(found < kernel_decode_s(model, wide, 4000.0, at))
+
+
 def test_a_model_of_the_same_shape_has_the_same_times() -> None:
     twin = replace(models()[QWEN], id="example/fine-tune", family="Own")
     np.testing.assert_array_equal(decode_s(twin, configuration()), decode_s(QWEN, configuration()))
@@ -124,7 +140,7 @@ def test_pipeline_stages_share_the_batch_and_a_token_passes_all_of_them() -> Non
 def test_attention_dp_ranks_share_the_batch() -> None:
     row = configuration("h200_sxm", "trtllm", "fp8", "fp8", tp=1, dp=8, ep=8)
     known = shape_times(shape_key(models()[DEEPSEEK]))
-    step = between(known.decode_s[known.rows_of(table([row]))], TRAFFIC.decode_context)[0]
+    step = between(known.decode_s[known.rows_of(table([row]))], np.array([TRAFFIC.decode_context]))[0]
     assert decode_s(DEEPSEEK, row)[-1] == pytest.approx(step[list(SEQUENCES).index(32.0)])  # 256 over 8 ranks
 
 
@@ -144,8 +160,8 @@ def test_between_two_contexts_and_beyond_them() -> None:
     """2, 4 and 10 at 256, 4,096 and 65,536 tokens: 3 halfway to the second, 7 to the third, 13 as far beyond it."""
     first, second, third = CONTEXTS
     at = ((first + second) / 2, (second + third) / 2, third + (third - second) / 2)
-    steps = np.array([[2.0, 4.0, 10.0]])
-    assert [float(between(steps, context)[0]) for context in at] == pytest.approx([3.0, 7.0, 13.0])
+    steps = np.tile([2.0, 4.0, 10.0], (3, 1))
+    np.testing.assert_allclose(between(steps, np.array(at)), [3.0, 7.0, 13.0])
 
 
 @given(st.lists(st.lists(st.floats(1e-6, 1e3), min_size=3, max_size=3), min_size=1, max_size=4))
