@@ -28,16 +28,6 @@ two matrices instead of three in the MLP are above 25 %."""
 DEFAULT_CONTEXT = 131072
 """Context window that is written for a model without one: the tables do not depend on it, their parser wants it."""
 
-_OWN_LABEL = (
-    ("Qwen3", "Qwen3ForCausalLM"),
-    ("Qwen2", "Qwen2ForCausalLM"),
-    ("QwQ", "Qwen2ForCausalLM"),
-    ("Llama", "LlamaForCausalLM"),
-    ("Code Llama", "LlamaForCausalLM"),
-    ("TinyLlama", "LlamaForCausalLM"),
-)
-"""Start of the family name -> architecture the tables know under this name."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint:
@@ -52,15 +42,11 @@ def checkpoint(model: Model, precision: str) -> Checkpoint | None:
     """The configuration to compile for ``model``, or None when no architecture of the tables has its shape.
 
     First NVIDIA's copy for a model of the same shape (the NVFP4 checkpoint for NVFP4: it says which matrices stay
-    wide), else a Llama- or Mixtral-shaped configuration from our numbers.
+    wide), else a Mixtral-shaped configuration from our numbers.
     """
     packaged = _packaged(model, precision)
     if packaged:
         return Checkpoint(folder=_copy(packaged), is_nvfp4=packaged.endswith("-NVFP4"))
-    if _is_llama_shaped(model):
-        label = _own_label(model)
-        folder = _write(_llama(model, label or "LlamaForCausalLM"))
-        return Checkpoint(folder=folder, relabelled="" if label else "Llama")
     if _is_mixtral_shaped(model):
         return Checkpoint(folder=_write(_mixtral(model)), relabelled="Mixtral")
     return None
@@ -106,17 +92,6 @@ def _names(model_id: str, *, as_nvfp4: bool) -> Iterator[str]:
     yield f"{derived}-nvfp4"
 
 
-def _own_label(model: Model) -> str:
-    """Architecture under which the tables know a dense model of this family, or ""."""
-    return next((label for family, label in _OWN_LABEL if model.family.startswith(family)), "")
-
-
-def _is_llama_shaped(model: Model) -> bool:
-    """Dense, every layer full attention, and a gated MLP of three matrices: the parameters add up."""
-    mlp = 3.0 * model.hidden_size * model.intermediate_size
-    return not model.is_moe and _is_plain(model) and _adds_up(model, mlp)
-
-
 def _is_mixtral_shaped(model: Model) -> bool:
     """Every layer routes to gated experts, none shared, and every layer is full attention."""
     mlp = 3.0 * model.hidden_size * model.moe_intermediate_size * model.experts
@@ -137,27 +112,20 @@ def _adds_up(model: Model, mlp: float) -> bool:
     return abs(counted / model.params_total - 1.0) <= PARAMETER_TOLERANCE
 
 
-def _llama(model: Model, architecture: str) -> dict[str, object]:
+def _mixtral(model: Model) -> dict[str, object]:
     return {
-        "architectures": [architecture],
+        "architectures": ["MixtralForCausalLM"],
         "num_hidden_layers": model.layers,
         "hidden_size": model.hidden_size,
         "num_attention_heads": model.heads,
         "num_key_value_heads": model.kv_heads,
         "head_dim": model.head_dim,
-        "intermediate_size": model.intermediate_size,
-        "vocab_size": model.vocab_size,
-        "tie_word_embeddings": model.tie_embeddings,
-        "max_position_embeddings": model.max_context or DEFAULT_CONTEXT,
-    }
-
-
-def _mixtral(model: Model) -> dict[str, object]:
-    return {
-        **_llama(model, "MixtralForCausalLM"),
         "intermediate_size": model.moe_intermediate_size,
         "num_local_experts": model.experts,
         "num_experts_per_tok": model.experts_per_token,
+        "vocab_size": model.vocab_size,
+        "tie_word_embeddings": model.tie_embeddings,
+        "max_position_embeddings": model.max_context or DEFAULT_CONTEXT,
     }
 
 
