@@ -65,8 +65,8 @@ INTRODUCTION = f"""# Links
 <!-- Written by `python -m sharing.form.grammar` from sharing/form/fields.yaml: change it there. -->
 
 A live link carries the inputs of a scenario, and whoever opens it gets the answer of today. A person or a program can
-write one: an address of the Size page (or `/explore`, `/compare`, `/cost`, `/benchmarks`) and any of the parameters
-below.
+write one: an address of the Size page (or `/explore`, `/compare`, `/cost`, `/benchmarks`, `/live`, `/reality`) and any
+of the parameters below.
 
 ```
 {BASE}?model=llama+3.3+70b&isl=3.5k&osl=500&rps=20&ttft=1.5s&gpu=h100,h200

@@ -71,6 +71,7 @@ NO_INPUTS = frozenset(
         "cost_x",
         "cost_y",
         "reality_view",
+        "scenario_from",
     }
 )
 """Parameters that say something else than an input of the form: version, tabs, axes, what Live looks at."""

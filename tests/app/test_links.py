@@ -64,7 +64,7 @@ def test_link_with_unknown_options_falls_back_to_the_defaults(open_link: OpenLin
     assert not any("left out" in w.value for w in app.warning)
 
 
-@pytest.mark.parametrize("page", ["live", "scenarios", "methodology", "home"])
+@pytest.mark.parametrize("page", ["scenarios", "methodology", "home"])
 def test_a_page_without_the_form_names_what_it_does_not_know(page: str, open_link: OpenLink) -> None:
     app = open_link(goto=page, unheard="of", isl="5")
     assert not app.exception
@@ -86,26 +86,41 @@ def test_a_benchmark_is_held_against_the_scenario_of_the_address(open_link: Open
 
 def parameters_of_pages() -> set[str]:
     """Keys of the widgets that say something else in the address than an input of the form."""
-    calls = [
-        node
-        for path in (ROOT / "ui").rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Call)
-    ]
     keys = set()
-    for call in calls:
-        given = {k.arg: k.value.value for k in call.keywords if isinstance(k.value, ast.Constant)}
-        name = ast.unparse(call.func).rpartition(".")[2]
-        if name == "linked" and isinstance(call.args[0], ast.Constant):
-            keys.add(call.args[0].value)
-        elif "key" in given and (name == "draw_tabs" or (name == "draw_choice" and "kept" not in given)):
-            keys.add(given["key"])
-    return keys
+    for path in (ROOT / "ui").rglob("*.py"):
+        tree = ast.parse(path.read_text())
+        texts = constants_of(tree)
+        for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+            given = {k.arg: text_of(k.value, texts) for k in call.keywords}
+            name = ast.unparse(call.func).rpartition(".")[2]
+            if name == "linked":
+                keys.add(text_of(call.args[0], texts))
+            elif name == "draw_tabs" or (name == "draw_choice" and given.get("kept", "link") == "link"):
+                keys.add(given["key"])
+    return keys - {""}
+
+
+def constants_of(tree: ast.Module) -> dict[str, str]:
+    """The texts that a module has names for."""
+    texts = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            target, value = node.targets[0], node.value
+            pairs = zip(target.elts, value.elts, strict=True) if isinstance(target, ast.Tuple) else [(target, value)]
+            texts |= {ast.unparse(name): text_of(text, {}) for name, text in pairs}
+    return texts
+
+
+def text_of(node: ast.expr, texts: dict[str, str]) -> str:
+    """A text that stands there, or behind a name of the module; "" for any other expression."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    return texts.get(ast.unparse(node), "")
 
 
 def test_parameters_of_tabs_and_axes_are_no_slips_of_the_pen() -> None:
-    assert {"shown", "have", "x", "show", "view", "tab", "bench"} <= parameters_of_pages()
-    held = {key: ["1"] for key in (*parameters_of_pages(), "v", "trace", "range")}
+    assert {"shown", "have", "x", "show", "view", "tab", "bench", "range", "scenario_from"} <= parameters_of_pages()
+    held = {key: ["1"] for key in (*parameters_of_pages(), "v", "trace")}
     assert from_parameters(held).problems == ()
 
 

@@ -167,6 +167,25 @@ def test_a_link_opens_the_same_moment(server: Server, fake: FakePrometheus, regi
     assert server.url not in code
 
 
+def test_the_plan_beside_it_is_that_of_the_address(server: Server, registry: Registry, clock: Clock) -> None:
+    held = {"source": "prod", "range": "15 min", "tab": "Load", "isl": "3000", "name": "Case 1"}
+    app = open_live(registry, **held)
+    assert {"v": "1", **held}.items() - {"source": "prod"}.items() <= app.query_params.items()
+    assert app.toggle(key="live_plan").label == "Plan lines of “Case 1”"
+    assert "isl=3000" in app.code[0].value
+    address = dict(app.query_params)
+    clock.next()
+    settled(app, registry)
+    assert app.query_params == address
+    app.switch_page("pages/size.py").run()
+    assert app.text_input(key="isl").value == "3000"
+
+
+def test_an_untouched_form_is_no_plan_beside_a_deployment(server: Server, registry: Registry) -> None:
+    app = open_live(registry)
+    assert [toggle.key for toggle in app.toggle] == []
+
+
 @pytest.mark.parametrize(
     ("text", "said_"),
     [

@@ -11,6 +11,7 @@ import yaml
 from streamlit.testing.v1 import AppTest
 
 from collectors.reading.observation import Observation, State
+from tests.app.conftest import OpenLink
 from tests.app.pages_text import answer, problems
 from tests.collectors.servers import Pages, free_port, recording, serving
 from tests.patience import PATIENCE_S
@@ -74,6 +75,18 @@ def test_the_scenario_on_size_is_another_deployment(app: AppTest) -> None:
     assert answer(page).startswith("No verdict: this is not the planned deployment. Another engine runs: vLLM")
     assert set(columns(page, "Planned")["Verdict"]) == {"cannot judge"}
     assert next(m.value for m in page.metric if m.label == "As expected") == "unknown"
+
+
+def test_what_is_compared_stands_in_the_address(sources_folder: Path, open_link: OpenLink) -> None:
+    held = {"scenario_from": "Scenario on Size", "range": "15 min", "isl": "3000", "name": "Case 1"}
+    page = settled(open_link(goto="reality", **held))
+    assert not page.exception
+    assert not any("link" in str(warning.icon) for warning in page.warning)
+    assert page.query_params == {"v": "1", **held}
+    assert page.radio(key="scenario_from").value == "Scenario on Size"
+    assert "Case 1" in page.markdown[0].value
+    page.switch_page("pages/size.py").run()
+    assert page.text_input(key="isl").value == "3000"
 
 
 def test_a_scenario_file_is_read_or_its_faults_are_said(app: AppTest) -> None:

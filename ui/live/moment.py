@@ -9,8 +9,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import streamlit as st
 
+from sharing.links.live import without_addresses
+from ui import state
 from ui.sources.known import Origin
-from ui.sources.moment import RANGES, Window, asked_end, draw_range, hold, parameters
+from ui.sources.moment import RANGES, Window, asked_end, draw_range, hold, written_out
 from ui.sources.picker import Picked
 
 SHOWN_AT = "live_shown_at"
@@ -71,14 +73,15 @@ def _draw_link(picked: Picked, label: str, end_s: float | None) -> None:
         st.code(link(picked, label, shown_at), language=None, wrap_lines=True)
         typed = " This source was typed in this session: the link works in this session only."
         st.caption(
-            "Names the source, never its address or credentials."
+            "Names the source, never its address or credentials, and carries the inputs of the scenario."
             + (typed if picked.known.origin is Origin.TYPED else "")
         )
 
 
 def link(picked: Picked, label: str, at_s: float | None) -> str:
     """Address of this page with source, range and moment written out."""
-    return f"{(st.context.url or '').split('?')[0]}?{urlencode(parameters(picked, label, at_s))}"
+    carried = without_addresses(state.address_of("live") | written_out(picked, label, at_s))
+    return f"{(st.context.url or '').split('?')[0]}?{urlencode(carried, doseq=True)}"
 
 
 def _pause() -> None:

@@ -22,7 +22,7 @@ from ui.live.serving_cost import draw_serving_cost
 from ui.live.tiles import draw_tiles
 from ui.live.verdict import draw_first_time, draw_verdict
 from ui.shell import draw_tabs, refreshed
-from ui.sources.moment import parameters
+from ui.sources.moment import address_of
 from ui.sources.picker import Picked
 
 NOTHING = "There is no good data of this time yet."
@@ -42,7 +42,7 @@ def draw() -> None:
             "pages/reality.py",
             label="Plan vs reality at this time",
             icon=":material/balance:",
-            query_params=parameters(picked, moment.label, moment.end_s),
+            query_params=address_of("reality", seen_from="live"),
             help="What was planned beside what this source measures, over the same time.",
         )
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):

@@ -79,7 +79,7 @@ class Planned:
 
 
 def draw_plan_switch() -> Planned | None:
-    """A switch for the plan lines, where this session has a plan; off by default for none."""
+    """A switch for the plan lines, where something was asked that has a plan."""
     answer = state.last_answer()
     if answer is None:
         return None

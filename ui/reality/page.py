@@ -21,7 +21,7 @@ from ui.reality.moment import draw_window
 from ui.reality.results import draw_results
 from ui.reality.scenario import draw_scenario
 from ui.shell import draw_problems, refreshed
-from ui.sources.moment import Window, parameters, period
+from ui.sources.moment import Window, address_of, period
 from ui.sources.picker import Picked
 from ui.state import plan_of
 
@@ -57,7 +57,7 @@ def draw() -> None:
             "pages/live.py",
             label="Live at this time",
             icon=":material/monitor_heart:",
-            query_params=parameters(picked, window.label, window.end_s),
+            query_params=address_of("live", seen_from="reality"),
             help="This source over the same time: charts, replicas, GPUs.",
         )
     if window.problem:
@@ -161,7 +161,7 @@ def _draw_other_verdict(picked: Picked, window: Window, observed: Observation) -
         "pages/live.py",
         label=f"Live says “{word_for(newest)}” of the last {period(newest.window_s)}",
         icon=":material/monitor_heart:",
-        query_params=parameters(picked, window.label, window.end_s),
+        query_params=address_of("live", seen_from="reality"),
     )
 
 

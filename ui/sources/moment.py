@@ -16,7 +16,7 @@ from sizing.base.format import significant
 from sizing.base.units import S_PER_DAY, S_PER_HOUR, S_PER_MINUTE
 from ui import state
 from ui.shell import draw_choice
-from ui.sources.picker import Picked
+from ui.sources.picker import DEPLOYMENT, SOURCE, Picked
 
 RANGES = {
     "15 min": 15 * S_PER_MINUTE,
@@ -92,6 +92,14 @@ def period(seconds: float) -> str:
     return unit if written == "1" else f"{written} {unit}s"
 
 
-def parameters(picked: Picked, label: str, at_s: float | None) -> dict[str, str]:
-    """Source, range and moment as parameters of an address."""
-    return picked.link | {RANGE: label} | ({END: as_text(at_s)} if at_s is not None else {})
+def address_of(page: str, *, seen_from: str) -> dict[str, list[str]]:
+    """The parameters of a page about a deployment, at the source and the time of the page it is ``seen_from``."""
+    here = state.address_of(seen_from)
+    looked_at = {key: here[key] for key in (SOURCE, DEPLOYMENT, RANGE, END) if key in here}
+    return state.address_of(page) | looked_at
+
+
+def written_out(picked: Picked, label: str, at_s: float | None) -> dict[str, list[str]]:
+    """Source, range and moment as parameters of an address, those of an untouched page, too."""
+    looked_at = picked.link | {RANGE: label} | ({END: as_text(at_s)} if at_s is not None else {})
+    return {key: [text] for key, text in looked_at.items()}

@@ -121,8 +121,11 @@ def untouched(fault: Fault) -> bool:
 
 
 def last_answer() -> Answer | None:
-    """The last answer that held in this session; None before any was asked for."""
-    return st.session_state.get(_LAST)
+    """The last answer to what this session asks that held; None as long as nothing was asked: an untouched form asks
+    nothing. Pages beside the form may be the first of a session, or come from the browser's history."""
+    if _LAST not in st.session_state and values() == defaults():
+        return None
+    return outcome().last
 
 
 def model() -> Model | None:

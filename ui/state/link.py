@@ -24,8 +24,8 @@ NAMED_TRACE = "trace"
 WITH_FORM = ("size", "explore", "compare", "cost")
 """Pages that hold the form."""
 
-WITH_INPUTS = (*WITH_FORM, "benchmarks")
-"""Pages with the inputs in their address: a benchmark is held against the scenario, too."""
+WITH_INPUTS = (*WITH_FORM, "benchmarks", "live", "reality")
+"""Pages with the inputs in their address: a benchmark and a deployment are held against the scenario, too."""
 
 _ABOUT_LINKS = (VERSION, NAMED_TRACE)
 _PAGE, _NOTES = "page_entered", "notes_on_the_link"
