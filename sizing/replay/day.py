@@ -7,7 +7,7 @@ threshold is the load per instance from which it could outgrow what is running w
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,8 @@ from sizing.base.result import Plan
 from sizing.base.units import HOURS_PER_DAY, S_PER_DAY, S_PER_HOUR, S_PER_MINUTE
 from sizing.base.version import ENGINE_VERSION
 from sizing.planning.plan import plan as plan_of
-from sizing.question.understand import Question, understand
+from sizing.question.understand import Question
+from sizing.replay.day_question import question_of_day
 from sizing.replay.day_result import DayMoment, DayPlan, ScaleOut
 from sizing.replay.planned_deployment import planned
 from sizing.replay.scale_out import simulated_scale_out
@@ -71,18 +72,19 @@ class Schedule:
     base: int
 
 
-def day(scenario: Scenario, *, startup_s: float = STARTUP_S, plan: Plan | None = None) -> DayPlan:
+def day(
+    scenario: Scenario, *, startup_s: float = STARTUP_S, plan: Plan | None = None, assumed_hours: Sequence[float] = ()
+) -> DayPlan:
     """How many instances run when, each taking the load that the plan finds.
 
-    ``plan``: an answer of aggregated instances that is known already. Raises InvalidScenario without a profile or
-    trace, or when nothing is feasible.
+    ``plan``: an answer of aggregated instances that is known already. ``assumed_hours``: relative hourly loads of a
+    scenario that tells none. Raises InvalidScenario without these, a profile or a trace, or when nothing is feasible.
     """
     if not 0.0 <= startup_s <= MOST_STARTUP_S:
         raise InvalidScenario([f"The start-up time must be from 0 to {MOST_STARTUP_S:,.0f} s, not {startup_s:g}."])
-    scenario = aggregated_only(scenario)
-    question = understand(scenario)
+    question = question_of_day(scenario, assumed_hours)
     load = load_of_day(question)
-    answer = plan or plan_of(scenario, alternatives=0)
+    answer = plan or plan_of(question.scenario, alternatives=0)
     if answer.per_instance is None or answer.deployment is None or not answer.feasible:
         raise InvalidScenario([f"There is no deployment to scale. {answer.answer}"])
     over = schedule(load, answer.per_instance.max_rps, startup_s)
@@ -93,19 +95,6 @@ def day(scenario: Scenario, *, startup_s: float = STARTUP_S, plan: Plan | None =
             question, chosen.replica, load.rps, load.step_s, over.serving, over.needed, startup_s
         )
     return _composed(question, answer, load, over, steepest, startup_s)
-
-
-def aggregated_only(scenario: Scenario) -> Scenario:
-    """The scenario without disaggregated pools, whose two kinds of instances no single count describes.
-
-    Raises InvalidScenario when only they are wanted.
-    """
-    if not scenario.deployment.allows("aggregated"):
-        raise InvalidScenario(
-            ["deployment.serving: over the day only aggregated instances are planned; allow them under Serving, too."]
-        )
-    deployment = scenario.deployment.model_copy(update={"serving": ["aggregated"]})
-    return scenario.model_copy(update={"deployment": deployment})
 
 
 def load_of_day(question: Question) -> DayLoad:

@@ -134,7 +134,7 @@ def _from_peak(peak_rps: float, growth: float, profile: Sequence[float] | None) 
 def _from_trace(trace: TraceArrivals, growth: float) -> Demand:
     busiest, share = max(trace.rps), mean_to_peak_of(trace.rps)
     how = (
-        f"Busiest {trace.window_s:,.0f} s of {trace.trace}: {stated(busiest, 4)} requests/s{_growth_text(growth)}; the "
+        f"Busiest {trace.window_s:,.0f} s of {trace.trace}: {stated(busiest, 3)} requests/s{_growth_text(growth)}; the "
         f"mean is {percent(share)} of it."
     )
     return Demand(
@@ -154,7 +154,7 @@ def _from_average(average_rps: float, percentile: float, growth: float, profile:
     average = average_rps * growth
     busy = average / mean_to_peak_of(profile) if profile else average
     peak = poisson_peak(busy, percentile)
-    hour = f", {stated(busy)} in the busiest hour of the profile" if profile else ""
+    hour = f", {stated(busy, 3)} in the busiest hour of the profile" if profile else ""
     how = (
         f"Average {stated(average_rps)} requests/s{_growth_text(growth)}{hour}: the rate that is sustained. With "
         f"Poisson arrivals {percentile:g} % of all seconds see at most {stated(peak)} requests "
@@ -184,7 +184,7 @@ def _from_users(users: Users, growth: float, profile: Sequence[float] | None) ->
     people, each = stated(users.daily_users), stated(users.requests_per_user)
     how = (
         f"{people} users x {each} requests / ({stated(hours)} h x 3,600 s) x {stated(ratio, 3)} ({where})"
-        f"{_growth_text(growth)} = {stated(average * ratio, 4)} requests/s."
+        f"{_growth_text(growth)} = {stated(average * ratio, 3)} requests/s."
     )
     return Demand(
         peak_rps=average * ratio,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 import streamlit as st
 
@@ -10,10 +12,10 @@ from sharing.form.numbers import show_number
 from sizing.base.format import count, ms, percent, requests_per_s
 from sizing.base.units import MS_PER_S, S_PER_MINUTE
 from sizing.replay.day_result import DayPlan, ScaleOut
-from sizing.scenario.day_profile import over_the_day, working_day
+from sizing.scenario.day_profile import working_day
 from sizing.scenario.demand import PEAK_TO_MEAN, WORKING_HOURS
-from sizing.scenario.schema import Scenario
-from sizing.scenario.traffic import Profile, TraceArrivals
+from sizing.scenario.schema import Scenario, Workload
+from sizing.scenario.traffic import Arrivals, Profile, TraceArrivals
 from ui.figures.day import build_day, day_alt_text, day_table, hourly_table
 from ui.format import as_markdown
 from ui.shell import draw_chart, draw_number, draw_problems, draw_table
@@ -38,8 +40,8 @@ def draw_day(answer: Answer, *, dark: bool) -> None:
             icon=":material/info:",
         )
         return
-    scenario, assumed = _with_a_day(answer)
-    _editor(scenario, assumed)
+    hours, assumed = _assumed_day(answer.scenario.workload)
+    _editor(answer.scenario.workload.arrivals, hours, assumed)
     minutes = draw_number(
         "Start-up of an instance (minutes)",
         AskedNumber(name="Start-up of an instance", high=240.0, example="3"),
@@ -49,12 +51,12 @@ def draw_day(answer: Answer, *, dark: bool) -> None:
         help="From the order to the first request: a machine, a container, the weights, the engine's own warm-up.",
     )
     job: Job | None = st.session_state.get(_JOB)
-    if job is None or job.scenario != answer.scenario or job.about != (scenario, minutes * S_PER_MINUTE):
+    about = (hours, minutes * S_PER_MINUTE)
+    if job is None or job.scenario != answer.scenario or job.about != about:
         if job is not None:
             job.cancel()
-        job = st.session_state[_JOB] = jobs.start_day(
-            answer.scenario, scenario, minutes * S_PER_MINUTE, None if _has_pools(answer) else answer.plan
-        )
+        plan = None if _has_pools(answer) else answer.plan
+        job = st.session_state[_JOB] = jobs.start_day(answer.scenario, about, plan)
         job.wait(_MOMENT_S)
     st.fragment(_panel, run_every=None if job.done else _LOOK_EVERY_S)(
         job, dark=dark, watched=not job.done, pools=_has_pools(answer)
@@ -66,32 +68,31 @@ def _has_pools(answer: Answer) -> bool:
     return deployed is not None and deployed.pools is not None
 
 
-def _with_a_day(answer: Answer) -> tuple[Scenario, str]:
-    """The scenario with a load over the day, and what was assumed about it."""
-    scenario, peak = answer.scenario, answer.plan.sustained_rps
-    if isinstance(scenario.workload.arrivals, Profile | TraceArrivals):
-        return scenario, ""
-    users = scenario.workload.users
+def _assumed_day(workload: Workload) -> tuple[tuple[float, ...], str]:
+    """Relative loads of 24 hours where the scenario tells none, and what was assumed about them."""
+    if isinstance(workload.arrivals, Profile | TraceArrivals):
+        return (), ""
+    users = workload.users
     hours, ratio = (users.hours, users.peak_to_mean) if users else (WORKING_HOURS, PEAK_TO_MEAN)
     assumed = (
         f"Assumed: a working day of {hours:g} h, its busiest hour {ratio:g} times the mean. Edit the hours to "
         "enter your own."
     )
-    return over_the_day(scenario, peak, working_day(hours, ratio)), assumed
+    return working_day(hours, ratio), assumed
 
 
-def _editor(scenario: Scenario, assumed: str) -> None:
-    """The 24 hours as a row of numbers; an edit fills in the field of the form."""
-    arrivals = scenario.workload.arrivals
+def _editor(arrivals: Arrivals, hours: Sequence[float], assumed: str) -> None:
+    """The 24 hours as a row of numbers, those of the scenario unless some are assumed; an edit fills in the field of
+    the form."""
     if isinstance(arrivals, TraceArrivals):
         st.caption(f":material/timeline: The load is that of {as_markdown(arrivals.trace)}, window by window.")
         return
-    assert isinstance(arrivals, Profile)
+    hourly = arrivals.profile if isinstance(arrivals, Profile) else hours
     if assumed:
         st.caption(f":material/info: {as_markdown(assumed)}")
-    most = max(arrivals.profile)
+    most = max(hourly)
     shown = pd.DataFrame(
-        [[round(100.0 * hour / most) if assumed else hour for hour in arrivals.profile]],
+        [[round(100.0 * hour / most) if assumed else hour for hour in hourly]],
         columns=[f"{hour:02d}" for hour in range(24)],
     )
     with st.expander("Load by hour, from midnight on", type="compact", expanded=bool(assumed)):

@@ -38,8 +38,9 @@ class Run(NamedTuple):
     """Whether a trace is replayed."""
 
 
-DayAsked: TypeAlias = tuple[Scenario, float]
-"""What a day was asked for: the scenario with its hours, and the start-up of an instance in seconds."""
+DayAsked: TypeAlias = tuple[tuple[float, ...], float]
+"""What a day was asked for: hours that were assumed, none where the scenario has its own, and the start-up of an
+instance in seconds."""
 
 AT_ONCE = 2
 """Jobs at once, over all sessions; more wait for their turn."""
@@ -139,16 +140,15 @@ def start_simulation(
     return job
 
 
-def start_day(
-    scenario: Scenario, with_hours: Scenario, startup_s: float, plan: Plan | None = None
-) -> Job[DayPlan, DayAsked]:
-    """Start to plan the day of ``with_hours``, which stands for ``scenario``, with the instances of ``plan``."""
-    job: Job[DayPlan, DayAsked] = Job(scenario=scenario, about=(with_hours, startup_s))
+def start_day(scenario: Scenario, about: DayAsked, plan: Plan | None = None) -> Job[DayPlan, DayAsked]:
+    """Start to plan the day of a scenario with the instances of ``plan``."""
+    job: Job[DayPlan, DayAsked] = Job(scenario=scenario, about=about)
 
     def work() -> DayPlan:
         from sizing.replay.day import day
 
-        return day(with_hours, startup_s=startup_s, plan=plan)
+        hours, startup_s = about
+        return day(scenario, startup_s=startup_s, plan=plan, assumed_hours=hours)
 
     job.future = _pool().submit(work)
     return job

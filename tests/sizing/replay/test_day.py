@@ -154,3 +154,10 @@ def test_a_trace_is_a_day_that_does_not_repeat(tmp_path: Path, capsys) -> None:
     assert found["startup_s"] == 60
     assert main(["day", str(tmp_path / "case.yaml")]) == 0
     assert "base" in capsys.readouterr().out
+
+
+def test_an_assumed_day_says_its_peak_as_it_was_entered() -> None:
+    users = {"daily_users": 5_000, "requests_per_user": 3, "hours": 8, "peak_to_mean": 2}
+    found = day(asked(peak_rps=None, users=users, arrivals="poisson"), assumed_hours=HILL)
+    assert found.peak_rps == pytest.approx(5_000 * 3 / (8 * 3600) * 2)
+    assert found.notes[-1] == "5,000 users x 3 requests / (8 h x 3,600 s) x 2 (peak to mean) = 1.04 requests/s."
