@@ -19,7 +19,7 @@ from babel.numbers import (
     get_group_symbol,
 )
 
-from sizing.base.format import UNKNOWN, rounded, usd
+from sizing.base.format import ALL_DIGITS, UNKNOWN, rounded, usd
 from sizing.base.quantity import Result
 from sizing.catalog.files import read_yaml
 
@@ -65,17 +65,23 @@ class Currency:
         """An amount in this currency, in USD."""
         return amount / self.per_usd
 
-    def written(self, amount: float | None) -> str:
+    def written(self, amount: float | None, digits: int = 3) -> str:
         """An amount that is in this currency already, to three digits: "$9,500", "9.500 €", "1,23 Mio. €"."""
         if amount is None:
             return UNKNOWN
         if (self.code, self.locale) == (DOLLARS.code, DOLLARS.locale):
-            return usd(amount)
-        value = rounded(amount, 3)
+            return usd(amount, digits)
+        value = rounded(amount, digits)
         if abs(value) >= COMPACT_FROM or 0 < abs(value) < WITH_CENTS:
-            return format_compact_currency(value, self.code, locale=self.locale, fraction_digits=4 if value < 1 else 2)
+            return format_compact_currency(
+                value, self.code, locale=self.locale, fraction_digits=4 if value < 1 else digits - 1
+            )
         whole = self._pattern.replace(".00", "") if abs(value) >= WHOLE_FROM or value == 0 else None
         return format_currency(value, self.code, whole, locale=self.locale, currency_digits=whole is None)
+
+    def in_full(self, amount: float | None) -> str:
+        """An amount that was rounded before, with all its digits."""
+        return self.written(amount, ALL_DIGITS)
 
     @property
     def _pattern(self) -> str:

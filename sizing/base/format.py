@@ -21,6 +21,9 @@ SMALLEST = 0.001
 LARGEST = 1e15
 """From here on a number is written in powers of ten."""
 
+ALL_DIGITS = 12
+"""Digits of a number that was rounded before; what float arithmetic leaves lies behind them."""
+
 WHOLE_GB = 1e-6
 """Difference from a whole number of GB below which a memory size is one."""
 
@@ -93,14 +96,14 @@ def ms(x: Number, digits: int = 3) -> str:
     return f"{significant(value / 1000, digits)} s" if abs(value) >= 1000 else f"{significant(value, digits)} ms"
 
 
-def usd(x: Number) -> str:
+def usd(x: Number, digits: int = 3) -> str:
     """An amount in US dollars: "$0.42", "$9.50", "$950", "$9,500", "$12.3k", "$1.23M"."""
     if (words := _not_a_number(x)) is not None:
         return words
     value = float(x or 0)
     sign, size = ("-" if value < 0 else ""), abs(value)
     if size >= 100 or size == 0:
-        return f"{sign}${large(size)}"
+        return f"{sign}${large(size, digits)}"
     if size < SMALLEST:
         return f"> -${SMALLEST}" if sign else f"< ${SMALLEST}"
     text = f"{size:.2f}".removesuffix(".00") if size >= 0.1 else significant(size, 2)

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from sizing.base.format import count, ms, significant, usd
+from sizing.base.format import ALL_DIGITS, count, ms, significant, usd
 from sizing.base.markdown import as_line
 from sizing.catalog import gpus
 from sizing.catalog.precisions import precisions
+from sizing.decision.added_up import LEAST_DIFFERENCE, comparison_added_up
 from sizing.decision.comparison import Compared, Comparison, undercut_by
 from sizing.decision.outcome import Outcome
 from sizing.economics.text import Money
@@ -95,10 +96,6 @@ def unit_of(key: str) -> str:
     return NAMES.get(key, ("", ""))[1]
 
 
-LEAST_DIFFERENCE_USD = 0.5
-"""A month's costs that differ by less read alike."""
-
-
 def shown(key: str, value: Any) -> str:
     """A value of an input with its unit."""
     if value is None:
@@ -137,7 +134,7 @@ def driver_sentence(one: Compared, first: str, money: Money = usd) -> str:
     if not one.drivers:
         return f"{one.name} and {first} ask for the same."
     largest = one.drivers[0]
-    if one.usd_more is not None and abs(one.usd_more) < LEAST_DIFFERENCE_USD:
+    if one.usd_more is not None and abs(one.usd_more) < LEAST_DIFFERENCE:
         return f"{one.name}: costs as much as {first}{_more_in_use(one.gpus_more)}."
     if one.usd_more is not None:
         total, part = _signed(one.usd_more, money), _of(largest.usd_per_month, money)
@@ -201,6 +198,7 @@ def _signed(more: float, money: Money | None) -> str:
 
 def as_markdown(comparison: Comparison) -> str:
     """The comparison as Markdown tables."""
+    comparison = comparison_added_up(comparison)
     names = [as_line(one.name) for one in comparison.scenarios]
     head = [f"| | {' | '.join(names)} |", f"|---|{'---|' * len(names)}"]
     inputs = [
@@ -227,6 +225,7 @@ def as_markdown(comparison: Comparison) -> str:
 
 def as_text(comparison: Comparison) -> str:
     """The comparison for a terminal."""
+    comparison = comparison_added_up(comparison)
     lines = ["Inputs that differ"]
     lines += [f"  {name_of(d.key)}: {' | '.join(shown(d.key, v) for v in d.values)}" for d in comparison.differences]
     lines += ["", "Answers", f"  {' | '.join(one.name for one in comparison.scenarios)}"]
@@ -238,9 +237,9 @@ def _answers(comparison: Comparison) -> list[tuple[str, list[str]]]:
     """Rows of answers: a label, and a cell for every scenario."""
     outcomes = [one.outcome for one in comparison.scenarios]
     return [
-        ("Answer", [in_words(o) for o in outcomes]),
-        ("All costs a month", [usd(o.usd_per_month) for o in outcomes]),
-        ("more than the first", [usd(one.usd_more) for one in comparison.scenarios]),
+        ("Answer", [in_words(o, _in_full) for o in outcomes]),
+        ("All costs a month", [_in_full(o.usd_per_month) for o in outcomes]),
+        ("more than the first", [_in_full(one.usd_more) for one in comparison.scenarios]),
         ("Systems", [count(o.systems) for o in outcomes]),
         ("TTFT", [ms(o.ttft_ms) for o in outcomes]),
         ("ITL", [ms(o.itl_ms) for o in outcomes]),
@@ -250,4 +249,9 @@ def _answers(comparison: Comparison) -> list[tuple[str, list[str]]]:
 
 def _drivers(comparison: Comparison) -> list[str]:
     first = comparison.scenarios[0].name
-    return [driver_sentence(one, first) for one in comparison.scenarios[1:]]
+    return [driver_sentence(one, first, _in_full) for one in comparison.scenarios[1:]]
+
+
+def _in_full(amount: float | None) -> str:
+    """An amount that was rounded to add up."""
+    return usd(amount, ALL_DIGITS)

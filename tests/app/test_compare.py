@@ -91,6 +91,24 @@ def test_plotly_knows_every_property_of_a_chart_that_is_drawn_without_its_check(
         assert go.Figure(drawn.to_dict()).to_plotly_json() == drawn.to_plotly_json()  # raises for one it does not know
 
 
+@pytest.mark.parametrize(
+    ("view", "difference", "sign"),
+    [
+        ("Variants", "more than the first (USD)", 1),
+        ("Formats", "to the plan (USD)", 1),
+        ("Levers", "saved (USD a month)", -1),
+    ],
+)
+def test_what_is_shown_beside_each_other_adds_up(page: AppTest, view: str, difference: str, sign: int) -> None:
+    page.session_state["compare_view"] = view
+    page.run()
+    assert not page.exception
+    rows = next(frame.value for frame in page.dataframe if difference in frame.value).dropna(subset=[difference])
+    plans = rows["All costs (USD a month)"] - sign * rows[difference]
+    assert len(rows) > 1
+    assert plans.nunique() == 1
+
+
 @pytest.mark.parametrize("on", ["same", "any"])
 def test_formats_stand_side_by_side(page: AppTest, on: str) -> None:
     page.session_state["compare_view"], page.session_state["formats_on"] = "Formats", on

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from sizing.base.errors import SizingError
+from sizing.decision.added_up import formats_added_up, levers_added_up
 from sizing.decision.formats import Formats, formats
 from sizing.decision.lever_changes import LeverSettings
 from sizing.decision.levers import LeverRow, levers
@@ -50,7 +51,7 @@ def draw_formats(key: str, currency: Currency, *, dark: bool) -> None:
     """The same scenario in every weight format."""
     on = draw_choice("On", ON, key="formats_on", help="Whether another format may also be served by another GPU type.")
     try:
-        compared = currency.converted(formats_of(key, same_gpu=on == "same"))
+        compared = formats_added_up(currency.converted(formats_of(key, same_gpu=on == "same")))
     except SizingError as error:
         draw_problems([str(error)])
         return
@@ -73,7 +74,7 @@ def draw_levers(key: str, currency: Currency, *, dark: bool) -> None:
     try:
         with st.spinner("Planning each lever"):
             rows, base = levers_of(key, settings), currency.converted(plan_outcome(key))
-            rows = tuple(currency.converted(row) for row in rows)
+            rows, base = levers_added_up((currency.converted(row) for row in rows), base)
     except SizingError as error:
         draw_problems([str(error)])
         return

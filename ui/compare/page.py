@@ -8,6 +8,7 @@ import streamlit as st
 
 from sharing.report.prices import has_own_prices
 from sizing.base.errors import SizingError
+from sizing.decision.added_up import comparison_added_up
 from sizing.decision.comparison import Comparison
 from sizing.decision.text import driver_sentence, undercut_sentence
 from ui.compare.beside import (
@@ -98,7 +99,7 @@ def _compared(answer: Answer, chosen: list[Offered], currency: Currency) -> Comp
     except SizingError as error:
         draw_problems([str(error)])
         return None
-    return currency.converted(comparison)
+    return comparison_added_up(currency.converted(comparison))
 
 
 def _differences(comparison: Comparison, currency: Currency) -> None:
@@ -116,7 +117,7 @@ def _differences(comparison: Comparison, currency: Currency) -> None:
 def _drivers(comparison: Comparison, currency: Currency) -> None:
     first = comparison.scenarios[0].name
     for one in comparison.scenarios[1:]:
-        st.markdown(as_markdown(driver_sentence(one, first, currency.written)))
+        st.markdown(as_markdown(driver_sentence(one, first, currency.in_full)))
 
 
 def _charts(comparison: Comparison, currency: Currency, *, dark: bool, per_row: int = _PER_ROW) -> None:

@@ -39,9 +39,9 @@ _OTHERS = (
 
 
 def measures(currency: Currency = DOLLARS) -> tuple[Measure, ...]:
-    """What is shown of every answer, its cost in ``currency`` first."""
+    """What is shown of every answer, its cost in ``currency``, which was rounded to add up, first."""
     title = f"All costs ({currency.code} a month)"
-    return Measure(title=title, of=lambda one: one.usd_per_month, written=currency.written), *_OTHERS
+    return Measure(title=title, of=lambda one: one.usd_per_month, written=currency.in_full), *_OTHERS
 
 
 _ROW_PX, _AROUND_PX, _LABEL = 34, 60, 24
@@ -152,10 +152,10 @@ def _row(one: Compared, code: str) -> dict[str, Any]:
         "Weights": label("prec", answer.precision),
         "Engine": label("engine", answer.engine),
         "Systems": answer.systems,
-        f"All costs ({code} a month)": known(answer.usd_per_month),
+        f"All costs ({code} a month)": answer.usd_per_month,
         "low": known(answer.low),
         "high": known(answer.high),
-        f"more than the first ({code})": known(one.usd_more),
+        f"more than the first ({code})": one.usd_more,
         "TTFT (ms)": known(answer.ttft_ms),
         "ITL (ms)": known(answer.itl_ms),
         "E2E (s)": known(seconds),

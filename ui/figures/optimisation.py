@@ -37,7 +37,7 @@ def _format(one: FormatRow, code: str) -> dict[str, Any]:
         "Weights": f"{label('prec', one.precision)}{' (checkpoint)' if one.native else ''}",
         "Fits": "yes" if one.outcome.feasible else "no",
         **_bought(one.outcome, code),
-        f"to the plan ({code})": known(one.usd_more),
+        f"to the plan ({code})": one.usd_more,
         "Published accuracy loss": losses(one),
         **_latencies(one.outcome),
         "Weights (GB per instance)": known(one.weights_gb),
@@ -55,7 +55,7 @@ def _bought(outcome: Outcome, code: str) -> dict[str, Any]:
         "GPUs": outcome.gpus,
         "GPU": hardware_look(outcome.gpu).name if outcome.gpu else "",
         "Systems": outcome.systems,
-        f"All costs ({code} a month)": known(outcome.usd_per_month),
+        f"All costs ({code} a month)": outcome.usd_per_month,
     }
 
 
@@ -118,7 +118,7 @@ def _lever(one: LeverRow, code: str) -> dict[str, Any]:
         "Standing": STANDINGS[one.standing] if served or outcome is None else "nothing serves it within the limits",
         "Tried": tried(one) if one.standing != "not_modelled" else "",
         **(_bought(outcome, code) if served and outcome is not None else {}),
-        f"saved ({code} a month)": known(one.usd_saved),
+        f"saved ({code} a month)": one.usd_saved,
         GPU_CHANGE: gpu_change(one.gpus_saved),
         **(_latencies(outcome) if served and outcome is not None else {}),
         "Assumption": one.basis,

@@ -1,0 +1,107 @@
+"""Costs beside their differences, rounded so that what is shown adds up: $2,940 and $1,330 differ by $1,610.
+
+Costs keep the digits that they have everywhere; where these would hide a difference, all of them get more. Amounts of
+these results are shown with every digit that they have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from sizing.base.format import ALL_DIGITS, rounded
+from sizing.decision.comparison import Comparison, Driver
+from sizing.decision.formats import Formats
+from sizing.decision.levers import LeverRow
+from sizing.decision.outcome import Outcome
+
+LEAST_DIGITS = 3
+"""Digits of a cost everywhere else."""
+
+LEAST_DIFFERENCE = 0.5
+"""A month's costs that differ by less read alike."""
+
+TRUE_TO = 0.05
+"""Chosen: share of a difference by which the shown one may be off."""
+
+Rounded = Callable[[float | None], float | None]
+
+
+def comparison_added_up(comparison: Comparison) -> Comparison:
+    """The scenarios with their costs as they are shown, and how far these are from the first."""
+    first = comparison.scenarios[0].outcome
+    rounding = _rounding(first, (one.outcome for one in comparison.scenarios[1:]))
+    scenarios = tuple(
+        one.model_copy(
+            update={
+                "outcome": _outcome(one.outcome, rounding),
+                "usd_more": _less(one.outcome, first, rounding),
+                "drivers": tuple(_driver(driver, rounding) for driver in one.drivers),
+            }
+        )
+        for one in comparison.scenarios
+    )
+    return comparison.model_copy(update={"scenarios": scenarios})
+
+
+def formats_added_up(formats: Formats) -> Formats:
+    """The formats with their costs as they are shown, and how far these are from the plan's."""
+    rounding = _rounding(formats.base, (one.outcome for one in formats.rows))
+    rows = tuple(
+        one.model_copy(
+            update={"outcome": _outcome(one.outcome, rounding), "usd_more": _less(one.outcome, formats.base, rounding)}
+        )
+        for one in formats.rows
+    )
+    return formats.model_copy(update={"base": _outcome(formats.base, rounding), "rows": rows})
+
+
+def levers_added_up(rows: Iterable[LeverRow], base: Outcome) -> tuple[tuple[LeverRow, ...], Outcome]:
+    """The levers and the plan with their costs as they are shown, and what each lever saves of the plan's."""
+    rows = tuple(rows)
+    rounding = _rounding(base, (one.outcome for one in rows if one.outcome is not None))
+    added_up = tuple(
+        one
+        if one.outcome is None
+        else one.model_copy(
+            update={"outcome": _outcome(one.outcome, rounding), "usd_saved": _less(base, one.outcome, rounding)}
+        )
+        for one in rows
+    )
+    return added_up, _outcome(base, rounding)
+
+
+def _rounding(first: Outcome, others: Iterable[Outcome]) -> Rounded:
+    """Rounds to the fewest digits in which every difference to the first is nearly the true one."""
+    base = first.usd_per_month
+    costs = [one.usd_per_month for one in others if one.usd_per_month is not None]
+    if base is None:
+        return partial(_to_digits, LEAST_DIGITS)
+    digits = next(
+        (n for n in range(LEAST_DIGITS, ALL_DIGITS) if all(_tells(base, cost, n) for cost in costs)), ALL_DIGITS
+    )
+    return partial(_to_digits, digits)
+
+
+def _tells(first: float, other: float, digits: int) -> bool:
+    true = other - first
+    shown = rounded(other, digits) - rounded(first, digits)
+    return abs(true) < LEAST_DIFFERENCE or abs(shown - true) <= TRUE_TO * abs(true)
+
+
+def _to_digits(digits: int, cost: float | None) -> float | None:
+    return None if cost is None else rounded(cost, digits)
+
+
+def _outcome(one: Outcome, rounding: Rounded) -> Outcome:
+    return one.model_copy(update={"usd_per_month": rounding(one.usd_per_month)})
+
+
+def _driver(one: Driver, rounding: Rounded) -> Driver:
+    return one.model_copy(update={"usd_per_month": rounding(one.usd_per_month)})
+
+
+def _less(a: Outcome, b: Outcome, rounding: Rounded) -> float | None:
+    """a - b as shown; what float arithmetic leaves is cut off."""
+    minuend, subtrahend = rounding(a.usd_per_month), rounding(b.usd_per_month)
+    return None if minuend is None or subtrahend is None else rounded(minuend - subtrahend, ALL_DIGITS)
