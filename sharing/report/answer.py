@@ -12,7 +12,8 @@ from sizing.base.deployed import Deployed, Latency
 from sizing.base.format import count, interval, kilowatts, ms, significant
 from sizing.base.result import Plan
 from sizing.planning.answer import hardware_price
-from sizing.planning.sentences import parallelism_text, split_text, systems_named
+from sizing.planning.sentences import split_text, systems_named
+from sizing.question.configuration import parallelism_text
 
 RELEASED = {
     Released.NOTHING: "Prices and costs are not part of this report.",

@@ -12,7 +12,7 @@ from sizing.base.result import Excluded
 from sizing.evidence.uncertainty import ErrorFactors
 from sizing.planning.binding import Binding, Binds
 from sizing.planning.business import load_in_words
-from sizing.question.configuration import Configuration
+from sizing.question.configuration import instance_text
 from sizing.question.understand import Question
 
 
@@ -70,16 +70,9 @@ def bindings_text(bindings: Sequence[Binding]) -> str:
     return " and ".join(f"{words} ({pool})" for words, pool in zip(in_words, ("prefill", "decode"), strict=True))
 
 
-def parallelism_text(one: Configuration | Pool | Deployed) -> str:
-    """How an instance is spread over its GPUs: "TP4 PP2", "one GPU"."""
-    parallelism = (("TP", one.tp), ("PP", one.pp), ("EP", one.ep), ("DP", one.dp))
-    return " ".join(f"{name}{n}" for name, n in parallelism if n > 1) or "one GPU"
-
-
 def split_text(one: Pool | Deployed) -> str:
     """How many GPUs an instance takes, and how it is spread over them: "2 GPUs (TP2)", "one GPU"."""
-    each = one.gpus // one.instances
-    return "one GPU" if each == 1 else f"{count(each)} GPUs ({parallelism_text(one)})"
+    return instance_text(one.gpus // one.instances, one)
 
 
 def systems_named(number: int, name: str) -> str:

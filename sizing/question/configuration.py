@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sizing.base.deployed import Deployed
+from sizing.base.deployed import Deployed, Pool
+from sizing.base.format import count
 from sizing.catalog.engines import Engine, engines
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.precisions import Precision, precisions
@@ -42,6 +43,17 @@ class Configuration:
     def label(self) -> str:
         """Short name for tables: GPU, engine, precision, parallelism."""
         return f"{self.gpu.name}, {self.engine.label}, {self.precision.label}, {self.parallelism}"
+
+
+def parallelism_text(one: Configuration | Pool | Deployed) -> str:
+    """How an instance is spread over its GPUs: "TP4 PP2", "one GPU"."""
+    parallelism = (("TP", one.tp), ("PP", one.pp), ("EP", one.ep), ("DP", one.dp))
+    return " ".join(f"{name}{n}" for name, n in parallelism if n > 1) or "one GPU"
+
+
+def instance_text(gpus: int, one: Configuration | Pool | Deployed) -> str:
+    """How many GPUs an instance takes, and how it is spread over them: "2 GPUs (TP2)", "one GPU"."""
+    return "one GPU" if gpus == 1 else f"{count(gpus)} GPUs ({parallelism_text(one)})"
 
 
 def deployed_configuration(deployed: Deployed, gpu: Gpu) -> Configuration:

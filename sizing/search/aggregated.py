@@ -80,11 +80,6 @@ class Aggregated(Deployments):
         """GPU, engine, precision and parallelism."""
         return label_of(self.row(k))
 
-    def in_words(self, k: int) -> str:
-        """ "3 instances of H100 SXM, vLLM, FP8, TP2"."""
-        (working,) = self.working(k)
-        return f"{working} instance{'s' if working != 1 else ''} of {self.label(k)}"
-
     def traits(self, k: int) -> Set[object]:
         """What tells this deployment from others on its GPU type."""
         row = self.row(k)

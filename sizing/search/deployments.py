@@ -16,8 +16,9 @@ import numpy as np
 
 from sizing.base.arrays import SHARED, Columns, Counts, Floats, Rows
 from sizing.base.choices import Objective, Serving
+from sizing.base.format import count
 from sizing.prices.hardware import HardwareOption
-from sizing.question.configuration import Configuration
+from sizing.question.configuration import Configuration, instance_text
 from sizing.question.understand import Question
 from sizing.search.ranking import Keys, chosen_few
 from sizing.search.screen import Evaluated
@@ -78,9 +79,17 @@ class Deployments(Columns, ABC):
     def label(self, k: int) -> str:
         """GPU, engine, precision and parallelism of deployment ``k``."""
 
-    @abstractmethod
     def in_words(self, k: int) -> str:
-        """Instances and label, such as "3 instances of H100 SXM, vLLM, FP8, TP2"."""
+        """Instances that work, and on what: "3 instances of 2 GPUs (TP2) each on H100 SXM, vLLM, FP8"; prefill and
+        decode instances where they run apart."""
+        rows = self.configurations(k)
+        kinds = ("",) if len(rows) == 1 else ("prefill ", "decode ")
+        instances = (
+            f"{count(number)} {kind}instance{'s' if number != 1 else ''} of {instance_text(row.gpus, row)}"
+            f"{' each' if number != 1 else ''}"
+            for number, kind, row in zip(self.working(k), kinds, rows, strict=True)
+        )
+        return f"{' and '.join(instances)} on {rows[-1].gpu.name}, {rows[-1].engine.label}, {rows[-1].precision.label}"
 
     @abstractmethod
     def traits(self, k: int) -> Set[object]:

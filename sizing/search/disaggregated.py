@@ -58,11 +58,6 @@ class Disaggregated(Deployments):
         """GPU, engine, precision and parallelism."""
         return self.pools.label(k)
 
-    def in_words(self, k: int) -> str:
-        """ "2 prefill and 3 decode instances on H100 SXM, vLLM, ..."."""
-        prefill, decode = self.working(k)
-        return f"{prefill} prefill and {decode} decode instances on {self.label(k)}"
-
     def traits(self, k: int) -> Set[object]:
         """What tells this deployment from others on its GPU type."""
         _, row = self.configurations(k)

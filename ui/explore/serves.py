@@ -23,6 +23,11 @@ _ASKED = {
     "usd": AskedNumber(name=_HAVE["usd"], high=MAX_BUDGET_USD, beyond_low=True, example="50,000"),
 }
 
+_SPLIT = (
+    "How an instance is spread over its GPUs. TP: GPUs that share every layer. PP: groups of layers on different GPUs. "
+    "EP: experts on different GPUs. DP: copies of the attention layers, each for requests of its own."
+)
+
 
 def draw_serves(answer: Answer) -> None:
     """Hardware or budget in; requests/s, users, longest prompt and tightest limits out."""
@@ -43,7 +48,7 @@ def draw_serves(answer: Answer) -> None:
     try:
         number = read_amount(typed, what)
         served = computed.served_of(key, gpu, int(number) if what == "gpus" else None, number)
-        st.markdown(f"#### {as_markdown(served.message)}")
+        st.markdown(f"#### {as_markdown(served.message)}", help=_SPLIT)
         if served.business is None:
             return
         _figures(served)

@@ -186,3 +186,14 @@ def test_one_gpu_is_not_many():
     )
     assert served_by_gpus(scenario, 1).message.startswith("1 GPU serves up to ")
     assert longest_prompt(scenario, 1).message.startswith("1 GPU carries the peak ")
+
+
+def test_how_an_instance_is_spread_is_said_as_in_an_answer() -> None:
+    two = scenario(deployment={"gpus": ["h100_sxm"], "engines": ["vllm"], "precisions": ["fp8"], "tp": [2], "pp": [2]})
+    said = served_by_gpus(two, 8).message
+    assert said.endswith("limits: 2 instances of 4 GPUs (TP2 PP2) each on H100 SXM5 80GB, vLLM, FP8 (W8A8).")
+    alone = scenario(deployment={"gpus": ["h100_sxm"], "engines": ["vllm"], "precisions": ["fp8"], "tp": [1]})
+    assert "1 instance of one GPU on H100 SXM5 80GB" in served_by_gpus(alone, 1).message
+    apart = served_by_gpus(large_model(["disaggregated"]), 64).message
+    assert "prefill instances of 4 GPUs (PP4) each and " in apart
+    assert "decode instances of 8 GPUs (EP8 DP8) each on H200 SXM 141GB" in apart
