@@ -68,5 +68,5 @@ def _read(response: requests.Response) -> bytes:
     for chunk in response.iter_content(CHUNK_BYTES):
         body += chunk
         if len(body) > MAX_BYTES:
-            raise NotAConfig("config.json is larger than 1 MB: that is not a config.json")
+            raise NotAConfig("config.json is larger than 1 MB: paste or upload the right one, which has a few KB.")
     return bytes(body)

@@ -25,19 +25,20 @@ def to_scenario(
     values: Values,
     *,
     config: Mapping[str, Any] | None = None,
+    config_fault: str = "",
     benchmark: Mapping[str, Any] | None = None,
     price_book: Mapping[str, Any] | None = None,
     trace: TraceInUse | None = None,
 ) -> dict[str, Any]:
     """The scenario that the form describes; ``config``, ``benchmark`` and ``trace`` are the files that were
-    given, ``price_book`` the lists of prices.
+    given, ``config_fault`` what is wrong with the config.json that was given last, ``price_book`` the lists of prices.
 
     Raises BadInput with one sentence for a field that cannot be read. Ranges are the scenario's business.
     """
     return {
         "schema_version": 1,
         "name": str(values["name"]).strip() or "Untitled scenario",
-        "model": _model(values, config),
+        "model": _model(values, config, config_fault),
         "workload": _workload(values) | _of_trace(values, trace),
         "limits": _limits(values),
         "deployment": _deployment(values),
@@ -84,12 +85,14 @@ def prompt(values: Values) -> Prompt:
     )
 
 
-def _model(values: Values, config: Mapping[str, Any] | None) -> Any:
+def _model(values: Values, config: Mapping[str, Any] | None, config_fault: str) -> Any:
     match values["model_by"]:
         case "size":
             name = str(values["size_name"]).strip() or "Unnamed model"
             return {"name": name, "params_b": _needed(values, "size_b")}
         case "config":
+            if config_fault:
+                raise BadInput(config_fault, instead={"model_by": "size", "size_b": "1"})
             if config is None:
                 raise BadInput(
                     "No config.json was given yet: upload, paste or fetch one, or choose a model from the "

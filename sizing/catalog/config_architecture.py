@@ -85,7 +85,7 @@ def _kv_heads(fields: Fields, heads: int) -> int:
     kv_heads = given or heads
     if kv_heads > heads:
         raise InvalidModelConfig(
-            f"config.json says {kv_heads:,} KV heads for {heads:,} attention heads: there cannot be more KV heads."
+            f"config.json says {kv_heads:,} KV heads for {heads:,} attention heads: lower num_key_value_heads."
         )
     return kv_heads
 

@@ -35,7 +35,7 @@ def load_config(config: Mapping[str, Any] | str | bytes) -> dict[str, Any]:
         return {str(key): value for key, value in config.items()}
     size = len(config)
     if size > MAX_CONFIG_BYTES:
-        raise InvalidModelConfig("config.json is larger than 1 MB: that is not a config.json")
+        raise InvalidModelConfig("config.json is larger than 1 MB: use the one beside the weights; it has a few KB.")
     try:
         parsed = json.loads(config)
     except (ValueError, RecursionError) as error:

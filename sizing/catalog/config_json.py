@@ -52,7 +52,7 @@ def _reject_other_files(config: Mapping[str, Any]) -> None:
     if "peft_type" in config:
         raise InvalidModelConfig("This is the configuration of a LoRA adapter: use config.json of its base model.")
     if config.get("is_encoder_decoder") is True:
-        raise InvalidModelConfig("This is an encoder-decoder model: only decoder language models can be sized.")
+        raise InvalidModelConfig("This is an encoder-decoder model: choose a decoder model, others are not sized.")
     if "tokenizer_class" in config and "model_type" not in config and "hidden_size" not in config:
         raise InvalidModelConfig("This is a tokenizer configuration: use config.json of the model.")
 

@@ -124,16 +124,52 @@ def test_unusable_config_json_is_one_sentence(size: AppTest, content: bytes) -> 
     size.run()
     size.file_uploader(key="config_file").upload("config.json", content).run()
     assert not size.exception
-    assert len(problems(size)) == 1, "for the file; that no model is known yet is no error"
+    assert len(problems(size)) == 1
+
+
+LLAMA = b"""{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 4096, "num_hidden_layers": 32,
+    "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256}"""
+NO_JSON = "config.json is not valid JSON (line 1, column 2): paste or upload the unchanged file of the model."
+
+
+def test_what_is_wrong_with_an_uploaded_config_json_stays_until_the_file_changes(size: AppTest) -> None:
+    before = answer(size)
+    size.session_state["model_by"] = "config"
+    size.run()
+    size.file_uploader(key="config_file").upload("config.json", b"{").run()
+    for _ in range(2):
+        assert problems(size) == [NO_JSON]
+        assert shown(size).count(NO_JSON) == 1, "at the field"
+        assert "was given yet" not in shown(size)
+        assert not any("In use" in c.value or "yet" in c.value for c in size.caption)
+        assert answer(size) == before
+        assert is_previous(size)
+        size.text_input(key="osl").set_value("150").run()
+    size.file_uploader(key="config_file").upload("config.json", LLAMA).run()
+    assert not problems(size)
+    assert any(c.value == r"In use: config\.json" or c.value == "In use: config.json" for c in size.caption)
+
+
+def test_what_is_wrong_with_a_pasted_config_json_stays_until_the_text_changes(size: AppTest) -> None:
+    size.session_state["model_by"] = "config"
+    size.run()
+    size.text_area(key="config_text").set_value(LLAMA.decode()).run()
+    used = answer(size)
+    assert not problems(size)
+    size.text_area(key="config_text").set_value("[1]").run()
+    size.text_input(key="name").set_value("Mine").run()
+    assert problems(size) == ["config.json must be a JSON object with braces: paste the whole file of the model."]
+    assert answer(size) == used
+    assert is_previous(size)
+    size.text_area(key="config_text").set_value("").run()
+    assert not problems(size), "the one before is in use again"
+    assert answer(size) == used
 
 
 def test_config_json_is_sized(size: AppTest) -> None:
     size.session_state["model_by"] = "config"
     size.run()
-    config = b"""{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 4096,
-        "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336,
-        "vocab_size": 128256, "max_position_embeddings": 131072}"""
-    size.file_uploader(key="config_file").upload("config.json", config).run()
+    size.file_uploader(key="config_file").upload("config.json", LLAMA).run()
     assert not problems(size)
     assert answer(size)
     assert not is_previous(size)

@@ -86,7 +86,7 @@ def test_a_session_can_be_passed_in(endpoint):
         ("missing/model", ModelNotFound, "check the id"),
         ("portal/model", NotAConfig, "did not answer with JSON"),
         ("broken/model", NotAConfig, "status 503"),
-        ("huge/model", NotAConfig, "larger than 1 MB: that is not a config.json"),
+        ("huge/model", NotAConfig, "larger than 1 MB: paste or upload the right one"),
     ],
 )
 def test_every_bad_answer_has_its_error_and_says_what_to_do(endpoint, model_id, error, message):

@@ -19,7 +19,8 @@ from ui.inputs.widgets import dropdown, segments, text
 MAX_CONFIG_MB = MAX_CONFIG_BYTES >> 20
 """What the reader takes, and so what the page offers."""
 
-_PROBLEM = "config_problem"
+_FILE, _TEXT, _ID = "config_file", "config_text", "config_id"
+"""Keys of the three ways to give a config.json."""
 
 
 def draw_model() -> None:
@@ -63,22 +64,22 @@ def _draw_nearest(unknown: UnknownName) -> None:
 
 
 def _config() -> None:
-    config = st.session_state.get(state.CONFIG)
-    st.caption(f"In use: {as_markdown(config['name'])}" if config else "No config.json yet.")
+    """A config.json by one of three ways; what is wrong with it stands below for as long as it lies there."""
+    in_use = st.container()
     upload, paste, fetch = st.tabs(["Upload", "Paste", "Fetch"])
     with upload:
-        st.file_uploader(
+        given = st.file_uploader(
             f"config.json (up to {MAX_CONFIG_MB} MB)",
             type="json",
             max_upload_size=MAX_CONFIG_MB,
-            key="config_file",
+            key=_FILE,
             on_change=_from_upload,
             help="The file beside the weights in any Hugging Face repository.",
         )
     with paste:
         st.text_area(
             "Content of config.json",
-            key="config_text",
+            key=_TEXT,
             on_change=_from_paste,
             height=120,
             persist_state="session",
@@ -87,15 +88,21 @@ def _config() -> None:
     with fetch:
         _fetch()
     leave_place("model_by")
-    if problem := st.session_state.pop(_PROBLEM, ""):
-        st.error(as_markdown(problem), icon=":material/error:")
+    fault = state.config_fault()
+    if fault is not None and fault.given_by == _FILE and given is None:  # an upload does not come along to other pages
+        state.take_back_config()
+        fault = None
+    config = st.session_state.get(state.CONFIG)
+    if config and fault is None:
+        in_use.caption(f"In use: {as_markdown(config['name'])}")
 
 
 def _fetch() -> None:
     st.text_input(
         "Hugging Face id",
-        key="config_id",
+        key=_ID,
         max_chars=120,
+        on_change=state.take_back_config,
         persist_state="session",
         placeholder="organisation/model",
         help=f"Asks {_endpoint()} when the button is pressed.",
@@ -110,47 +117,48 @@ def _fetch() -> None:
 
 
 def _from_upload() -> None:
-    file = st.session_state["config_file"]
+    file = st.session_state[_FILE]
     if file is None:
-        return
-    if file.size > MAX_CONFIG_BYTES:
-        _refuse(f"{file.name} has {file.size / MILLION:.0f} MB, but a config.json has a few KB: upload that file.")
+        state.take_back_config()
+    elif file.size > MAX_CONFIG_BYTES:
+        sentence = f"{file.name} has {file.size / MILLION:.0f} MB, but a config.json has a few KB: upload that file."
+        state.refuse_config(sentence, given_by=_FILE)
     else:
-        _take(file.getvalue(), file.name)
+        _take(file.getvalue(), file.name, given_by=_FILE)
 
 
 def _from_paste() -> None:
-    pasted = st.session_state["config_text"]
+    pasted = st.session_state[_TEXT]
     if pasted.strip():
-        _take(pasted, "pasted config.json")
+        _take(pasted, "pasted config.json", given_by=_TEXT)
+    else:
+        state.take_back_config()
 
 
 def _from_hub() -> None:
     from collectors.errors import HubError
     from collectors.huggingface import fetch_config
 
-    wanted = st.session_state["config_id"].strip()
+    wanted = st.session_state[_ID].strip()
     try:
-        _take(fetch_config(wanted, endpoint=_endpoint(), token=os.environ.get("HF_TOKEN")), wanted)
+        content = fetch_config(wanted, endpoint=_endpoint(), token=os.environ.get("HF_TOKEN"))
     except HubError as error:
-        _refuse(str(error))
+        state.refuse_config(str(error), given_by=_ID)
+    else:
+        _take(content, wanted, given_by=_ID)
 
 
-def _take(content: str | bytes, name: str) -> None:
-    """Check and keep a config.json; what is wrong with it is said below the field."""
+def _take(content: str | bytes, name: str, *, given_by: str) -> None:
+    """Check and keep a config.json, given by the widget with this key."""
     from sizing.catalog.config_fields import load_config
     from sizing.catalog.config_json import model_from_config
 
     try:
         model_from_config(content, name=name)
     except SizingError as error:
-        _refuse(error.problems[0])
+        state.refuse_config(error.problems[0], given_by=given_by)
     else:
-        st.session_state[state.CONFIG] = {"config": load_config(content), "name": name[:120]}
-
-
-def _refuse(problem: str) -> None:
-    st.session_state[_PROBLEM] = problem
+        state.use_config({"config": load_config(content), "name": name[:120]})
 
 
 def _endpoint() -> str:

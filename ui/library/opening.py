@@ -46,10 +46,10 @@ def open_document(scenario: Scenario) -> None:
     st.session_state.pop(KEPT, None)
     state.remove_trace()
     files = _files(scenario)
-    for key, content in ((state.CONFIG, files["config"]), (state.BENCHMARK, files["benchmark"])):
-        st.session_state.pop(key, None)
-        if content is not None:
-            st.session_state[key] = content
+    state.use_config(files["config"])
+    st.session_state.pop(state.BENCHMARK, None)
+    if files["benchmark"] is not None:
+        st.session_state[state.BENCHMARK] = files["benchmark"]
     state.use_price_book(scenario.prices)
     values = from_scenario(scenario)
     state.write(values)

@@ -21,7 +21,7 @@ from sizing.base.errors import SizingError
 from sizing.base.result import Plan
 from sizing.catalog.model import Model
 from sizing.scenario.schema import Scenario
-from ui.state.values import CONFIG, benchmark, price_book, trace, values
+from ui.state.values import CONFIG, benchmark, config_fault, price_book, trace, values
 
 _LAST = "last_answer"
 MAX_ANSWERS = 256
@@ -90,6 +90,7 @@ def outcome() -> Outcome:
     last = st.session_state.get(_LAST)
     files: dict[str, Any] = {
         "config": st.session_state.get(CONFIG),
+        "config_fault": refused.sentence if (refused := config_fault()) else "",
         "benchmark": benchmark(),
         "price_book": price_book(),
         "trace": trace(),

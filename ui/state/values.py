@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
@@ -13,6 +14,8 @@ from sharing.form.trace import TraceInUse
 
 CONFIG = "own_config"
 """Session key of the config.json that was given: {"config": {...}, "name": ...}."""
+
+_CONFIG_FAULT = "config_fault"
 
 BENCHMARK = "benchmark_in_use"
 """Session key of the imported benchmark that calibrates the scenario, as the keys of a scenario file."""
@@ -58,6 +61,39 @@ def write(update: Mapping[str, Any]) -> None:
 def restricted() -> bool:
     """Whether engine, precision or parallelism are restricted to another choice than in an untouched form."""
     return any(value(key) != defaults()[key] for key in RESTRICTIONS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfigFault:
+    """What is wrong with the config.json that was given last, and the key of the widget that it was given by."""
+
+    sentence: str
+    given_by: str
+
+
+def config_fault() -> ConfigFault | None:
+    """What is wrong with the config.json that was given last; None where it is in use, or none was given."""
+    fault: ConfigFault | None = st.session_state.get(_CONFIG_FAULT)
+    return fault
+
+
+def refuse_config(sentence: str, *, given_by: str) -> None:
+    """The config.json that was given cannot be used; the one before stays for when it is taken back."""
+    st.session_state[_CONFIG_FAULT] = ConfigFault(sentence=sentence, given_by=given_by)
+
+
+def take_back_config() -> None:
+    """What was given last, and could not be used, is there no more."""
+    st.session_state.pop(_CONFIG_FAULT, None)
+
+
+def use_config(config: Mapping[str, Any] | None) -> None:
+    """Size this config.json, as ``{"config": ..., "name": ...}``, where the form asks for one; None: there is none."""
+    take_back_config()
+    if config is None:
+        st.session_state.pop(CONFIG, None)
+    else:
+        st.session_state[CONFIG] = config
 
 
 def benchmark() -> dict[str, Any] | None:

@@ -46,7 +46,7 @@ def test_what_is_not_a_config_is_refused_in_one_sentence(config):
 
 
 def test_a_large_file_is_refused_with_the_reason():
-    with pytest.raises(InvalidModelConfig, match=r"^config\.json is larger than 1 MB: that is not a config\.json$"):
+    with pytest.raises(InvalidModelConfig, match=r"^config\.json is larger than 1 MB: use the one"):
         model_from_config(b"x" * 50_000_000)
 
 
@@ -64,7 +64,7 @@ def test_absurd_values_are_refused_and_name_the_field(field, value):
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        ({"num_key_value_heads": 64}, "cannot be more KV heads"),
+        ({"num_key_value_heads": 64}, "lower num_key_value_heads"),
         ({"num_attention_heads": 8192, "num_key_value_heads": 8}, "lower the number of heads"),
         ({"num_local_experts": 8}, "num_experts_per_tok"),
         ({"num_local_experts": 8, "num_experts_per_tok": 9}, "lower num_experts_per_tok"),
