@@ -148,7 +148,7 @@ def _models() -> Table:
                 "Family": m.family,
                 "Parameters (billions)": round(m.params_total / BILLION, 3),
                 "Active (billions)": round(m.params_per_token / BILLION, 3),
-                "Layers": m.layers,
+                "Layers, as computed": m.layers,
                 "Attention": m.attention.upper(),
                 "KV heads": m.kv_heads,
                 "Experts": m.experts or None,
@@ -156,6 +156,7 @@ def _models() -> Table:
                 "Sliding window (tokens)": m.sliding_window,
                 "Context (tokens)": m.max_context,
                 "Native format": m.native_precision,
+                "Assumptions": "; ".join(m.assumptions) or None,
                 "Source": m.source,
             }
             for m in catalog.models().values()

@@ -224,3 +224,12 @@ def test_every_number_of_the_reader_is_used_and_an_unknown_name_is_refused(
 def test_search_reads_the_reader_s_version_too() -> None:
     (method,) = [section for section in search(sections(), "kernel tables roofline") if section.slug == "method"]
     assert "Step times" in [part.title for part in method.prose]
+
+
+def test_layers_that_are_not_those_of_the_model_card_are_explained_beside_them() -> None:
+    models = next(table for section in sections() for table in section.tables if table.title == "Models")
+    row = next(
+        dict(zip(models.columns, row, strict=True)) for row in models.rows if "LongCat-Flash-Chat" in str(row[0])
+    )
+    assert row["Layers, as computed"] == 140
+    assert "each of its 28 layers is shown as five" in str(row["Assumptions"])
