@@ -57,7 +57,7 @@ def test_a_count_that_the_simulation_cannot_confirm_is_a_warning() -> None:
 
 def test_what_no_work_was_left_to_confirm_is_not_listed_before_what_is_certain(monkeypatch: pytest.MonkeyPatch) -> None:
     """The search ended with the dearer of two that were simulated, since it alone was certain."""
-    asked = scenario(workload={"peak_rps": 300}, deployment={"gpus": ["h200_sxm"], "serving": ["aggregated"]})
+    asked = scenario(workload={"peak_rps": 500}, deployment={"gpus": ["h200_sxm"], "serving": ["aggregated"]})
     seen = screened(understand(asked))
     refined = refine(seen.together, 0)
     met = [index for index, one in refined.search.results.items() if isinstance(one, Needed)]
