@@ -118,7 +118,7 @@ def test_formats_that_are_multiplied_alike_have_the_same_times() -> None:
 
 
 def test_a_kv_format_that_was_not_measured_reads_the_bytes_of_16_bit_ones() -> None:
-    """vLLM on the B200 has gpt-oss with a KV cache of 16 bit alone: one in FP8 of 4,000 tokens has the bytes of 2,000."""
+    """vLLM on the B200 has gpt-oss with a 16-bit KV cache alone: one in FP8 of 4,000 tokens has the bytes of 2,000."""
     model, at = models()["openai/gpt-oss-120b"], np.array([BATCHES])
     wide, narrow = (table([configuration("b200_sxm", "vllm", "mxfp4", kv)]) for kv in ("fp16", "fp8"))
     found = kernel_decode_s(model, narrow, 4000.0, at)
