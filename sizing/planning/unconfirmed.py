@@ -53,8 +53,11 @@ def too_much_work() -> PlanWarning:
 
 
 def _reached(limits: LatencyLimits, label: str, one: NotMet) -> tuple[str, Fix | None]:
-    """What the candidate reaches of the limit it misses most, and the limit it would keep."""
+    """What the candidate reaches of the limit it misses most, and the limit it would keep; without limits it is the
+    load that it does not carry."""
     reached = [(m, limit, sampled_quantile(one.outcome, m, limits.percentile)) for m, limit in limited(limits)]
+    if not reached:
+        return f"{label} does not carry the load with {count(one.instances)} instances.", None
     metric, limit, at = max(reached, key=lambda a: a[2].value / a[1] if math.isfinite(a[2].value) else 0.0)
     name, key = LIMITED[metric]
     close = "" if at.value > limit else "too close to the "

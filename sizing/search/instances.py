@@ -43,9 +43,10 @@ class Needed:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NotMet:
-    """No number of instances up to ``instances`` met every limit; ``bounded``: more were not looked for.
+    """No number of instances met every limit; ``bounded``: more than these were not looked for.
 
-    ``broken_rps``: the smallest load of one instance that did not meet them. ``outcome``: counted at ``instances``.
+    ``broken_rps``: the smallest load of one instance that did not meet them. ``outcome``: counted at ``instances``, the
+    most that were simulated; of more it may be known that they do not carry the load.
     """
 
     instances: int
@@ -95,9 +96,8 @@ def _needed(tries: Tries, smallest: int, stable_rps: float | None = None) -> Nee
 def _not_met(tries: Tries, *, bounded: bool) -> NotMet:
     """What is known once no number of instances met every limit."""
     largest = max(tries.trials)
-    return NotMet(
-        instances=largest, bounded=bounded, broken_rps=tries.load(largest), outcome=tries.trials[largest].outcome
-    )
+    broken_rps = tries.load(max({largest, *tries.overloaded}))
+    return NotMet(instances=largest, bounded=bounded, broken_rps=broken_rps, outcome=tries.trials[largest].outcome)
 
 
 def sharpened(result: Needed, requests: int) -> Needed | NotMet:

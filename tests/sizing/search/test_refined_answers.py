@@ -10,13 +10,16 @@ import pytest
 from sizing import Scenario, plan
 from sizing.cli import main
 from sizing.planning.analytic import analytic_plan
+from sizing.planning.unconfirmed import not_confirmed
+from sizing.question.limits import LatencyLimits
 from sizing.question.understand import understand
 from sizing.replay.planned_deployment import planned
 from sizing.search import decide as decide_module
 from sizing.search.decide import decide
-from sizing.search.instances import Needed
+from sizing.search.instances import Needed, NotMet
 from sizing.search.refine import refine
 from sizing.search.serving import screened
+from sizing.simulator.outcome import Outcome
 from tests.sizing.asking import LLAMA_8B, raw
 from tests.sizing.search.simulated import H100, VARY, instances, scenario
 
@@ -67,6 +70,26 @@ def test_what_no_work_was_left_to_confirm_is_not_listed_before_what_is_certain(m
     assert decided.ranked[0] == dearer
     assert cheapest not in decided.ranked
     assert decided.left_out > 0
+
+
+def test_a_count_that_is_known_not_to_carry_the_load_is_not_asked_for_again() -> None:
+    """Of the cheapest by the estimate 6 instances were simulated, and 7 known to be overloaded; the search took 7 for
+    open and went round until nothing was confirmed, which without limits was no sentence either."""
+    found = plan(
+        scenario(
+            workload={"input_tokens": {"p50": 8500, "p95": 25_500}, "output_tokens": 1, "peak_rps": 29.494226133928},
+            limits={"ttft_ms": None, "itl_ms": None, "percentile": 50},
+            deployment={"gpus": ["h100_sxm"]},
+        )
+    )
+    assert found.decided_by == "simulation"
+    assert not [w for w in found.warnings if w.code == "not_confirmed"]
+
+
+def test_without_limits_it_is_the_load_that_is_not_carried() -> None:
+    limits = LatencyLimits(ttft_s=math.inf, itl_s=math.inf, e2e_s=math.inf, percentile=50.0)
+    tried = NotMet(instances=7, bounded=True, broken_rps=4.2, outcome=Outcome.__new__(Outcome))
+    assert "One does not carry the load with 7 instances." in not_confirmed(limits, [("One", tried)]).message
 
 
 def test_the_same_question_gives_the_same_bytes() -> None:
