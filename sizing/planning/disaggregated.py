@@ -64,12 +64,15 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
         decode = [interval_at(question, "decode", evaluated, i) for i in only.pools.decode]
         prefill = [interval_at(question, "prefill", evaluated, i) for i in only.pools.prefill]
         fast, slow = (_at_end(only, decode, prefill, end) for end in ENDS)
+        # What is planned does with faster steps, too: pools of their own, rounded up apart and grown threefold at most,
+        # may come out larger or not reach the E2E limit.
+        fast = replace(fast, gpus=np.minimum(fast.gpus, only.gpus))
         return spreads_of(fast, slow, decode, prefill)
 
     def gpu_range(self, around: Spread) -> tuple[int, int | None]:
         """A range that holds the planned number: pools are rounded up apart, so an end may overtake the centre."""
-        (low, high), gpus = around.gpu_range, int(self.kind.gpus[self.k])
-        return min(low, gpus), None if high is None else max(high, gpus)
+        low, high = around.gpu_range
+        return low, None if high is None else max(high, int(self.kind.gpus[self.k]))
 
     def deployed(self, option: HardwareOption | None = None, systems: int | None = None) -> Deployed:
         """Parallelism at the top is of a decode instance, instances count both kinds."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sizing import Scenario
+from sizing import Scenario, plan
 from sizing.base.errors import InvalidScenario
 from sizing.catalog.engines import engines
 from sizing.planning.analytic import analytic_plan
@@ -176,3 +176,23 @@ def test_more_load_never_needs_fewer_gpus() -> None:
         for rate in (1, 5, 20, 60, 200)
     ]
     assert counts == sorted(counts)
+
+
+def test_faster_steps_never_need_more_than_is_planned() -> None:
+    """Pools at the fast end start from fewer instances, and grow threefold at most: here not far enough for the E2E
+    limit, which the planned number keeps."""
+    answer = plan(
+        scenario(
+            "deepseek-ai/DeepSeek-V3",
+            workload={
+                "input_tokens": 1,
+                "output_tokens": {"p50": 100, "p95": 500},
+                "peak_rps": 403.4287934927351,
+                "arrivals": {"bursts": {"on_s": 1, "off_s": 1, "share_on": 1}},
+            },
+            limits={"ttft_ms": None, "itl_ms": None, "e2e_ms": 8103.083927575384, "percentile": 90},
+        )
+    )
+    pooled = [a for a in answer.alternatives if a.deployment.serving == "disaggregated"]
+    assert pooled
+    assert all(a.gpus_low <= a.deployment.gpus for a in pooled)
