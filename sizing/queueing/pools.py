@@ -127,8 +127,9 @@ def _on_ranks(one: PrefillTimes, rps: Floats, busy: Floats, variability: Variabi
     room = one.full_s[:, None] * busy ** (np.sqrt(2.0 * most + 2.0) - 1.0) / (1.0 - busy) * spread
     rest = lasts * spread
     mean = follows * (rest + shared) + room
-    var = follows * (4.0 / 3.0 * rest**2 + 2.0 * rest * shared + shared**2) - (follows * (rest + shared)) ** 2 + room**2
-    return mean, var
+    square = follows * (4.0 / 3.0 * rest**2 + 2.0 * rest * shared + shared**2)
+    var = np.maximum(square - (follows * (rest + shared)) ** 2, 0.0)  # which rounding takes below 0
+    return mean, var + room**2
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -196,3 +196,10 @@ def test_faster_steps_never_need_more_than_is_planned() -> None:
     pooled = [a for a in answer.alternatives if a.deployment.serving == "disaggregated"]
     assert pooled
     assert all(a.gpus_low <= a.deployment.gpus for a in pooled)
+
+
+def test_arrivals_as_even_as_a_clock_leave_no_negative_variance() -> None:
+    """Steps of attention-DP ranks that nearly always follow each other: what varies is a rounding error."""
+    workload = {"input_tokens": 1, "output_tokens": 2.718281828459045, "peak_rps": 1}
+    asked = scenario("deepseek-ai/DeepSeek-V3", workload={**workload, "arrivals": {"gamma": {"cv": 6.103515625e-05}}})
+    assert plan(asked).feasible
