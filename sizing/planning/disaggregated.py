@@ -64,9 +64,7 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
         decode = [interval_at(question, "decode", evaluated, i) for i in only.pools.decode]
         prefill = [interval_at(question, "prefill", evaluated, i) for i in only.pools.prefill]
         fast, slow = (_at_end(only, decode, prefill, end) for end in ENDS)
-        # What is planned does with faster steps, too: pools of their own, rounded up apart and grown threefold at most,
-        # may come out larger or not reach the E2E limit.
-        fast = replace(fast, gpus=np.minimum(fast.gpus, only.gpus))
+        fast = replace(fast, gpus=np.minimum(fast.gpus, only.gpus))  # what is planned does with faster steps, too
         return spreads_of(fast, slow, decode, prefill)
 
     def gpu_range(self, around: Spread) -> tuple[int, int | None]:
@@ -267,11 +265,8 @@ def _at_end(kind: Disaggregated, decode: Sequence[ErrorFactors], prefill: Sequen
     """GPUs needed, and the latencies at the planned load (inf where it would be unstable), at one end."""
     question, moved = kind.question, kind.transfer_s
     scaled = _with_other_steps(kind.pools, factors(decode, end), factors(prefill, end))
-    state, percentile, peak = (
-        at_peak(question, scaled, moved),
-        question.limits.percentile,
-        question.demand.sustained_rps,
-    )
+    state, percentile = at_peak(question, scaled, moved), question.limits.percentile
+    peak = question.demand.sustained_rps
     steady = peak / scaled.prefill_instances <= prefill_stable(
         question, scaled.evaluated, scaled.prefill, times_of(question, scaled.evaluated, scaled.prefill)
     )
