@@ -91,9 +91,11 @@ class Opened:
 
 
 def to_parameters(values: Mapping[str, Any]) -> dict[str, list[str]]:
-    """The address of these inputs: what is not as in an untouched form, prices left out."""
-    shown = (key for key, field in FIELDS.items() if not field.private and values[key] != defaults()[key])
-    return {key: _written(key, values[key]) for key in shown}
+    """The address of these inputs: what is not as in an untouched form, prices left out; with an input that does not
+    count as things are, what it would count with."""
+    shown = [key for key, field in FIELDS.items() if not field.private and values[key] != defaults()[key]]
+    without = {field for field, _ in (_unmet(key, values) for key in shown) if field}
+    return {key: _written(key, values[key]) for key in FIELDS if key in shown or key in without}
 
 
 def link_to(base: str, parameters: Parameters) -> str:
@@ -114,9 +116,30 @@ def from_parameters(parameters: Parameters) -> Opened:
                 values[field.key] = _read(field, taken)
         if sentence := _left_out(name, field, texts):
             problems.append(sentence)
+    problems += _say_nothing(parameters, values)
     if OWN_GPU in values["gpu"] and not values["own"]:
         values["gpu"] = [gpu for gpu in values["gpu"] if gpu != OWN_GPU]
     return Opened(values=values, problems=tuple(dict.fromkeys(problems)))
+
+
+def _say_nothing(parameters: Parameters, values: Mapping[str, Any]) -> list[str]:
+    """A sentence for every input that counts with another one alone, of which the link says nothing."""
+    named = {field.key: name for name in parameters if (field := field_of(name)) and not field.private}
+    unmet = ((key, name, *_unmet(key, values)) for key, name in named.items())
+    return [
+        f"The link's “{name[:_SHOWN]}” ({FIELDS[key].label}) counts with {needed}={value} alone, which the link does "
+        "not say: it was left aside."
+        for key, name, needed, value in unmet
+        if needed and needed not in named and values[key] != defaults()[key]
+    ]
+
+
+def _unmet(key: str, values: Mapping[str, Any]) -> tuple[str, str]:
+    """The field without which an input says nothing as these inputs are, and the value it would have to have."""
+    needed, _, value = FIELDS[key].needs.partition("=")
+    if not needed or str(values[needed]).lower() == value:
+        return "", ""
+    return needed, value if FIELDS[needed].kind == "switch" else label(needed, value)
 
 
 def field_of(name: str) -> Field | None:

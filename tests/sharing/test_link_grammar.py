@@ -149,3 +149,22 @@ def test_what_needs_another_field_says_nothing_without_it(key):
     example = FIELDS[key].example or next((label_id for label_id in labels(key)), NUMBER)
     assert without[needed] != value
     assert to_scenario(without | {key: example}) == to_scenario(without)
+
+
+def test_a_link_that_names_what_does_not_count_says_so() -> None:
+    """Users without the load by users: the load is the peak of an untouched form, and the reader is told."""
+    (problem,) = from_parameters({"users": ["5000"]}).problems
+    assert problem == (
+        "The link's “users” (Daily users) counts with load=Users alone, which the link does not say: it was left aside."
+    )
+    assert not from_parameters({"users": ["5000"], "load": ["Users"]}).problems
+
+
+def test_an_address_of_the_form_says_what_its_hidden_inputs_count_with() -> None:
+    """Users that were typed before the load became a peak again are kept, and complain of nothing."""
+    values = defaults() | {"users": "5000"}
+    parameters = to_parameters(values)
+    assert parameters == {"load": ["Peak"], "users": ["5000"]}
+    opened = from_parameters(parameters)
+    assert not opened.problems
+    assert opened.values["users"] == "5000"
