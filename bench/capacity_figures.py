@@ -27,8 +27,9 @@ def capacity_records(runs: pd.DataFrame) -> Records:
     """By what was left out of the fit: error and bias of the largest rate, and of the GPUs needed for it.
 
     ``gpus_over_used`` is the geometric mean of GPUs needed over GPUs used; ``inside_80_pct`` how often the plan's
-    80 % range holds the GPUs used, ``high_over_low`` how wide it is (median). A run that the plan cannot serve counts
-    as an error of 100 %.
+    80 % range holds the GPUs used, ``high_over_low`` how wide it is (median); ``rate_inside_80_pct`` and
+    ``rate_high_over_low`` the same of the rate, which is not rounded to whole instances. A run that the plan cannot
+    serve counts as an error of 100 %.
     """
     groups = dict(iter(runs.groupby(["software", "scheme"])))
     keys = [(software, scheme) for software in (OF_RUN, TODAY) for scheme in SCHEMES]
@@ -39,6 +40,7 @@ def _summary(rows: pd.DataFrame, software: str, scheme: str) -> dict[str, Any]:
     ratio = (rows["planned_rps"] / rows["measured_rps"]).to_numpy()
     error = np.abs(ratio - 1.0)
     needed = (rows["gpus_needed"] / rows["gpus"]).dropna()
+    rate_inside = (rows["rps_low"] <= rows["measured_rps"]) & (rows["measured_rps"] <= rows["rps_high"])
     inside = (rows["gpus_low"] <= rows["gpus"]) & (rows["gpus"] <= rows["gpus_high"])
     return {
         "software": software,
@@ -50,6 +52,8 @@ def _summary(rows: pd.DataFrame, software: str, scheme: str) -> dict[str, Any]:
         "bias_pct": _percent(np.median(ratio) - 1.0),
         "gpus_over_used": round(float(np.exp(np.log(needed).mean())), 2),
         "exact_pct": _percent((rows["gpus_needed"] == rows["gpus"]).mean()),
+        "rate_inside_80_pct": _percent(rate_inside.mean()),
+        "rate_high_over_low": round(float((rows["rps_high"] / rows["rps_low"]).median(skipna=True)), 2),
         "inside_80_pct": _percent(inside.mean()),
         "high_over_low": round(float((rows["gpus_high"] / rows["gpus_low"]).median(skipna=True)), 2),
     }

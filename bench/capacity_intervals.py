@@ -47,7 +47,7 @@ def _configuration(runs: pd.DataFrame) -> pd.Series:
 
 
 def with_ranges(runs: pd.DataFrame) -> pd.DataFrame:
-    """The runs with ``gpus_low`` and ``gpus_high``, each by exponents of the other configurations alone."""
+    """The runs with the range of the rate and of the GPUs, each by exponents of the other configurations alone."""
     names, known = _configuration(runs), _unseen(runs)
     known = known if len(known) else runs
     parts = []
@@ -63,19 +63,28 @@ def _unseen(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def ranged(runs: pd.DataFrame, by_end: Exponents) -> pd.DataFrame:
-    """GPUs needed for the measured rate at both ends; the range holds the planned number."""
+    """``rps_low`` and ``rps_high``, the rate at both ends, and ``gpus_low`` and ``gpus_high``, the GPUs of whole
+    instances needed for the measured rate there; the range holds the planned number."""
     planned = runs["planned_rps"].to_numpy()
     served = planned > 0
 
-    def gpus(end: str, exponent: float) -> Floats:
+    def rate(end: str, exponent: float) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):
-            rps = planned * (runs[end].to_numpy() / planned) ** exponent
+            return np.asarray(planned * (runs[end].to_numpy() / planned) ** exponent)
+
+    def gpus(rps: Floats) -> Floats:
+        with np.errstate(divide="ignore", invalid="ignore"):
             needed = np.ceil(runs["measured_rps"] * runs["gpus"] / (rps * runs["layout_gpus"]) - 1e-9)
         return np.where(served, np.nan_to_num(needed, nan=np.inf) * runs["layout_gpus"], np.nan)
 
-    low = np.fmin(gpus("fast_rps", by_end["low_factor"]), runs["gpus_needed"])
-    high = np.fmax(gpus("slow_rps", by_end["high_factor"]), runs["gpus_needed"])
-    return runs.assign(gpus_low=np.where(served, low, np.nan), gpus_high=np.where(served, high, np.nan))
+    fast, slow = rate("fast_rps", by_end["low_factor"]), rate("slow_rps", by_end["high_factor"])
+    low, high = np.fmin(gpus(fast), runs["gpus_needed"]), np.fmax(gpus(slow), runs["gpus_needed"])
+    return runs.assign(
+        rps_low=np.fmin(slow, planned),
+        rps_high=np.fmax(fast, planned),
+        gpus_low=np.where(served, low, np.nan),
+        gpus_high=np.where(served, high, np.nan),
+    )
 
 
 def capacity_line(runs: pd.DataFrame) -> str:

@@ -98,6 +98,7 @@ COMMON_PRIORS = {
     "attention_ageing": Prior(centre=0.15, spread=0.15, between=0.0, linear=True),
     "latent_ageing": Prior(centre=1.0, spread=0.7, between=0.0, linear=True),
     "fixed_ageing": Prior(centre=0.4, spread=0.3, between=0.0, linear=True),
+    "sparse_attention": Prior(centre=0.6, spread=0.25, between=0.0),
     "power": Prior(centre=0.3, spread=0.15, between=0.0, linear=True),
     "power_within": Prior(centre=0.7, spread=0.25, between=0.0, linear=True),
     "evenness": Prior(centre=1.0, spread=0.15, between=0.0),

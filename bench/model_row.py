@@ -52,7 +52,7 @@ def cells(model: Model, config: Mapping[str, object], source: str, date: str) ->
         "config_source": source,
         "source_date": f"collected {date}",
     }
-    return known | _experts(model) | _latent_attention(model, Fields(config))
+    return known | _experts(model) | _latent_attention(model, Fields(config)) | _sparse_attention(model)
 
 
 def _experts(model: Model) -> dict[str, Cell]:
@@ -77,6 +77,24 @@ def _latent_attention(model: Model, fields: Fields) -> dict[str, Cell]:
         "mla_kv_lora_rank": fields.whole("kv_lora_rank") or "",
         "mla_qk_nope_head_dim": model.head_dim - rope,
         "mla_qk_rope_head_dim": rope,
+    }
+
+
+def _sparse_attention(model: Model) -> dict[str, Cell]:
+    """Columns of layers with an indexer, whose keys stand apart from the other cached values."""
+    sparse = model.sparse
+    if sparse is None:
+        return {}
+    return {
+        "kv_elements_per_token_full_layers": model.kv_elements_full - sparse.indexer_elements,
+        "indexer_elements_per_token": sparse.indexer_elements,
+        "sparse_layers": sparse.layers,
+        "sparse_tokens": sparse.tokens,
+        "sparse_ratio": sparse.ratio,
+        "sparse_kv_elements": sparse.kv_elements,
+        "indexer_heads": sparse.indexer_heads,
+        "pooled_layers": sparse.pooled_layers,
+        "pooled_ratio": sparse.pooled_ratio,
     }
 
 

@@ -19,7 +19,7 @@ from sizing.decision.text import shown
 from sizing.economics.assumptions import Basis
 from sizing.scenario.schema import Scenario
 
-CUSTOMER, DEFAULT, CATALOGUE = "Customer input", "Default", "Catalogue"
+CUSTOMER, DEFAULT, CATALOGUE = "Customer input", "Default, kept", "Catalogue"
 BASIS: dict[Basis, str] = {
     "scenario": CUSTOMER,
     "sourced": CATALOGUE,
@@ -59,9 +59,10 @@ def assumptions(subject: Subject) -> Section:
 
 def _inputs(subject: Subject) -> Iterator[tuple[Cell, ...]]:
     """Every input that has a value: whose it is follows from whether it differs from a default, or from the form's."""
+    unused = () if subject.scenario.workload.average_rps is not None else ("workload.peak_percentile",)
     stated, of_form = _opened(subject.scenario.model_dump(mode="json", exclude_defaults=True)), _settings_of_the_form()
     for key, value in values_of(subject.scenario).items():
-        if not any(key == hidden or key.startswith(f"{hidden}.") for hidden in _NOT_SHOWN) and value != []:
+        if not any(key == hidden or key.startswith(f"{hidden}.") for hidden in (*_NOT_SHOWN, *unused)) and value != []:
             given = key in stated and not (key in of_form and of_form[key] == value)
             yield titled(key), _short(key, value), CUSTOMER if given else DEFAULT
     if record := subject.scenario.measured:

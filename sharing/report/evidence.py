@@ -78,7 +78,7 @@ def _measured(near: Near) -> tuple[Cell, ...]:
     flight = "" if one.concurrency is None else f", {significant(one.concurrency)} in flight"
     return (
         f"{name}, {row.engine.label}, {precision_name(row.precision.id)}",
-        f"{MODES[one.mode]}{flight}, {significant(one.input_tokens)} in, {significant(one.output_tokens)} out",
+        f"{MODES[one.mode]}{flight}, {count(one.input_tokens)} in, {count(one.output_tokens)} out",
         one.itl_ms,
         None if rate is None else rate / one.gpus,
         f"{source}, {source_day(one.source_date)}",

@@ -38,6 +38,12 @@ def rounded(x: float, digits: int = 3) -> float:
     return float(f"{x:.{digits - 1}e}")
 
 
+def rounded_up(x: float, digits: int = 3) -> float:
+    """The smallest number of that many significant digits that is not below ``x``: a limit that ``x`` keeps."""
+    value = rounded(x, digits)
+    return value if value >= x else rounded(value + 10.0 ** (math.floor(math.log10(abs(x))) - digits + 1), digits)
+
+
 def significant(x: Number, digits: int = 3) -> str:
     """``x`` to that many significant digits, thousands separated, no trailing zeros: 2606 is "2,610"."""
     if (words := _not_a_number(x)) is not None:

@@ -104,7 +104,8 @@ def _latent(fields: Fields, dim: int) -> LatentAttention | None:
 
 
 def _indexer(fields: Fields, plan: tuple[Layer, ...], compressed: bool) -> dict[str, int]:
-    """Sparse-attention indexer (DeepSeek, GLM, MiniMax-M3 in a section of its own): heads, width, layers with one."""
+    """Sparse-attention indexer (DeepSeek, GLM, MiniMax-M3 in a section of its own): heads, width, layers with one, and
+    how many entries it chooses."""
     section = fields.section("sparse_attention_config")
     heads = fields.whole("index_n_heads", high=MAX_HEADS) or _in_section(section, "sparse_num_index_heads") or 0
     dim = fields.whole("index_head_dim", high=MAX_WIDTH) or _in_section(section, "sparse_index_dim") or 0
@@ -115,7 +116,14 @@ def _indexer(fields: Fields, plan: tuple[Layer, ...], compressed: bool) -> dict[
     elif isinstance(frequency, list):
         layers = sum(kind in (1, True) for kind in frequency[: len(plan)])
     has_one = bool(dim) and not compressed
-    return {"indexer_heads": heads, "indexer_dim": dim, "indexer_layers": layers if has_one else 0}
+    chosen = fields.whole("index_topk", low=0, high=MAX_VOCAB) or 0
+    blocks, size = (_in_section(section, f"sparse_{name}") or 0 for name in ("topk_blocks", "block_size"))
+    return {
+        "indexer_heads": heads,
+        "indexer_dim": dim,
+        "indexer_layers": layers if has_one else 0,
+        "indexer_entries": chosen or blocks * size,
+    }
 
 
 def _mlp_widths(fields: Fields, hidden: int, kind: str) -> dict[str, int]:

@@ -18,6 +18,7 @@ from sizing.catalog.parameter_count import (
     kv_elements_full,
     kv_elements_sliding,
     lookup_params,
+    sparse_attention,
     state_elements,
     total_params,
 )
@@ -86,6 +87,7 @@ def _model(fields: Fields, a: Architecture, name: str, total: float, active: flo
         state_elements=state_elements(a),
         norm_collectives=_norm_collectives(fields, a),
         parallel_blocks=_parallel_blocks(fields),
+        sparse=sparse_attention(a),
         experts=a.experts if moe_layers else 0,
         experts_per_token=a.experts_per_token if moe_layers else 0,
         shared_experts=_shared_experts(fields, a) if moe_layers else 0,

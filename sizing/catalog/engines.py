@@ -21,7 +21,8 @@ class Engine:
     """One serving engine. ``token_budget`` and ``max_sequences`` are (below 70 GiB, at or above); GPUs of
     ``small_families`` have the former whatever their memory.
 
-    ``surrogate`` is the engine whose fitted step times are used, mostly itself; ``evicts`` whether a running sequence
+    ``surrogate`` is the engine whose fitted step times are used, mostly itself; ``dense_short_prompts`` GPU families on
+    which sparse layers attend densely to prompts that they would choose all of; ``evicts`` whether a running sequence
     can lose its KV cache to another; ``narrow_kv`` whether an unstated KV format is FP8 beside narrow weights;
     ``batch_option`` the setting that limits the sequences in flight, "" where none is documented; ``disaggregated`` the
     GPU families on which prefill and decode may be instances of their own; ``kernel_tables`` its name in NVIDIA's
@@ -49,6 +50,8 @@ class Engine:
     batch_source: str = ""
     disaggregated: tuple[str, ...] = ()
     disaggregated_source: str = ""
+    dense_short_prompts: tuple[str, ...] = ()
+    sparse_source: str = ""
 
     def budget(self, gpu: Gpu) -> int:
         """Tokens the engine processes in one step on this GPU (prefill chunks plus decoding sequences)."""
@@ -77,7 +80,7 @@ def _engine(name: str, row: dict[str, object]) -> Engine:
     families = values["families"]
     assert isinstance(families, dict)
     values["families"] = MappingProxyType({k: tuple(v) for k, v in families.items()})
-    for key in ("aliases", "disaggregated", "small_families", "stands_in_for"):
+    for key in ("aliases", "dense_short_prompts", "disaggregated", "small_families", "stands_in_for"):
         values[key] = tuple(values.get(key, ()))  # type: ignore[arg-type]
     values["date"] = str(values["date"])
     return Engine(id=name, **{"surrogate": name, **values})  # type: ignore[arg-type]

@@ -11,6 +11,26 @@ AttentionKind = Literal["mha", "gqa", "mqa", "mla"]
 
 
 @dataclass(frozen=True, kw_only=True)
+class SparseAttention:
+    """Layers whose queries attend to a part of the context, which an indexer chooses for them.
+
+    A query of one of the ``layers`` attends to at most ``tokens`` tokens of the context, ``ratio`` of which share a
+    cached entry; ``kv_elements`` are the values cached per token in these layers, ``indexer_elements`` the keys by
+    which the ``indexer_heads`` choose (both part of ``Model.kv_elements_full``). Queries of ``pooled_layers`` attend to
+    the whole context in entries of ``pooled_ratio`` tokens. Sources: DeepSeek-V3.2 (2025), DeepSeek-V4, MiniMax-M3.
+    """
+
+    layers: int
+    tokens: int
+    ratio: int = 1
+    kv_elements: float
+    indexer_heads: int
+    indexer_elements: float
+    pooled_layers: int = 0
+    pooled_ratio: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
 class Model:
     """Architecture of one model. Counts are plain numbers (not billions), lengths are tokens.
 
@@ -47,6 +67,7 @@ class Model:
     state_elements: float = 0.0
     norm_collectives: int = 0
     parallel_blocks: bool = False
+    sparse: SparseAttention | None = None
     experts: int = 0
     experts_per_token: int = 0
     shared_experts: int = 0

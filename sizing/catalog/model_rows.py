@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from sizing.base.units import BILLION
 from sizing.catalog.files import DATA_DATE, Row, cells, count, flag, number, read_rows
-from sizing.catalog.model import AttentionKind, Model
+from sizing.catalog.model import AttentionKind, Model, SparseAttention
 
 
 @cache
@@ -52,6 +52,22 @@ def _moe_layers(row: Row) -> int:
     return int(row["layers"]) - _whole(row, "moe_dense_layers") if from_pattern is None else from_pattern
 
 
+def _sparse(row: Row) -> SparseAttention | None:
+    """Layers with an indexer, where there are any."""
+    if not row["sparse_layers"]:
+        return None
+    return SparseAttention(
+        layers=int(row["sparse_layers"]),
+        tokens=int(row["sparse_tokens"]),
+        ratio=_whole(row, "sparse_ratio", 1),
+        kv_elements=float(row["sparse_kv_elements"]),
+        indexer_heads=int(row["indexer_heads"]),
+        indexer_elements=float(row["indexer_elements_per_token"]),
+        pooled_layers=_whole(row, "pooled_layers"),
+        pooled_ratio=_whole(row, "pooled_ratio", 1),
+    )
+
+
 def model_of_row(row: Row) -> Model:
     """One row as a model."""
     is_moe = flag(row["is_moe"])
@@ -73,6 +89,7 @@ def model_of_row(row: Row) -> Model:
         "attention": _attention(row),
         "kv_elements_full": (number(row["kv_elements_per_token_full_layers"]) or 0.0)
         + (number(row["indexer_elements_per_token"]) or 0.0),
+        "sparse": _sparse(row),
         "experts": _whole(row, "moe_num_experts") if is_moe else 0,
         "experts_per_token": _whole(row, "moe_top_k") if is_moe else 0,
         "shared_experts": _whole(row, "moe_shared_experts") if is_moe else 0,

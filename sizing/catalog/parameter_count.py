@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sizing.catalog.layer_plan import Layer
+from sizing.catalog.model import SparseAttention
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +36,8 @@ class Architecture:
     """The shape of a decoder; widths in values, layers as a plan.
 
     ``mlp_matrices`` is 3 for gated MLPs (gate, up, down), else 2; ``indexer_dim`` x ``indexer_layers`` is the key cache
-    of a sparse-attention indexer; ``shared_kv`` marks full layers that store one vector for key and value.
+    of a sparse-attention indexer, which chooses ``indexer_entries`` entries for a query; ``shared_kv`` marks full
+    layers that store one vector for key and value.
     ``layer_input`` is the width of an embedding of its own that each layer adds, from a table of ``layer_input_vocab``.
     """
 
@@ -62,6 +64,7 @@ class Architecture:
     indexer_heads: int
     indexer_dim: int
     indexer_layers: int
+    indexer_entries: int
     recurrent: Recurrent | None
     experts: int
     experts_per_token: int
@@ -161,20 +164,57 @@ def active_params(a: Architecture) -> float:
     return total_params(a) - moe_layers * (a.experts - a.experts_per_token) * expert_params(a)
 
 
+INDEXED_RATIO = 4
+"""Compression ratio of DeepSeek-V4's layers with an indexer; those of higher ratios attend to all that they keep."""
+
+
 def kv_elements_full(a: Architecture) -> float:
     """Values cached per token in layers that attend to the whole context, plus the indexer's keys."""
-    total = 0.0
-    for layer in a.plan:
-        if layer.mixer != "full" or layer.reuses_kv:
-            continue
-        if a.latent:
-            total += a.latent.kv_rank + a.latent.rope_dim
-        elif layer.compress_ratio:
-            total += (a.head_dim + (a.indexer_dim if layer.compress_ratio == 4 else 0)) / layer.compress_ratio
-        else:
-            heads = layer.kv_heads or a.kv_heads
-            total += heads * (a.head_dim if a.shared_kv else a.head_dim + a.v_head_dim)
-    return total + a.indexer_layers * a.indexer_dim
+    kept = sum(_kv_elements(a, layer) for layer in a.plan if layer.mixer == "full")
+    return kept + _indexer_elements(a)
+
+
+def _kv_elements(a: Architecture, layer: Layer) -> float:
+    """Values that one full layer caches per token."""
+    if layer.reuses_kv:
+        return 0.0
+    if a.latent:
+        return float(a.latent.kv_rank + a.latent.rope_dim)
+    if layer.compress_ratio:
+        return a.head_dim / layer.compress_ratio
+    return float((layer.kv_heads or a.kv_heads) * (a.head_dim if a.shared_kv else a.head_dim + a.v_head_dim))
+
+
+def _indexer_elements(a: Architecture) -> float:
+    """Keys of the indexer cached per token, those of compressed layers with every entry."""
+    compressed = sum(layer.compress_ratio == INDEXED_RATIO for layer in a.plan)
+    return a.indexer_dim * (a.indexer_layers + compressed / INDEXED_RATIO)
+
+
+def sparse_attention(a: Architecture) -> SparseAttention | None:
+    """Layers with an indexer; None where a query attends to the whole context.
+
+    With latent attention all layers choose, some by an earlier layer's indexer (GLM-5.2).
+    """
+    if not (a.indexer_entries and a.indexer_dim):
+        return None
+    full = [layer for layer in a.plan if layer.mixer == "full"]
+    pooled = [layer for layer in full if (layer.compress_ratio or 0) > INDEXED_RATIO]
+    compressed = any(layer.compress_ratio is not None for layer in a.plan)
+    sparse = [layer for layer in full if layer.compress_ratio == INDEXED_RATIO] if compressed else full
+    if not (a.latent or compressed):
+        sparse = sparse[: a.indexer_layers]  # of equal layers, which ones does not matter
+    ratio = INDEXED_RATIO if compressed else 1
+    return SparseAttention(
+        layers=len(sparse),
+        tokens=a.indexer_entries * ratio,
+        ratio=ratio,
+        kv_elements=sum(_kv_elements(a, layer) for layer in sparse),
+        indexer_heads=a.indexer_heads,
+        indexer_elements=_indexer_elements(a),
+        pooled_layers=len(pooled),
+        pooled_ratio=max((layer.compress_ratio or 1 for layer in pooled), default=1),
+    )
 
 
 def kv_elements_sliding(a: Architecture) -> float:

@@ -100,7 +100,7 @@ def _counts(stated: Stated) -> Iterator[Explained]:
         count(deployed.systems),
         f"ceil(instances / instances per system), whole systems: {deployed.system} has {each} GPUs",
         *systems_steps(deployed.instances, row.gpus, each, deployed.systems),
-        source="module sizing.prices.packing; instances x TP = 8 on an 8-GPU server",
+        source="module sizing.prices.packing",
     )
     yield entry(
         "max_rps",

@@ -62,8 +62,8 @@ def failure_text(failure: Failure) -> str:
     )
     meanwhile = "no first token" if failure.ttft_meanwhile_ms is None else f"mean TTFT {ms(failure.ttft_meanwhile_ms)}"
     return (
-        f"One instance fails after {failure.start_s / S_PER_MINUTE:,.3g} minutes for {lasts:,.3g}; {others}, and "
-        f"{failure.started_again:,} requests start again. Meanwhile {meanwhile} instead of "
+        f"One instance fails after {failure.start_s / S_PER_MINUTE:,.3g} minutes, for {lasts:,.3g} minutes; "
+        f"{others}, and {failure.started_again:,} requests start again. Meanwhile {meanwhile} instead of "
         f"{ms(failure.ttft_before_ms)}, up to {failure.longest_queue:,.0f} requests wait; once it is "
         f"back, the queue is as before {usual}. {_judged(failure)}"
     )

@@ -75,8 +75,8 @@ def peak_demand(workload: Workload) -> Demand:
     if not (math.isfinite(demand.peak_rps) and 0 < demand.peak_rps <= MAX_RPS):
         raise InvalidScenario(
             [
-                f"workload: the peak comes to {stated(demand.peak_rps)} requests/s; "
-                f"it must be above 0 and at most {MAX_RPS:,.0f}. {demand.how}"
+                f"The peak comes to {stated(demand.peak_rps, 3)} requests/s; it must be above 0 and at most "
+                f"{MAX_RPS:,.0f}: change the load. {demand.how}"
             ]
         )
     return demand

@@ -95,7 +95,7 @@ REPLICA = np.dtype(
         # Settings of its kind.
         *_counts("max_sequences"),
         *_reals("budget kv_tokens waste_tokens tokens_per_step rows_per_sequence launch_s full_pair_s"),
-        *_reals("sliding_pair_s window pair_lag ranks"),
+        *_reals("sliding_pair_s window token_s pair_lag ranks"),
         *_counts("static reserve queue_limit role"),
     ]
 )

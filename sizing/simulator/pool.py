@@ -159,6 +159,7 @@ def _replicas(fleet: Fleet, kinds: list[Replica], role: int) -> NDArray[Any]:
         row["tokens_per_step"], row["rows_per_sequence"] = speculation.tokens_per_step, speculation.rows_per_sequence
         row["launch_s"], row["pair_lag"], row["ranks"] = grid.launch_s, grid.pair_lag, grid.ranks
         row["full_pair_s"], row["sliding_pair_s"], row["window"] = grid.full_pair_s, grid.sliding_pair_s, grid.window
+        row["token_s"] = grid.token_s
         row["queue_limit"] = UNLIMITED if replica.queue_limit is None else replica.queue_limit
     return rows
 

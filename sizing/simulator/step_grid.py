@@ -13,7 +13,18 @@ from sizing.deployments.candidates import table
 from sizing.question.configuration import Configuration
 from sizing.question.speculation import Speculation
 from sizing.steps.rates import Rates, hardware, rates
-from sizing.steps.roofline import Roofline, decode_step_s, fixed_s, launch_s, roofline
+from sizing.steps.roofline import (
+    LONGEST,
+    Roofline,
+    decode_step_s,
+    fixed_s,
+    index_pair_s,
+    launch_s,
+    reads_all_entries,
+    roofline,
+    sparse_pair_s,
+    state_token_s,
+)
 from sizing.steps.shape import Shape, shape_of
 from sizing.steps.speculation import own_rows_s, rows_s, verification_s
 from sizing.steps.times import StepTimes
@@ -25,9 +36,6 @@ EVERY_ROW_TO, LAST_ROWS, ROWS_PER_DOUBLING = 16.0, 2.0**20, 8
 """Rows of a step: every number up to the first, then so many knots per doubling, up to the widest step. Chosen: because
 matrix times bend most where few rows share the weights; further on so many lines follow the curve closely."""
 
-NO_WINDOW = 1e9
-"""Window in tokens of a model without sliding layers: longer than any context."""
-
 KEPT_GRIDS = 128
 """Grids kept in memory, 150 KB each at most. Chosen: because a plan simulates up to about a dozen configurations."""
 
@@ -38,10 +46,10 @@ class StepGrid:
 
     ``decode_s`` (S + 1, K): a step that decodes n = 0..S sequences at mean contexts ``knots`` (K,). A step that also
     processes prompt tokens takes longer by ``row_s`` (M,), the time of all matrices and collectives at ``row_knots``
-    rows, between the rows without and with them, and per attention pair by ``full_pair_s`` (and
-    ``sliding_pair_s``, at most ``window`` pairs a token). ``lag_s`` (M,) and ``pair_lag`` are what a prompt takes from
-    the end of its step to its first token where pipeline stages work beside each other. What prompt tokens add is at
-    least ``launch_s``, the host's time to launch their kernels.
+    rows, between the rows without and with them, per attention pair by ``full_pair_s`` (and ``sliding_pair_s``, at most
+    ``window`` pairs a token) and per prompt token by ``token_s``. ``lag_s`` (M,) and ``pair_lag`` are what a prompt
+    takes from the end of its step to its first token where pipeline stages work beside each other. What prompt tokens
+    add is at least ``launch_s``, the host's time to launch their kernels.
     All that is for rows spread evenly over the ``ranks`` of attention-DP. ``own_s`` (M,) is the part of ``row_s`` that
     a rank computes for its own rows; where one has more of the prompt tokens than the others, this part and the pairs
     take as long as if all ranks had as many.
@@ -58,6 +66,7 @@ class StepGrid:
     full_pair_s: float
     sliding_pair_s: float
     window: float
+    token_s: float
     source: str
     ranks: int = 1
 
@@ -82,6 +91,7 @@ class StepGrid:
             launch_s=self.launch_s * prompt,
             full_pair_s=self.full_pair_s * prompt,
             sliding_pair_s=self.sliding_pair_s * prompt,
+            token_s=self.token_s * prompt,
         )
 
     def fitted_to(self, times: StepTimes, reference: StepTimes, concurrency: Floats) -> StepGrid:
@@ -129,7 +139,6 @@ def _grid(model: Model, row: Configuration, max_sequences: int, speculation: Spe
     if row.pp > 1:  # a prompt passes all stages, alone on its rank
         lone, in_step = (rows_s(shape, speed, at, speed.dp)[0] for at in (rows[None, :], each))
         lag = np.maximum(lone - in_step, 0.0)
-    pair_s = float((speed.scale * shape.pair_flop / (speed.tp * speed.attention))[0, 0]) / parallelism
     matrices[0] = 0.0  # without rows no weights are streamed
     return StepGrid(
         decode_s=_decode_s(shape, speed, knots, max_sequences, speculation),
@@ -141,18 +150,35 @@ def _grid(model: Model, row: Configuration, max_sequences: int, speculation: Spe
         pair_lag=(row.pp - 1.0) * row.dp,
         ranks=row.dp,
         launch_s=float(launch_s(shape, speed)[0, 0]),
-        full_pair_s=pair_s * float(shape.full_layers),
-        sliding_pair_s=pair_s * float(shape.sliding_layers),
-        window=float(np.minimum(shape.window, NO_WINDOW)),
+        **_pairs(shape, speed, parallelism),
         source=source.source,
     )
 
 
+def _pairs(shape: Shape, speed: Rates, parallelism: float) -> dict[str, float]:
+    """Time of attention per pair of a full layer and of a windowed one, the window, and time per prompt token.
+
+    Sparse layers are windowed ones, whose window is what a query attends to, or take the same time for every token;
+    the sliding layers beside them then do too, since their window is soon full.
+    """
+    of_pairs = shape.pair_flop / (speed.tp * speed.attention), sparse_pair_s(shape, speed), index_pair_s(shape, speed)
+    times = (*of_pairs, state_token_s(shape, speed))
+    pair, sparse, index, token = (float((speed.scale * np.asarray(each)).max()) / parallelism for each in times)
+    full, sliding = pair * float(shape.full_layers) + index, pair * float(shape.sliding_layers)
+    if not shape.sparse_flop:
+        window = float(np.minimum(shape.window, LONGEST))
+        return {"full_pair_s": full, "sliding_pair_s": sliding, "window": window, "token_s": token}
+    token += sliding * float(np.minimum(shape.window, LONGEST)) if sliding else 0.0
+    if reads_all_entries(shape, speed).all():
+        token, sparse = token + sparse * float(shape.attended), 0.0
+    return {"full_pair_s": full, "sliding_pair_s": sparse, "window": float(shape.attended), "token_s": token}
+
+
 def _knots(model: Model) -> Floats:
-    """Contexts: 0, then doubling, and the sliding window, where the slope changes."""
+    """Contexts: 0, then doubling, and where the slope changes: the sliding window, all that sparse layers attend to."""
     doubling = FIRST_KNOT * 2.0 ** np.arange(int(np.log2(LAST_KNOT / FIRST_KNOT)) + 1)
-    window = [float(model.sliding_window)] if model.sliding_window else []
-    return np.unique(np.concatenate([[0.0], doubling, window]))
+    bends = (model.sliding_window, model.sparse and model.sparse.tokens)
+    return np.unique(np.concatenate([[0.0], doubling, [float(bend) for bend in bends if bend]]))
 
 
 def _row_knots() -> Floats:

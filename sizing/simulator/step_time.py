@@ -82,10 +82,11 @@ def prompt_time(rows: Floats, replica: Any, tokens: float, pair_s: float, prompt
 
 @compiled
 def pair_time(replica: Any, new: float, before: float) -> float:
-    """Attention of a chunk of ``new`` tokens behind ``before``: new x (before + new / 2) pairs, sliding layers at most
-    new x window."""
+    """Attention of a chunk of ``new`` tokens behind ``before``: new x (before + new / 2) pairs, windowed layers at most
+    new x window, and what every token takes."""
     full = new * (before + new / 2.0)
-    return replica.full_pair_s * full + replica.sliding_pair_s * min(full, new * replica.window)  # type: ignore[no-any-return]
+    windowed = replica.sliding_pair_s * min(full, new * replica.window)
+    return replica.full_pair_s * full + windowed + replica.token_s * new  # type: ignore[no-any-return]
 
 
 @compiled

@@ -91,6 +91,7 @@ class CommonEfficiency:
     ``latent_ageing`` and ``fixed_ageing``: growth of the fixed times of MLA and of layers per year of age of the
     software.
 
+    ``sparse_attention``: rate of attention to chosen entries in prompts relative to dense attention;
     ``prompt_token_s``: host time per prompt token before the engine has it.
     """
 
@@ -115,6 +116,7 @@ class CommonEfficiency:
     attention_ageing: float
     latent_ageing: float
     fixed_ageing: float
+    sparse_attention: float
     prompt_token_s: float
 
 

@@ -31,7 +31,7 @@ _CLASS_OF = {"wide": 0, "fp8": 1, "int8": 1, "fp4": 2, "mxfp4": 1}
 """Matrices multiplied at 16, 8 and 4 bit are class 0, 1 and 2, by the format they are computed in."""
 
 
-_SHARED = ("prompt_token_s", "activation_passes", "expert_passes", "imbalance", "evenness")
+_SHARED = ("prompt_token_s", "sparse_attention", "activation_passes", "expert_passes", "imbalance", "evenness")
 """Fitted numbers of all candidates alike."""
 
 
@@ -55,6 +55,7 @@ class Hardware(Columns):
     number_class: Rows
     width_class: Rows
     weight_only: Flags
+    dense_short_prompts: Flags
     families: tuple[str, ...]
     family: Rows
     engines: tuple[str, ...]
@@ -69,6 +70,8 @@ class Rates:
     wide_matrix: Floats
     expert_matrix: Floats
     attention: Floats
+    sparse_attention: float
+    dense_short_prompts: Flags
     memory: Floats
     expert_memory: Floats
     wide_memory: Floats
@@ -136,6 +139,7 @@ def hardware(candidates: Candidates) -> Hardware:
         number_class=code(_number_class),
         width_class=code(lambda k: int(k.precision.bytes < WIDE_BYTES) + int(k.precision.bytes < BYTE)),
         weight_only=code(_is_weight_only).astype(bool),
+        dense_short_prompts=col(lambda k: float(k.gpu.family in k.engine.dense_short_prompts)) > 0,
         families=families,
         family=code(lambda k: families.index(k.gpu.family)),
         engines=engines,
@@ -227,6 +231,7 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
         wide_matrix=wide_matrix,
         expert_matrix=np.minimum(matrix * common.expert_matrix, facts.matrix),
         attention=facts.wide * of.device(lambda d: d.attention) * np.exp(-common.attention_ageing * age),
+        dense_short_prompts=facts.dense_short_prompts,
         memory=memory * np.where((facts.width_class == 0)[:, None], of.library, 1.0),
         expert_memory=memory * by_width[facts.width_class][:, None],
         wide_memory=wide_memory,

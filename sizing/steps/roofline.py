@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sizing.base.arrays import Floats
+from sizing.base.arrays import Flags, Floats
 from sizing.base.constants import constant
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import WIDE_BYTES
@@ -24,6 +24,15 @@ from sizing.steps.shape import Number, Shape, shape_of
 from sizing.steps.times import StepTimes
 
 PIPELINE_EFFICIENCY = constant("pipeline_efficiency")
+
+RECURRENT_RATE = constant("recurrent_prompt_rate")
+
+LONGEST = 1e9
+"""Tokens, more than any context has."""
+
+INDEX_RATE = 2.0
+"""Rate of an indexer's products, which are of 8 bit, relative to attention at 16 bit (datasheets of Hopper and
+Blackwell)."""
 
 
 @dataclass(frozen=True)
@@ -88,16 +97,60 @@ def kv_share(shape: Shape, tp: Floats) -> Floats:
 
 
 def kv_read_bytes(shape: Shape, context: Number, kv_bytes: Floats) -> Floats:
-    """KV-cache bytes one sequence reads per decode step, over all layers: sliding layers read at most their window."""
-    sliding = shape.kv_sliding * np.minimum(context, shape.window)
-    return np.asarray(kv_bytes * (shape.kv_full * context + sliding) + shape.state_bytes, dtype=np.float64)
+    """KV-cache bytes one sequence reads per decode step, over all layers: sliding layers read at most their window,
+    sparse ones what they attend to and all keys of their indexer. Recurrent state is not among them."""
+    part = shape.kv_sliding * np.minimum(context, shape.window) + shape.kv_sparse * np.minimum(context, shape.attended)
+    return np.asarray(kv_bytes * (shape.kv_full * context + part), dtype=np.float64)
 
 
 def attention_pairs(shape: Shape, new: Number, cached: Number) -> Number:
-    """Query-key pairs of one causal prompt over all layers: full n x (c + n/2), sliding at most n x window."""
+    """Query-key pairs of one causal prompt over all layers but sparse ones: full n x (c + n/2), sliding at most
+    n x window."""
     full = new * (cached + new / 2.0)
-    # Without sliding layers the window is infinite and their number 0: take the finite bound.
-    return shape.full_layers * full + shape.sliding_layers * np.minimum(full, new * np.minimum(shape.window, 1e9))
+    return shape.full_layers * full + shape.sliding_layers * np.minimum(full, new * _finite(shape.window))
+
+
+def _finite(tokens: Number) -> Number:
+    """A number of tokens that is infinite where there are no layers that it limits: then longer than any context."""
+    return np.minimum(tokens, LONGEST)
+
+
+def prompt_attention_s(shape: Shape, speed: Rates, new: Number, cached: Number) -> Floats:
+    """Attention of one causal prompt on each GPU of its rank, recurrent layers' state included, shape (C, 1).
+
+    Sparse layers: their kernels read all entries of the choice, also those that a short context leaves empty, for at
+    least ``sparse_heads`` heads; an engine with dense attention for short prompts has no more than the context. Every
+    GPU of a TP group computes all of the indexer, at 8 bit. Source: kernel tables of aiconfigurator-core 0.12
+    (``dsa_context_module``): between 128 and 2,048 tokens the time per token grows by 1 to 8 % on Hopper.
+    """
+    full = new * (cached + new / 2.0)
+    chosen = new * _finite(shape.attended)
+    entries = np.where(reads_all_entries(shape, speed), chosen, np.minimum(full, chosen))
+    dense = attention_pairs(shape, new, cached) * shape.pair_flop / speed.tp / speed.attention
+    chosen_s = entries * sparse_pair_s(shape, speed) + full * index_pair_s(shape, speed)
+    return np.asarray(dense + chosen_s + new * state_token_s(shape, speed))
+
+
+def reads_all_entries(shape: Shape, speed: Rates) -> Flags:
+    """Whether sparse layers take as long for a short context as for a long one: those of latent attention do, unless
+    the engine attends to short prompts densely."""
+    return np.asarray((np.asarray(shape.sparse_heads) > 1.0) & ~speed.dense_short_prompts)
+
+
+def sparse_pair_s(shape: Shape, speed: Rates) -> Floats:
+    """Time of a prompt's query and one token that it attends to in all sparse layers, on each GPU of a TP group."""
+    heads = np.maximum(shape.heads / speed.tp, shape.sparse_heads) / shape.heads
+    return np.asarray(shape.sparse_flop * heads / (speed.sparse_attention * speed.attention))
+
+
+def state_token_s(shape: Shape, speed: Rates) -> Floats:
+    """Time by which one prompt token moves the recurrent state of all layers on, on each GPU of a TP group."""
+    return np.asarray(shape.state_flop / speed.tp / (RECURRENT_RATE * speed.attention))
+
+
+def index_pair_s(shape: Shape, speed: Rates) -> Floats:
+    """Time of a prompt's query and one token of context in all indexers, on each GPU of a TP group."""
+    return np.asarray(shape.index_flop / (INDEX_RATE * speed.attention))
 
 
 def all_reduce_s(speed: Rates, payload_bytes: Floats) -> Floats:
@@ -214,9 +267,11 @@ def decode_step_s(shape: Shape, speed: Rates, concurrency: Floats, context: Numb
     passes all stages, so the sum over stages is the whole model once. Plus host time per step and sequence.
     """
     rows = np.maximum(concurrency / speed.pp, 1.0)
-    read = kv_read_bytes(shape, context, speed.kv_bytes) * kv_share(shape, speed.tp) / speed.dp / speed.kv_memory
-    pairs = shape.full_layers * context + shape.sliding_layers * np.minimum(context, np.minimum(shape.window, 1e9))
-    score = pairs * shape.pair_flop * shape.latent / (speed.tp * speed.dp) / speed.attention
+    cached = kv_read_bytes(shape, context, speed.kv_bytes) * kv_share(shape, speed.tp)
+    read = (cached + shape.state_bytes / speed.tp) / speed.dp / speed.kv_memory
+    pairs = shape.full_layers * context + shape.sliding_layers * np.minimum(context, _finite(shape.window))
+    scored = pairs * shape.pair_flop * shape.latent + shape.sparse_flop * np.minimum(context, shape.attended)
+    score = (scored / speed.tp / speed.attention + index_pair_s(shape, speed) * context) / speed.dp
     attention = _bound(np.asarray(score), read, speed.wide_exposed) * rows
     moved = communication_s(shape, speed, rows) + activations_s(shape, speed, rows)
     device = matrices_s(shape, speed, rows) + attention + moved + fixed_s(shape, speed)
@@ -251,8 +306,7 @@ def prefill_s(shape: Shape, speed: Rates, new: Number, cached: Number, batch: fl
     tokens = busiest * new * np.ones_like(speed.tp)
     chunks = np.maximum(np.ceil(tokens / speed.budget), 1.0)
     rows, even = batch * new / chunks, tokens * speed.dp / chunks
-    pairs = busiest * attention_pairs(shape, new, cached)
-    score = pairs * shape.pair_flop / speed.tp / speed.attention
+    score = busiest * prompt_attention_s(shape, speed, new, cached)
     matrices = matrices_s(shape, speed, rows, even)
     moved = communication_s(shape, speed, even) + activations_s(shape, speed, even)
     computed = np.maximum(speed.scale * (chunks * (matrices + moved) + score), chunks * launch_s(shape, speed))
@@ -272,7 +326,7 @@ def prefill_work_s(shape: Shape, speed: Rates, new: Number, cached: Number) -> t
     chunks = tokens / speed.budget  # prompts shorter than the budget share a step
     dense_flop, expert_flop = _matrix_flop_s(shape, speed)
     matrices = (dense_flop + expert_flop) * tokens * speed.dp
-    score = attention_pairs(shape, new, cached) * shape.pair_flop / speed.tp / speed.attention
+    score = prompt_attention_s(shape, speed, new, cached)
     rows = tokens * speed.dp / chunks
     moved = chunks * (communication_s(shape, speed, rows) + activations_s(shape, speed, rows))
     loss = pipeline_loss(shape, speed)

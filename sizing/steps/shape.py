@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from sizing.base.arrays import Columns, Floats
-from sizing.catalog.model import Model
-from sizing.catalog.precisions import WIDE_BYTES
+from sizing.base.constants import constant
+from sizing.catalog.model import Model, SparseAttention
 from sizing.catalog.weights import native_dense_bytes
 
 Number = float | Floats
@@ -18,12 +18,30 @@ ALLREDUCES_PER_LAYER = 2
 """After attention and after the feed-forward block (Megatron-LM, Shoeybi et al. 2019)."""
 
 
+STATE_BYTES = constant("recurrent_state_bytes")
+
+STATE_FLOP = 6.0
+"""Per prompt token and value of recurrent state: decay, update and read-out, a multiplication and an addition each
+(gated delta rule, Yang et al. 2024)."""
+
+LATENT_SPARSE_HEADS = 64.0
+"""Query heads that kernels of sparse latent attention compute at least; where a GPU has fewer, engines pad them.
+Source: FlashMLA (DeepSeek, 2025), sparse kernels for 64 and 128 heads; measured alike at 4 to 64 heads on Hopper."""
+
+DENSE = SparseAttention(layers=0, tokens=0, kv_elements=0.0, indexer_heads=0, indexer_elements=0.0)
+"""What a model without sparse layers has of them."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Shape(Columns):
     """What the roofline reads of a model; parameters and cached values are counts over the whole model.
 
     ``dense`` are quantised parameters multiplied for every token, ``head`` the 16-bit output head, ``experts`` the
     routed-expert parameters of which ``routed`` (k / E) serve one token. ``window`` is infinite without sliding layers.
+    Layers that attend to pooled entries count among ``full_layers`` by their share of pairs. Sparse layers hold
+    ``kv_sparse`` of the cached values and take ``sparse_flop`` per query and token attended to, at most ``attended``
+    (infinite without such layers), over all ``heads``, ``sparse_heads`` at least on a GPU; their indexers take
+    ``index_flop`` per query and token of context.
     """
 
     layers: Number
@@ -41,7 +59,14 @@ class Shape(Columns):
     kv_full: Number
     kv_sliding: Number
     state_bytes: Number
+    state_flop: Number
     pair_flop: Number
+    heads: Number
+    sparse_flop: Number
+    sparse_heads: Number
+    attended: Number
+    kv_sparse: Number
+    index_flop: Number
     latent: Number
     latent_layers: Number
     norm_collectives: Number
@@ -53,6 +78,9 @@ class Shape(Columns):
 def shape_of(model: Model) -> Shape:
     """The shape of one model as plain numbers."""
     dense, head = linear_parameters(model)
+    sparse = model.sparse or DENSE
+    pooled = sparse.pooled_layers * (1.0 - 1.0 / sparse.pooled_ratio)
+    pair, latent = flop_per_pair(model), latent_factor(model)
     return Shape(
         layers=float(model.layers),
         moe_layers=float(model.moe_layers),
@@ -63,14 +91,21 @@ def shape_of(model: Model) -> Shape:
         routed=routed_share(model),
         dense_bytes=native_dense_bytes(model),
         experts_per_token=float(model.experts_per_token),
-        full_layers=float(model.full_layers),
+        full_layers=model.full_layers - sparse.layers - pooled,
         sliding_layers=float(model.sliding_layers),
         window=float(model.sliding_window or np.inf),
-        kv_full=model.kv_elements_full,
+        kv_full=model.kv_elements_full - sparse.kv_elements,
         kv_sliding=model.kv_elements_sliding,
-        state_bytes=2.0 * WIDE_BYTES * model.state_elements,
-        pair_flop=flop_per_pair(model),
-        latent=latent_factor(model),
+        state_bytes=2.0 * STATE_BYTES * model.state_elements,
+        state_flop=STATE_FLOP * model.state_elements,
+        pair_flop=pair,
+        heads=float(model.heads),
+        sparse_flop=sparse.layers * pair * latent / sparse.ratio,
+        sparse_heads=LATENT_SPARSE_HEADS if model.attention == "mla" else 1.0,
+        attended=float(sparse.tokens or np.inf),
+        kv_sparse=sparse.kv_elements,
+        index_flop=2.0 * sparse.indexer_heads * sparse.indexer_elements,
+        latent=latent,
         latent_layers=float(model.full_layers if model.attention == "mla" else 0),
         norm_collectives=float(model.norm_collectives),
         all_reduces=float(model.layers * (1 if model.parallel_blocks else ALLREDUCES_PER_LAYER)),
@@ -107,4 +142,5 @@ def latent_factor(model: Model) -> float:
     """FLOP of decode attention relative to :func:`flop_per_pair`: MLA multiplies with the wider latent vector."""
     if model.attention != "mla":
         return 1.0
-    return (model.kv_elements_full / max(model.full_layers, 1)) / model.head_dim
+    kept = model.kv_elements_full - (model.sparse.indexer_elements if model.sparse else 0.0)
+    return kept / max(model.full_layers, 1) / model.head_dim

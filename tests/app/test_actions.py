@@ -28,8 +28,6 @@ def values_of(size: AppTest) -> dict[str | None, object]:
 def test_use_this_restricts_the_form_and_consider_all_takes_it_back(size: AppTest) -> None:
     size.session_state["view"] = "Throughput or latency"
     size.run()
-    size.session_state["trade_step"] = 1
-    size.run()
     size.button(key="use_trade").click().run()
     assert not size.exception
     assert len(size.multiselect(key="gpu").value) == 1
@@ -39,6 +37,22 @@ def test_use_this_restricts_the_form_and_consider_all_takes_it_back(size: AppTes
     assert size.multiselect(key="gpu").value == []
     assert size.multiselect(key="prec").value == defaults()["prec"], "formats that cost accuracy are not let in"
     assert size.query_params == {"v": "1", "view": "Throughput or latency"}
+
+
+def test_the_latency_of_more_gpus_can_be_asked_for(size: AppTest) -> None:
+    """A larger step of the slider is planned, by its E2E as a limit: the load alone needs fewer instances."""
+    size.session_state["view"] = "Throughput or latency"
+    size.run()
+    size.session_state["trade_step"] = 2
+    size.run()
+    before = int(figure(size, "GPUs"))
+    assert not any(b.key == "use_trade" for b in size.button)
+    size.button(key="ask_trade").click().run()
+    assert not size.exception
+    assert int(size.text_input(key="e2e").value) > 0
+    assert len(size.multiselect(key="gpu").value) == 1
+    assert int(figure(size, "GPUs")) > before
+    assert not problems(size)
 
 
 def test_words_are_converted_to_tokens(size: AppTest) -> None:

@@ -92,7 +92,7 @@ def test_what_if_an_instance_fails(panel: AppTest) -> None:
     assert found.failure is not None
     panel.run()
     assert not panel.exception
-    assert any("One instance fails after 20 minutes for 5" in text.value for text in panel.markdown)
+    assert any("One instance fails after 20 minutes, for 5 minutes" in text.value for text in panel.markdown)
     assert found.ttft_ms is not None
     assert found.ttft_ms.at_percentile.high is None, "too few were that slow"
     (shown,) = [one for one in panel.dataframe if "Interval (ms)" in one.value]

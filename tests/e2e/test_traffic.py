@@ -41,7 +41,7 @@ def test_an_outage_is_judged_in_its_own_window(open_page: OpenPage) -> None:
     verdict = page.get_by_test_id("stAlert").filter(has_text="requests simulated")
     expect(verdict).to_be_visible()
     settle(page)
-    during = page.get_by_text("One instance fails after 20 minutes for 0.1")
+    during = page.get_by_text("One instance fails after 20 minutes, for 0.1 minutes")
     expect(during).to_contain_text("requests in the system while it is down")
     expect(during).to_contain_text("a limit is broken")
     expect(verdict).to_contain_text("but while an instance is down one is broken")

@@ -41,6 +41,8 @@ FOUND = pd.DataFrame(
         "measured_rps": [100.0, 80.0, 100.0, 80.0],
         "planned_rps": [110.0, 80.0, 50.0, 0.0],
         "gpus_needed": [8.0, 8.0, 16.0, np.nan],
+        "rps_low": [90.0, 85.0, 40.0, 0.0],
+        "rps_high": [120.0, 99.0, 60.0, 0.0],
         "gpus_low": [6.0, 7.0, 12.0, np.nan],
         "gpus_high": [12.0, 10.0, 20.0, np.nan],
     }
@@ -166,6 +168,7 @@ def test_gpus_at_the_ends_follow_from_the_rates_there() -> None:
     and 100 / (25 / 2) = 8 at the slow one."""
     one = ranged(_at_ends([100.0]), {"low_factor": 1.5, "high_factor": 1.0}).iloc[0]
     assert (one["gpus_low"], one["gpus_high"]) == (4.0, 16.0)
+    assert (one["rps_low"], one["rps_high"]) == pytest.approx((50.0, 100.0 * 2**1.5))
 
 
 def test_a_range_does_not_learn_from_its_own_configuration() -> None:
@@ -180,6 +183,7 @@ def test_summaries_count_what_cannot_be_served_as_an_error() -> None:
     seen, unseen = capacity_records(FOUND)
     assert (seen["median_pct"], seen["gpus_over_used"], seen["inside_80_pct"]) == (5.0, 1.0, 100.0)
     assert (unseen["median_pct"], unseen["gpus_over_used"], unseen["inside_80_pct"]) == (75.0, 2.0, 0.0)
+    assert (seen["rate_inside_80_pct"], unseen["rate_inside_80_pct"]) == (50.0, 0.0)
     (only,) = configuration_records(FOUND)
     assert (only["rows"], only["planned_over_measured"]) == (2, 0.25)
     assert [r["scheme"] for r in run_records(FOUND)] == ["model", "model"]

@@ -93,7 +93,7 @@ def key_figures(plan: Plan, scenario: Scenario) -> Iterator[Figure]:
             "from the TDP of its GPUs.",
         )
     if one:
-        yield _rate(one)
+        yield _rate(one, deployed)
 
 
 def whole_systems(deployed: Deployed, scenario: Scenario) -> str:
@@ -152,12 +152,20 @@ def _instances(deployed: Deployed) -> str:
     return f"{counted(deployed.instances, 'instance')} of {parallelism(deployed)}{limit}"
 
 
-def _rate(one: PerInstance) -> Figure:
+def _of_capacity(rps: float, max_rps: float) -> str:
+    return f"{significant(rps)} of {significant(max_rps)}"
+
+
+def _rate(one: PerInstance, deployed: Deployed) -> Figure:
+    loads = [
+        f"a {kind} instance at {_of_capacity(pool.rps, pool.max_rps)}"
+        for kind, pool in zip(("prefill", "decode"), deployed.pools or (), strict=False)
+    ] or [f"one instance at {_of_capacity(one.rps, one.max_rps)}"]
     return Figure(
         "output_tokens_per_s_per_gpu",
         "Output tokens/s per GPU",
         significant(one.output_tokens_per_s_per_gpu),
-        f"one instance at {significant(one.rps)} of {significant(one.max_rps)} requests/s",
+        f"{', '.join(loads)} requests/s",
         "At the peak load; below: the load of one instance, and what it could take within the limits.",
         short="output tokens/s",
     )

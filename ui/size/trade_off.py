@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from sharing.form.choices import label
-from sizing.base.format import ms, significant, usd
+from sizing.base.format import ms, rounded_up, significant, usd
 from sizing.base.result import Candidate
 from ui import state
 from ui.figures.trade_off import build_trade_off, e2e_of, trade_off_alt_text
@@ -51,8 +51,7 @@ def draw_trade_off(answer: Answer, *, dark: bool) -> None:
         if st.session_state.get("trade_step", 0) in range(len(steps))
         else 0
     )
-    chosen = steps[position]
-    _selected(chosen, answer)
+    _selected(steps[position], answer, fewest=position == 0)
     draw_estimates(answer.plan)
     draw_chart(
         build_trade_off(answer.plan, selected=position, limits=answer.scenario.limits, dark=dark),
@@ -61,9 +60,11 @@ def draw_trade_off(answer: Answer, *, dark: bool) -> None:
     )
 
 
-def _selected(chosen: Candidate, answer: Answer) -> None:
+def _selected(chosen: Candidate, answer: Answer, *, fewest: bool) -> None:
+    """What a step gives, and the button that asks for it. A range of what the load needs is told of the fewest GPUs
+    alone: a larger step has more than it needs."""
     at, systems = f"p{answer.scenario.limits.percentile:g}", chosen.deployment.systems
-    span = gpu_range(chosen.gpus_low, chosen.gpus_high)
+    span = gpu_range(chosen.gpus_low, chosen.gpus_high) if fewest else ""
     range_of_gpus = f"{with_coverage(f'{span} GPU' if span == '1' else f'{span} GPUs')}, " if span else ""
     facts = (
         f"**{describe(chosen)}**: {counted(systems, 'system')}, "
@@ -73,12 +74,25 @@ def _selected(chosen: Candidate, answer: Answer) -> None:
     ).replace("$", r"\$")
     words, action = st.columns([5, 2], vertical_alignment="center")
     words.markdown(facts)
+    if fewest:
+        action.button(
+            "Use this deployment",
+            key="use_trade",
+            on_click=state.use_candidate,
+            args=(chosen, answer.scenario),
+            icon=":material/check:",
+            help="Restricts the form to this deployment.",
+            width="stretch",
+        )
+        return
+    limit = rounded_up(chosen.e2e_ms)
     action.button(
-        "Use this deployment",
-        key="use_trade",
-        on_click=state.use_candidate,
-        args=(chosen, answer.scenario),
-        icon=":material/check:",
-        help="Restricts the form to this deployment.",
+        "Ask for this latency",
+        key="ask_trade",
+        on_click=state.ask_for_latency,
+        args=(chosen, limit, answer.scenario),
+        icon=":material/speed:",
+        help=f"Sets the E2E limit to {ms(limit)} and restricts the form to this GPU, engine, format and parallelism: "
+        "as many instances are planned as it takes.",
         width="stretch",
     )

@@ -6,6 +6,7 @@ from ui.state.answers import Answer, Outcome, last_answer, model, outcome, plan_
 from ui.state.changes import (
     add_own_gpu,
     apply_fix,
+    ask_for_latency,
     choose_model,
     consider_all,
     consider_only_measured,
@@ -52,6 +53,7 @@ __all__ = [
     "add_own_gpu",
     "address_of",
     "apply_fix",
+    "ask_for_latency",
     "benchmark",
     "choose_model",
     "config_fault",

@@ -39,6 +39,13 @@ def use_candidate(candidate: Candidate, scenario: Scenario) -> None:
     use_deployment(candidate.deployment, scenario)
 
 
+def ask_for_latency(candidate: Candidate, e2e_ms: float, scenario: Scenario) -> None:
+    """Consider only this deployment, in as many instances as keep E2E below ``e2e_ms`` (for callbacks)."""
+    limits = scenario.limits.model_copy(update={"e2e_ms": e2e_ms})
+    _write_changes(scenario, scenario.model_copy(update={"limits": limits}))
+    use_deployment(candidate.deployment, scenario)
+
+
 def use_deployment(chosen: Deployed | OperatingPoint, scenario: Scenario) -> None:
     """Consider only the GPU, engine, formats and parallelism of ``chosen`` (for callbacks)."""
     _write_changes(scenario, pinned_to(chosen, scenario))

@@ -149,7 +149,7 @@ def test_the_command_line_takes_both(tmp_path: Path, capsys: Any) -> None:
     assert main(["simulate", str(path), "--hours", "0.2", "--fail-minutes", "2", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["failure"]["end_s"] == pytest.approx(240 + 120)
     assert main(["simulate", str(path), "--hours", "0.2", "--fail-minutes", "2"]) == 0
-    assert "Failure       One instance fails after 4 minutes for 2" in capsys.readouterr().out
+    assert "Failure       One instance fails after 4 minutes, for 2 minutes" in capsys.readouterr().out
     assert main(["simulate", str(path), "--hours", "0.1", "--batching", "static"]) == 0
     assert "static batching" in capsys.readouterr().out
     assert main(["simulate", str(path), "--hours", "0.2", "--fail-minutes", "20"]) == 2

@@ -133,6 +133,6 @@ def test_a_bad_rate_does_not_validate(key, bad):
     ],
 )
 def test_a_demand_beyond_every_system_is_refused(keys):
-    with pytest.raises(InvalidScenario, match="the peak comes to") as caught:
+    with pytest.raises(InvalidScenario, match="The peak comes to") as caught:
         peak_demand(workload(**keys))
     assert "\n" not in str(caught.value)

@@ -45,6 +45,7 @@ def grid(
         full_pair_s=pair_s,
         sliding_pair_s=0.0,
         window=math.inf,
+        token_s=0.0,
         source="made up",
     )
 

@@ -141,7 +141,8 @@ class SlowEngine:
 
     def pairs(self, new: float, before: float) -> float:
         grid, full = self.replica.grid, new * (before + new / 2.0)
-        return grid.full_pair_s * full + grid.sliding_pair_s * min(full, new * grid.window)
+        windowed = grid.sliding_pair_s * min(full, new * grid.window)
+        return grid.full_pair_s * full + windowed + grid.token_s * new
 
     def lag(self, chunk: float, pair_s: float) -> float:
         """From the end of a step until the other pipeline stages are through with the chunk."""

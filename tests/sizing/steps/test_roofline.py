@@ -24,10 +24,12 @@ MINIMAX = "MiniMaxAI/MiniMax-M2.5"
 LLAMA = "meta-llama/Meta-Llama-3.1-8B"
 
 
-def configuration(tp: int, gpu: str = "h200_sxm", precision: str = "fp8", dp: int = 1) -> Configuration:
+def configuration(
+    tp: int, gpu: str = "h200_sxm", precision: str = "fp8", dp: int = 1, engine: str = "vllm"
+) -> Configuration:
     return Configuration(
         gpu=gpus()[gpu],
-        engine=engines()["vllm"],
+        engine=engines()[engine],
         precision=precisions()[precision],
         kv_precision="fp16",
         tp=tp,
