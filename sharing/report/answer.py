@@ -106,9 +106,8 @@ def _throughput(plan: Plan) -> Iterator[Fact]:
         note = f"{significant(each.rps)} of {significant(each.max_rps)} requests/s per {kind}"
         yield Fact(label="Output tokens/s per GPU", value=rate, note=note)
     if plan.headroom is not None:
-        yield Fact(
-            label="Room for growth", value=f"{significant(plan.headroom)} times", note="the planned load, by estimate"
-        )
+        note = "the planned load" if plan.headroom_is_simulated else "the planned load, by estimate"
+        yield Fact(label="Room for growth", value=f"{significant(plan.headroom)} times", note=note)
 
 
 def _money(subject: Subject) -> Iterator[Fact]:

@@ -186,7 +186,8 @@ class Plan(Result):
         "Room for growth",
         "x",
         "working instances x requests/s per instance / peak requests/s",
-        "How many times the planned load fits within the limits, spares aside, by the load model: not simulated.",
+        "How many times the planned load fits within the limits, spares aside: simulated where the plan is and every "
+        "instance does prefill and decode, else by the load model.",
         default=None,
     )
     warnings: tuple[PlanWarning, ...] = quantity("Warnings", help="What a careful architect would point out.")
@@ -214,3 +215,8 @@ class Plan(Result):
     cross_check: CrossCheck | None = quantity("Second opinion", help="The same by the roofline alone.")
     engine_version: str = quantity("Engine version", help="Version of this engine.")
     data_version: str = quantity("Data version", help="Content hash and date of the catalogue.")
+
+    @property
+    def headroom_is_simulated(self) -> bool:
+        """Whether a simulation found the headroom: where it decided, and one kind of instance does both."""
+        return self.decided_by == "simulation" and self.per_prefill_instance is None

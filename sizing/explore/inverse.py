@@ -129,7 +129,7 @@ def longest_prompt(scenario: Scenario, gpus: int) -> Pushed:
         value=float(int(low)),
         unit="tokens",
         configuration=label,
-        message=f"{carrying} the peak with prompts of up to {int(low):,} tokens{limited}.",
+        message=f"{carrying} the peak with prompts of up to {int(low):,} tokens{limited}, by estimate.",
     )
 
 
@@ -154,7 +154,10 @@ def tightest_limit(scenario: Scenario, limit: LimitName, gpus: int) -> Pushed:
     carrying = f"{gpus_in_words(given)} {'carry' if given > 1 else 'carries'}"
     p, value = f"p{question.limits.percentile:g}", 1.0 / reciprocal
     return Pushed(
-        value=value, unit="ms", configuration=label, message=f"{carrying} the peak with {p} {name} down to {ms(value)}."
+        value=value,
+        unit="ms",
+        configuration=label,
+        message=f"{carrying} the peak with {p} {name} down to {ms(value)}, by estimate.",
     )
 
 
@@ -232,5 +235,6 @@ def _served(question: Question, best: _Best | None, what: str, gpus: int | None)
         gpus_given=int(one.kind.gpus_bought[one.k]) if gpus is None else gpus,
         systems=one.systems if gpus is None else 0,
         business=in_business_terms(*terms) if rps <= MAX_RPS else None,  # beyond any load the engine is asked for
-        message=f"{what} {serve} up to {requests_per_s(rps)} within the limits: {one.kind.in_words(one.k)}.",
+        message=f"{what} {serve} up to {requests_per_s(rps)} within the limits, by estimate: "
+        f"{one.kind.in_words(one.k)}.",
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sizing.base.arrays import ROUNDING, Floats, Rows
+from sizing.base.arrays import Floats
 from sizing.base.choices import DecidedBy
 from sizing.base.deployed import Deployed, PerInstance
 from sizing.base.format import percent
@@ -56,7 +56,7 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
         """The same question with all step times at the ends of their interval."""
         only = kind.take(np.array(chosen, dtype=np.intp))
         decode, prefill = intervals_of(only)
-        fast, slow = (_moved(only, _at_end(only, decode, prefill, end), end) for end in ENDS)
+        fast, slow = (_holding_the_plan(only, _at_end(only, decode, prefill, end), end) for end in ENDS)
         return spreads_of(fast, slow, decode, prefill)
 
     def deployed(self, option: HardwareOption | None = None, systems: int | None = None) -> Deployed:
@@ -116,6 +116,11 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
     def headroom(self) -> float:
         """Of all its instances together."""
         return float(self.kind.max_rps[self.k]) / self.question.demand.sustained_rps
+
+    @property
+    def headroom_is_simulated(self) -> bool:
+        """That of the deployment that was confirmed."""
+        return self.evaluated.screened_rps is not None
 
     def load_curve(self) -> tuple[LoadPoint, ...]:
         """At every load of the candidate's grid."""
@@ -206,6 +211,7 @@ def _at_end(kind: Aggregated, decode: Sequence[ErrorFactors], prefill: Sequence[
     evaluated, rows = kind.evaluated, scaled.candidates.rows
     screened = evaluated.capacity.rps if evaluated.screened_rps is None else evaluated.screened_rps
     rps = widened(question, rows, scaled.capacity.rps, screened[kind.index], end)
+    rps = rps * evaluated.capacity.rps[kind.index] / screened[kind.index]  # as a simulation moved the capacity
     needed = np.where(rps > 0, instances_needed(question.demand.sustained_rps, rps), np.inf)
     position = at_rate(scaled.state.rps, load)
     stable = load <= scaled.capacity.stable_rps
@@ -221,14 +227,8 @@ def _at_end(kind: Aggregated, decode: Sequence[ErrorFactors], prefill: Sequence[
     )
 
 
-def _moved(kind: Aggregated, at: AtEnd, end: str) -> AtEnd:
-    """GPUs of whole instances, moved as a simulation moved the capacity; the range holds the planned number."""
-    screened = kind.evaluated.screened_rps
-    if screened is None:
+def _holding_the_plan(kind: Aggregated, at: AtEnd, end: str) -> AtEnd:
+    """The range holds the planned number, also where that is simulated."""
+    if kind.evaluated.screened_rps is None:
         return at
-    index: Rows = kind.index
-    ratio = screened[index] / kind.evaluated.capacity.rps[index]
-    each = kind.evaluated.candidates.gpus[index].astype(np.float64)
-    with np.errstate(invalid="ignore"):  # infinite stays so
-        gpus = np.ceil(at.gpus / each * ratio - ROUNDING) * each
-    return replace(at, gpus=np.minimum(gpus, kind.gpus) if end == ENDS[0] else np.maximum(gpus, kind.gpus))
+    return replace(at, gpus=np.minimum(at.gpus, kind.gpus) if end == ENDS[0] else np.maximum(at.gpus, kind.gpus))

@@ -34,17 +34,15 @@ ONLY: Mapping[tuple[SinglePoint, ...], str] = MappingProxyType(
 """What there is only one of."""
 
 
-def sentences_of(
-    stated: Stated, binds: str, first: Binding, headroom: float, gpus: tuple[int, int | None]
-) -> Iterator[AnswerSentence]:
-    """The whole answer. ``binds`` at the planned load, ``first`` is what a ``headroom`` times as large one reaches."""
+def sentences_of(stated: Stated, binds: str, room_left: str, gpus: tuple[int, int | None]) -> Iterator[AnswerSentence]:
+    """The whole answer. ``binds`` at the planned load; ``room_left``: :func:`room`."""
     yield _said("bought", bought(stated.deployed, stated.row.gpu.name))
     yield _said("serves", _serves(stated))
     if deviation := other_format(stated.row.precision, stated.question.model.published_format):
         yield _said("format", deviation)
     yield from redundancy(stated.deployed)
     yield costs(stated.cost)
-    yield _said("room", room(binds, first, headroom))
+    yield _said("room", f"Limited by: {binds}. {room_left}")
     yield _said("sure", sure(*gpus))
 
 
@@ -185,14 +183,14 @@ def hardware_price(cost: Cost, a_month: str) -> str:
     return f"{a_month} a month for {of}."
 
 
-def room(binds: str, first: Binding, headroom: float) -> str:
-    """ "Limited by: the ITL limit. By estimate, room for about 1.2 times this load.", as the planned load alone is
-    simulated; for the smallest unit what it reaches first, too."""
+def room(binds: str, first: Binding, headroom: float, *, simulated: bool) -> str:
+    """ "Room for about 1.2 times this load.", unless it is ``simulated`` by estimate; for the smallest unit what it
+    reaches first, too."""
     reached = binding_text(first)
-    more = f"By estimate, room for about {significant(headroom)} times this load"
+    more = f"{'Room' if simulated else 'By estimate, room'} for about {significant(headroom)} times this load"
     fits = more if headroom >= NO_ROOM else "No room for a larger load"
     then = "" if binds == reached or headroom < NO_ROOM else f"; then {reached} is reached first"
-    return f"Limited by: {binds}. {fits}{then}."
+    return f"{fits}{then}."
 
 
 def sure(low: int, high: int | None) -> str:

@@ -90,7 +90,8 @@ def compose(
 def _answer(stated: Stated, one: PlannedDeployment[Any], around: Spread) -> dict[str, Any]:
     """The answer in sentences and in figures."""
     bound, (low, high) = one.limited_by(), one.gpu_range(around)
-    every_sentence = tuple(answer.sentences_of(stated, bound, one.reached_first(), one.headroom, (low, high)))
+    room = answer.room(bound, one.reached_first(), one.headroom, simulated=one.headroom_is_simulated)
+    every_sentence = tuple(answer.sentences_of(stated, bound, room, (low, high)))
     beyond, prefill = sentences.beyond_context(stated.question), stated.instances[:-1]
     if beyond:
         every_sentence = (answer.outside_context(beyond), *every_sentence)

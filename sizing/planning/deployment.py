@@ -90,6 +90,11 @@ class PlannedDeployment(ABC, Generic[Kind]):
     def headroom(self) -> float:
         """How many times the planned load it carries within the limits, spares aside."""
 
+    @property
+    def headroom_is_simulated(self) -> bool:
+        """Whether a simulation says so, or the load model."""
+        return False
+
     def limited_by(self) -> str:
         """What binds at the planned load, in words."""
         return bindings_text(self.bindings())

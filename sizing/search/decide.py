@@ -11,6 +11,7 @@ from sizing.base.arrays import Rows
 from sizing.base.choices import NotSimulated
 from sizing.search.deployments import AllDeployments
 from sizing.search.disaggregated import Disaggregated
+from sizing.search.heaviest import heaviest_rps
 from sizing.search.instances import Needed, NotMet, settled
 from sizing.search.pools_refine import refine_pools
 from sizing.search.refine import Refined, refine
@@ -123,9 +124,13 @@ def _tried(refined: Refined) -> dict[int, Outcome]:
 def _confirmed(screened: Screened, refined: Refined, best: Needed) -> Decided:
     """Instances that do both come first; of the others, those that the screen puts before it did not hold.
 
-    The 80 % range of GPUs moves with what the simulation made of the capacity, so the screen's is kept beside it.
+    The capacity of what comes first is what it carries by simulation. The 80 % range of GPUs moves with it, so the
+    screen's is kept beside it.
     """
-    evaluated = replace(refined.deployments.evaluated, screened_rps=refined.search.evaluated.capacity.rps)
+    screened_rps, capacity = refined.search.evaluated.capacity.rps, refined.deployments.evaluated.capacity
+    rps = capacity.rps.copy()
+    rps[refined.winner] = heaviest_rps(best, float(screened_rps[refined.winner]), REPORTED_REQUESTS)
+    evaluated = replace(refined.deployments.evaluated, capacity=replace(capacity, rps=rps), screened_rps=screened_rps)
     together = replace(refined.deployments, evaluated=evaluated)
     tried, first = _tried(refined), int(refined.ranked[0])
     every = AllDeployments((together, *screened.pools))

@@ -29,9 +29,10 @@ def draw_curve_origin(plan: Plan, limits: Limits) -> None:
     if plan.decided_by != "simulation" or here is None or plan.latency is None:
         return
     at, now = f"p{limits.percentile:g}", plan.latency
+    simulated = "the dot and the load up to which every limit holds are" if plan.headroom_is_simulated else "the dot is"
     st.caption(
         as_markdown(
-            f"The curve is the analytic estimate, the dot is simulated and decides: at the planned load {at} TTFT "
+            f"The curve is the analytic estimate, {simulated} simulated: at the planned load {at} TTFT "
             f"{ms(now.ttft_ms.at_percentile)} simulated, {ms(here.ttft_ms)} estimated; {at} ITL "
             f"{ms(now.itl_ms.at_percentile)} and {ms(here.itl_ms)}; {at} E2E {ms(now.e2e_ms.at_percentile)} and "
             f"{ms(here.e2e_ms)}."
