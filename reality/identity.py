@@ -8,11 +8,14 @@ from collectors.vocabulary import engine_vocabularies
 from reality.result import DeployedFacts
 from sizing.base.errors import UnknownName
 from sizing.base.format import count
-from sizing.catalog import resolve_gpu, resolve_model
+from sizing.catalog import gpus, resolve_gpu, resolve_model
 from sizing.catalog.engines import engines
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import KV_CACHE_TYPES
 from sizing.question.configuration import Configuration
+
+KV_NAMES = {"fp8": "FP8", "fp16": "16 bit"}
+"""What the formats of a KV cache are called."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,8 +129,8 @@ def _engine(row: Configuration, observed: Observation) -> Identity:
         return Identity()
     return Identity(
         foreign=(
-            f"Another engine runs: {engines()[running].label}, planned was {row.engine.label}. To compare with what "
-            f"runs, pin it in the scenario (deployment: engines: [{running}]).",
+            f"Another engine runs: {engines()[running].label}, planned was {row.engine.label}. "
+            f"{_plan_with('Engines', engines()[running].label, f'engines: [{running}]')}",
         )
     )
 
@@ -143,10 +146,14 @@ def _gpu(row: Configuration, deployed: Deployed) -> Identity:
     if not others:
         return Identity()
     known = sorted({gpu_id for gpu_id in gpu_ids.values() if gpu_id and gpu_id != row.gpu.id})
-    pin = (
-        f" To compare with what runs, pin it in the scenario (deployment: gpus: [{', '.join(known)}])." if known else ""
-    )
+    names, ids = " and ".join(gpus()[gpu_id].name for gpu_id in known), ", ".join(known)
+    pin = f" {_plan_with('GPUs considered', names, f'gpus: [{ids}]')}" if known else ""
     return Identity(foreign=(f"Other GPUs are used: {', '.join(others)}, planned was {row.gpu.name}.{pin}",))
+
+
+def _plan_with(field: str, choice: str, key: str) -> str:
+    """How to plan with what runs: the field of the form, and the key of a scenario file."""
+    return f"To compare with it, choose {choice} under {field} on Size (in a scenario file: deployment: {key})."
 
 
 def _gpu_id(product: str) -> str | None:
@@ -167,9 +174,8 @@ def _ways(row: Configuration, observed: Observation, deployed: Deployed) -> Iden
     named = count(each) if each.is_integer() else f"{each:.2g}"
     return Identity(
         foreign=(
-            f"A replica has {named} GPU{'s' if each != 1 else ''}, planned were {row.gpus} ({row.label}). Other "
-            f"parallelism has other step times: pin it in the scenario (deployment: tp: [{named}]), or give "
-            "gpu_selector in the source if other GPUs were counted.",
+            f"A replica has {named} GPU{'s' if each != 1 else ''}, planned were {row.gpus} ({row.label}). "
+            f"{_plan_with('TP', named, f'tp: [{named}]')} If other GPUs were counted, give gpu_selector in the source.",
         )
     )
 
@@ -181,8 +187,7 @@ def _kv(row: Configuration, deployed: Deployed) -> Identity:
         return Identity()
     return Identity(
         foreign=(
-            f"The KV cache is kept as {', '.join(sorted(types))}, planned was "
-            f"{'FP8' if row.kv_precision == 'fp8' else '16 bit'}: pin it in the scenario (deployment: kv_precisions: "
-            f"[{running}]).",
+            f"The KV cache is kept as {', '.join(sorted(types))}, planned was {KV_NAMES[row.kv_precision]}. "
+            f"{_plan_with('KV-cache precision', KV_NAMES[running], f'kv_precisions: [{running}]')}",
         )
     )

@@ -152,8 +152,8 @@ def against_renting(one: BreakEvenAt) -> str:
     if one.outcome == "unknown":
         return "Whether owning or renting is cheaper is not known, because a price is missing."
     if one.outcome == "not_reached":
-        return "Owning is never cheaper than renting on demand, not even day and night."
-    return f"Owning is cheaper than renting on demand from {percent(one.utilization)} of the hours on."
+        return "Owning is never cheaper than renting the same GPUs on demand, not even day and night."
+    return f"Owning is cheaper than renting the same GPUs on demand from {percent(one.utilization)} of the hours on."
 
 
 def as_text(cost: CostAnswer) -> str:

@@ -36,6 +36,9 @@ TRIED = 200
 what needs more GPUs hardly ever leaves fewer of a system idle."""
 TIE_BREAK = 1e-6
 """Weight of a GPU in use against a system, so that among equal pools the one with fewer busy GPUs is chosen."""
+PRICE_TIE = 1e-3
+"""Weight of the dearest system's price against a system, where the fewest systems are asked for. Chosen: small, so that
+no price makes up for a system, and larger than what the solver leaves undecided."""
 TOLERANCE = 1e-7
 """What the integer programme may exceed a system by. Chosen: because its solver works to about so much."""
 
@@ -185,7 +188,11 @@ def _solve(
             ]
         )
     n, m = len(choices), len(kinds)
-    price = [k.usd_per_hour or 0.0 for k in kinds] if objective == "cost" else [1.0] * m
+    usd = [k.usd_per_hour for k in kinds]
+    dearest = max((each for each in usd if each is not None), default=0.0) or 1.0
+    price = [each or 0.0 for each in usd]
+    if objective == "systems":  # of as few, the cheapest; what has no price last
+        price = [1.0 + PRICE_TIE * (2.0 if each is None else each / dearest) for each in usd]
     scale = max(price) or 1.0
     weights = np.array([TIE_BREAK * c.gpus for c in choices] + [p / scale for p in price])
     once = np.zeros((workloads, n + m))
@@ -201,6 +208,7 @@ def _solve(
         integrality=np.ones(n + m, dtype=np.int64),
         bounds=Bounds(np.zeros(n + m), upper),
         constraints=[LinearConstraint(once, 1.0, 1.0), LinearConstraint(room, -np.inf, TOLERANCE)],
+        options={"mip_rel_gap": 0.1 * TIE_BREAK},
     )
     assert solved.x is not None, solved.message
     values = np.round(solved.x).astype(int)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,7 +12,15 @@ from numpy.typing import NDArray
 
 from sizing.base.result import Excluded, Fix
 from sizing.deployments.candidates import Candidates
-from sizing.planning.exclusion_reasons import no_pools, not_offered, too_slow, too_small, unknown, unsupported
+from sizing.planning.exclusion_reasons import (
+    no_pools,
+    not_offered,
+    times_the_memory,
+    too_slow,
+    too_small,
+    unknown,
+    unsupported,
+)
 from sizing.planning.sentences import beyond_context
 from sizing.question.understand import Question
 from sizing.search.screen import Evaluated, all_configurations, evaluate, offered
@@ -20,14 +29,14 @@ NOT_ENOUGH = "That alone is not enough: a limit or the memory would still be exc
 
 
 def excluded(question: Question, evaluated: Evaluated, by_pools: Collection[str] = ()) -> tuple[Excluded, ...]:
-    """One entry for every considered GPU on which no configuration meets the scenario, in catalogue order.
+    """One entry for every considered GPU on which no configuration meets the scenario, the nearest first.
 
     ``by_pools``: GPUs on which disaggregated pools serve it, whatever the aggregated configurations do.
     """
     everything = all_configurations(question)
     fitting = _rows_by_gpu(evaluated.candidates)
     enumerated = _rows_by_gpu(everything)
-    out = []
+    out, short_of = [], dict[str, float]()
     only_pools = not question.scenario.deployment.allows("aggregated")
     for gpu in question.gpus:
         if gpu.id in by_pools:
@@ -40,7 +49,9 @@ def excluded(question: Question, evaluated: Evaluated, by_pools: Collection[str]
         elif gpu.id not in enumerated:
             out.append(unsupported(question, gpu))
         elif not len(fits):
-            out.append(too_small(question, everything.take(enumerated[gpu.id])))
+            every = everything.take(enumerated[gpu.id])
+            out.append(too_small(question, every))
+            short_of[gpu.id] = times_the_memory(question, every)
         elif not (evaluated.capacity.rps[fits] > 0).any():
             out.append(too_slow(question, evaluated, fits))
         elif only_pools:
@@ -48,7 +59,7 @@ def excluded(question: Question, evaluated: Evaluated, by_pools: Collection[str]
     entries = _checked(question, out)
     if beyond_context(question):
         entries = tuple(_never(e) for e in entries)
-    return tuple(sorted(entries, key=lambda e: _distance(question, e)))
+    return tuple(sorted(entries, key=lambda e: (*_distance(question, e), short_of.get(e.gpu, math.inf))))
 
 
 def _never(entry: Excluded) -> Excluded:

@@ -157,6 +157,12 @@ def too_small(question: Question, candidates: Candidates) -> Excluded:
     return _narrower(question, row, reason)
 
 
+def times_the_memory(question: Question, candidates: Candidates) -> float:
+    """How many times its usable memory the roomiest configuration of a GPU needs."""
+    fit = memory_fit(question.model, candidates, question.traffic.resident_kv_tokens)
+    return float(np.min((fit.weights + fit.activations + fit.overhead + fit.kv_per_sequence) / fit.usable))
+
+
 def max_tokens(question: Question, free: Floats, per_sequence: Floats) -> float:
     """Tokens of one sequence that fit into the free memory of the roomiest configuration, in proportion."""
     tokens = question.traffic.resident_kv_tokens
@@ -171,7 +177,7 @@ def _narrower(question: Question, row: Configuration, reason: str) -> Excluded:
         new = names[0].precision
         return Excluded(
             **near,
-            relaxation=f"Allow precision {new.id}.",
+            relaxation=f"Allow {new.label}.",
             fix=Fix(key="deployment.precisions", value=[*allowed.precisions, new.id], label=f"Allow {new.label}"),
         )
     for name, what, _ in RESTRICTIONS:

@@ -109,9 +109,10 @@ def _nothing_serves(question: Question, excluded: tuple[Excluded, ...]) -> str:
     if not helpful:
         return f"Nothing serves this scenario ({considered})."
     nearest = min(helpful, key=lambda e: (e.fix is None or not e.fix.relaxes_a_limit, _relaxed(e)))
+    change = "Smallest relaxation" if nearest.fix is not None else "What comes nearest"
     return (
         f"Nothing serves {load_in_words(question.demand)} within the limits ({considered}). Nearest: "
-        f"{nearest.closest or nearest.gpu}. {nearest.reason} Smallest relaxation: {nearest.relaxation}"
+        f"{nearest.closest or nearest.gpu}. {nearest.reason} {change}: {nearest.relaxation}"
     )
 
 

@@ -9,6 +9,8 @@ from typing import Any, Generic, TypeVar
 
 import streamlit as st
 
+from sizing.base.errors import InvalidScenario
+from sizing.base.result import Plan
 from sizing.decision.flips import Flip, flips
 from sizing.decision.heat_map import TwoInputs, two_inputs
 from sizing.decision.outcome import Answers, Progress
@@ -65,6 +67,22 @@ def _scenario(scenario_json: str, costs_json: str) -> Scenario:
 def cost_of(scenario_json: str, costs_json: str, on: date) -> CostAnswer:
     """The cost of the plan, the age of prices counted on a day. Raises InvalidScenario."""
     return cost(_scenario(scenario_json, costs_json), plan=plan_of(scenario_json), on=on)
+
+
+@_kept
+def elsewhere(scenario_json: str, costs_json: str, on: date) -> tuple[Plan, CostAnswer] | None:
+    """What would be planned, and what it costs, were the place chosen anew: in the cloud instead of on premises, or the
+    other way round. None where nothing serves there, or no price is known."""
+    scenario = _scenario(scenario_json, costs_json)
+    other = "on_prem" if scenario.deployment.location == "cloud" else "cloud"
+    moved = scenario.model_copy(update={"deployment": scenario.deployment.model_copy(update={"location": other})})
+    plan = plan_of(moved.model_dump_json())
+    if plan.deployment is None:
+        return None
+    try:
+        return plan, cost(moved, plan=plan, on=on)
+    except InvalidScenario:
+        return None
 
 
 def _ways(scenario_json: str, costs_json: str) -> Ways:

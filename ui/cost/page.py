@@ -7,10 +7,12 @@ from functools import partial
 
 import streamlit as st
 
+from sharing.form.choices import label
 from sharing.report.prices import at_list_prices, has_own_prices
 from sizing.base.errors import SizingError
 from sizing.economics.results import CostAnswer
 from sizing.economics.text import against_api, against_renting, sentences
+from sizing.planning.sentences import systems_named
 from sizing.scenario.costs import Costs
 from ui.cost import computed
 from ui.cost.book import costs, draw_book
@@ -77,7 +79,7 @@ def _money(answer: Answer, *, dark: bool) -> None:
             _beside_list(cost, currency.converted(by_list), currency)
         draw_tabs(
             {
-                "Ways to pay": partial(_ways, cost, currency, dark=dark),
+                "Ways to pay": partial(_ways, cost, answer, constants, currency, dark=dark),
                 "36 months": partial(_months, key, constants, currency, dark=dark),
                 "Break-even": partial(_break_even, cost, key, constants, currency, dark=dark),
                 "Sensitivity": partial(draw_sensitivity, key, constants, currency, dark=dark),
@@ -102,8 +104,9 @@ def _beside_list(cost: CostAnswer, listed: CostAnswer, currency: Currency) -> No
     st.info(as_markdown(f"{text}."), icon=":material/sell:")
 
 
-def _ways(cost: CostAnswer, currency: Currency, *, dark: bool) -> None:
+def _ways(cost: CostAnswer, answer: Answer, constants: str, currency: Currency, *, dark: bool) -> None:
     draw_chart(build_ways(cost, currency=currency, dark=dark), key="ways", alt=ways_alt_text(cost, currency))
+    st.markdown(as_markdown(_elsewhere(answer, constants, currency)))
     st.caption(
         "Allocated: everything provisioned, idle hours included; compare this with the price of an API. Used: only the "
         "share that is busy. At full load: as if the peak lasted day and night. Next system: what the requests cost "
@@ -125,6 +128,22 @@ def _ways(cost: CostAnswer, currency: Currency, *, dark: bool) -> None:
     table = ways_table(cost, currency)
     draw_rows(table, key="ways_rows", alt="Ways to pay as a table")
     draw_csv(ways_table(cost, currency, cents=True), key="ways", what="Ways to pay")
+
+
+def _elsewhere(answer: Answer, constants: str, currency: Currency) -> str:
+    """That every way pays for the GPUs of this plan, and which others would be taken for the other place."""
+    rented = answer.scenario.deployment.location == "cloud"
+    text = "Every way pays for this deployment, on the same GPUs."
+    other = computed.elsewhere(answer.scenario.model_dump_json(), constants, today())
+    if other is None or other[0].deployment is None or answer.plan.deployment is None:
+        return text
+    plan, cost = other[0].deployment, currency.converted(other[1])
+    if plan.gpu == answer.plan.deployment.gpu:
+        return f"{text} A plan {'on premises' if rented else 'for the cloud'} would choose these GPUs, too."
+    what = (
+        f"{systems_named(plan.systems, plan.system)} ({label('gpu', plan.gpu)}), {currency.written(cost.usd_per_month)}"
+    )
+    return f"{text} A plan {'on premises would buy' if rented else 'for the cloud would rent'} others: {what} a month."
 
 
 def _months(key: str, constants: str, currency: Currency, *, dark: bool) -> None:

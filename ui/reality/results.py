@@ -43,6 +43,8 @@ def draw_results(comparison: Comparison, *, ends_now: bool, dark: bool) -> None:
             f"{_span(comparison.window_s)} until {until}."
         )
     for reason in comparison.reasons:
+        if reason in comparison.answer:  # the headline says it
+            continue
         st.warning(as_markdown(reason), icon=":material/info:")
     _figures(comparison)
     st.subheader("What the traffic is", anchor=False)
@@ -82,7 +84,10 @@ def _figures(comparison: Comparison) -> None:
 
 def _of(row: PerformanceRow) -> str:
     planned = count(row.predicted.value) if row.predicted.value is not None else UNKNOWN
-    return UNKNOWN if row.measured.value is None else f"{count(row.measured.value)} of {planned}"
+    if row.measured.value is None:
+        return UNKNOWN
+    more = row.predicted.value is not None and row.measured.value > row.predicted.value
+    return f"{count(row.measured.value)}{', planned' if more else ' of'} {planned}"
 
 
 def _intervals(comparison: Comparison, *, dark: bool) -> None:

@@ -128,3 +128,11 @@ def test_a_workload_alone_takes_no_more_gpus_than_its_plan() -> None:
         placed = place([asked], "systems").placed[0]
         assert placed.gpus <= planned.gpus_bought
         assert placed.deployment.spare_instances == (2 if placed.deployment.serving == "disaggregated" else 1)
+
+
+def test_of_as_few_systems_the_cheapest_are_taken() -> None:
+    """One system serves both, a rack of 72 GPUs as well as a server: by systems the price decides between them."""
+    asked = [workload(model, 3, model, gpus=[]) for model in ("meta-llama/Meta-Llama-3-8B", "Qwen/Qwen3-32B")]
+    fewest, cheapest = place(asked, "systems"), place(asked)
+    assert sum(s.systems for s in fewest.systems) == sum(s.systems for s in cheapest.systems) == 1
+    assert fewest.usd_per_month == cheapest.usd_per_month
