@@ -78,6 +78,9 @@ NO_INPUTS = frozenset(
 
 _TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off", "0"})
 
+ALIKE = 0.66
+"""How alike the name of an input has to be to one that a link misspells. Chosen: “ttf” finds “ttft”, “with” nothing."""
+
 _SHOWN = 40
 """Characters of a link's value that a sentence repeats."""
 
@@ -119,6 +122,7 @@ def from_parameters(parameters: Parameters) -> Opened:
     problems += _say_nothing(parameters, values)
     if OWN_GPU in values["gpu"] and not values["own"]:
         values["gpu"] = [gpu for gpu in values["gpu"] if gpu != OWN_GPU]
+        problems.append(f"{FIELDS['gpu'].label}: “{OWN_GPU}” counts with own=true alone, so it was left out.")
     return Opened(values=values, problems=tuple(dict.fromkeys(problems)))
 
 
@@ -196,7 +200,7 @@ def _left_out(name: str, field: Field | None, given: Sequence[str]) -> str:
     if field is None:
         if name in NO_INPUTS:
             return ""
-        near = nearest_names(name, list(FIELDS))
+        near = nearest_names(name, list(FIELDS), cutoff=ALIKE)
         guess = f"; did it mean {' or '.join(near)}?" if near else " and was left out."
         return f"The link's “{name[:_SHOWN]}” is no input{guess}"
     if field.private:

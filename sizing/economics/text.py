@@ -20,7 +20,7 @@ WAYS: Mapping[ViewName, str] = {
 WHY_UNKNOWN: Mapping[Unavailable, str] = {
     "no_price": "the price of a system is not known: enter it",
     "not_offered": "no provider in the catalogue has a price for it: enter one per GPU-hour",
-    "no_profile": "it needs the load over the day: enter a load by hour or a trace",
+    "no_profile": "it needs the load over the day: enter a load by hour or a trace on Size",
     "no_api_price": "no provider in the list has these open weights: enter prices of an API",
 }
 KEYS: Mapping[Unavailable, str] = {

@@ -21,7 +21,7 @@ def why_no_alternatives(plan: Plan) -> str:
     if plan.decided_by == "measured":
         return "No other deployment was looked for: a measured record says what this one carries."
     if plan.deployment and plan.deployment.pools and plan.decided_by == "simulation":
-        return "No other deployment is listed: what only an estimate puts before these pools is left out."
+        return "No other deployment is listed: those that only an estimate ranks above these pools are left out."
     return "No other deployment meets the limits with the hardware considered."
 
 

@@ -16,7 +16,8 @@ from sizing.scenario.schema import SCHEMA_VERSION, Scenario
 from sizing.scenario.traces import with_traces
 from sizing.scenario.yaml_loader import ScenarioLoader
 
-MAX_FILE_BYTES = 1_000_000
+MAX_FILE_MB = 1
+MAX_FILE_BYTES = MAX_FILE_MB * 1_000_000
 """A scenario is a page of text; with an inline config.json still far below this."""
 
 TEXTS = {"string_too_long": "is longer than {max_length} characters", "string_too_short": "is empty"}

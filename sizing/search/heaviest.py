@@ -33,8 +33,8 @@ def heaviest_rps(result: Needed, guess: float, requests: int) -> float:
         while bad > good * RESOLUTION:
             heavier = result.tries.under(at / result.met_rps)
             up = confirmed(heavier, instances, requests)
-            found = room_within(heavier.trials[instances].outcome, limits)
-            good, room, bad, lack = (at, found, bad, lack) if up else (good, room, at, found)
+            margin = room_within(heavier.trials[instances].outcome, limits)
+            good, room, bad, lack = (at, margin, bad, lack) if up else (good, room, at, margin)
             at = _next(good, room, bad, lack)
     except OutOfWork:
         pass

@@ -12,27 +12,19 @@ from typing import ClassVar
 
 import numpy as np
 
-from sizing.base.arrays import Flags, Floats
+from sizing.base.arrays import Floats
 from sizing.base.constants import constant
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import WIDE_BYTES
 from sizing.deployments.candidates import Candidates
 from sizing.question.traffic import Traffic, TrafficColumns
+from sizing.steps.attention import bound, decode_attention_s, prompt_attention_s
 from sizing.steps.efficiency import REFERENCE_YEAR, Efficiencies, efficiencies
 from sizing.steps.rates import Rates, hardware, rates
 from sizing.steps.shape import Number, Shape, shape_of
 from sizing.steps.times import StepTimes
 
 PIPELINE_EFFICIENCY = constant("pipeline_efficiency")
-
-RECURRENT_RATE = constant("recurrent_prompt_rate")
-
-LONGEST = 1e9
-"""Tokens, more than any context has."""
-
-INDEX_RATE = 2.0
-"""Rate of an indexer's products, which are of 8 bit, relative to attention at 16 bit (datasheets of Hopper and
-Blackwell)."""
 
 
 @dataclass(frozen=True)
@@ -91,68 +83,6 @@ def expert_coverage(shape: Shape, tokens: Floats, evenness: float) -> Floats:
     return np.asarray(-np.expm1(-evenness * np.log1p(chosen / evenness)), dtype=np.float64)
 
 
-def kv_share(shape: Shape, tp: Floats) -> Floats:
-    """Share of the KV cache each GPU of a TP group holds: ceil(heads / TP) / heads; all of MLA's latent vector."""
-    return np.where(np.asarray(shape.replicated_kv) > 0, 1.0, np.ceil(shape.kv_heads / tp) / shape.kv_heads)
-
-
-def kv_read_bytes(shape: Shape, context: Number, kv_bytes: Floats) -> Floats:
-    """KV-cache bytes one sequence reads per decode step, over all layers: sliding layers read at most their window,
-    sparse ones what they attend to and all keys of their indexer. Recurrent state is not among them."""
-    part = shape.kv_sliding * np.minimum(context, shape.window) + shape.kv_sparse * np.minimum(context, shape.attended)
-    return np.asarray(kv_bytes * (shape.kv_full * context + part), dtype=np.float64)
-
-
-def attention_pairs(shape: Shape, new: Number, cached: Number) -> Number:
-    """Query-key pairs of one causal prompt over all layers but sparse ones: full n x (c + n/2), sliding at most
-    n x window."""
-    full = new * (cached + new / 2.0)
-    return shape.full_layers * full + shape.sliding_layers * np.minimum(full, new * _finite(shape.window))
-
-
-def _finite(tokens: Number) -> Number:
-    """A number of tokens that is infinite where there are no layers that it limits: then longer than any context."""
-    return np.minimum(tokens, LONGEST)
-
-
-def prompt_attention_s(shape: Shape, speed: Rates, new: Number, cached: Number) -> Floats:
-    """Attention of one causal prompt on each GPU of its rank, recurrent layers' state included, shape (C, 1).
-
-    Sparse layers: their kernels read all entries of the choice, also those that a short context leaves empty, for at
-    least ``sparse_heads`` heads; an engine with dense attention for short prompts has no more than the context. Every
-    GPU of a TP group computes all of the indexer, at 8 bit. Source: kernel tables of aiconfigurator-core 0.12
-    (``dsa_context_module``): between 128 and 2,048 tokens the time per token grows by 1 to 8 % on Hopper.
-    """
-    full = new * (cached + new / 2.0)
-    chosen = new * _finite(shape.attended)
-    entries = np.where(reads_all_entries(shape, speed), chosen, np.minimum(full, chosen))
-    dense = attention_pairs(shape, new, cached) * shape.pair_flop / speed.tp / speed.attention
-    chosen_s = entries * sparse_pair_s(shape, speed) + full * index_pair_s(shape, speed)
-    return np.asarray(dense + chosen_s + new * state_token_s(shape, speed))
-
-
-def reads_all_entries(shape: Shape, speed: Rates) -> Flags:
-    """Whether sparse layers take as long for a short context as for a long one: those of latent attention do, unless
-    the engine attends to short prompts densely."""
-    return np.asarray((np.asarray(shape.sparse_heads) > 1.0) & ~speed.dense_short_prompts)
-
-
-def sparse_pair_s(shape: Shape, speed: Rates) -> Floats:
-    """Time of a prompt's query and one token that it attends to in all sparse layers, on each GPU of a TP group."""
-    heads = np.maximum(shape.heads / speed.tp, shape.sparse_heads) / shape.heads
-    return np.asarray(shape.sparse_flop * heads / (speed.sparse_attention * speed.attention))
-
-
-def state_token_s(shape: Shape, speed: Rates) -> Floats:
-    """Time by which one prompt token moves the recurrent state of all layers on, on each GPU of a TP group."""
-    return np.asarray(shape.state_flop / speed.tp / (RECURRENT_RATE * speed.attention))
-
-
-def index_pair_s(shape: Shape, speed: Rates) -> Floats:
-    """Time of a prompt's query and one token of context in all indexers, on each GPU of a TP group."""
-    return np.asarray(shape.index_flop / (INDEX_RATE * speed.attention))
-
-
 def all_reduce_s(speed: Rates, payload_bytes: Floats) -> Floats:
     """Ring all-reduce over the TP group: 2 (t-1)/t x bytes / link + latency; 0 without TP.
 
@@ -185,12 +115,6 @@ def _others(members: Floats, chosen: Number) -> Floats:
     return np.asarray((members - 1.0) * (1.0 - (1.0 - 1.0 / members) ** chosen))
 
 
-def _bound(flop_s: Floats, byte_s: Floats, exposed: Floats | float) -> Floats:
-    """Time of an operator that overlaps arithmetic and memory traffic imperfectly: the larger of the two, plus the
-    share of the smaller that stays exposed."""
-    return np.asarray(np.maximum(flop_s, byte_s) + exposed * np.minimum(flop_s, byte_s), dtype=np.float64)
-
-
 def _matrix_flop_s(shape: Shape, speed: Rates) -> tuple[Floats, Floats]:
     """Seconds per token in (dense, routed-expert) products of the whole model, on each GPU of the instance.
 
@@ -217,10 +141,10 @@ def matrices_s(shape: Shape, speed: Rates, tokens: Floats, own: Floats | None = 
     expert_byte = shape.experts * speed.expert_bytes / (speed.tp * speed.dp) / speed.expert_memory
     head_flop = 2.0 * shape.head / (speed.tp * speed.dp * speed.wide_matrix)
     head_byte = shape.head * WIDE_BYTES / speed.tp / speed.wide_memory
-    total = _bound(dense_flop * own, dense_byte, speed.exposed) + _bound(head_flop * own, head_byte, speed.wide_exposed)
+    total = bound(dense_flop * own, dense_byte, speed.exposed) + bound(head_flop * own, head_byte, speed.wide_exposed)
     if np.any(np.asarray(shape.routed) > 0):
         touched = expert_byte * expert_coverage(shape, tokens, speed.evenness)
-        total = total + _bound(expert_flop * tokens, touched, speed.exposed)
+        total = total + bound(expert_flop * tokens, touched, speed.exposed)
     return total
 
 
@@ -267,12 +191,7 @@ def decode_step_s(shape: Shape, speed: Rates, concurrency: Floats, context: Numb
     passes all stages, so the sum over stages is the whole model once. Plus host time per step and sequence.
     """
     rows = np.maximum(concurrency / speed.pp, 1.0)
-    cached = kv_read_bytes(shape, context, speed.kv_bytes) * kv_share(shape, speed.tp)
-    read = (cached + shape.state_bytes / speed.tp) / speed.dp / speed.kv_memory
-    pairs = shape.full_layers * context + shape.sliding_layers * np.minimum(context, _finite(shape.window))
-    scored = pairs * shape.pair_flop * shape.latent + shape.sparse_flop * np.minimum(context, shape.attended)
-    score = (scored / speed.tp / speed.attention + index_pair_s(shape, speed) * context) / speed.dp
-    attention = _bound(np.asarray(score), read, speed.wide_exposed) * rows
+    attention = decode_attention_s(shape, speed, context) * rows
     moved = communication_s(shape, speed, rows) + activations_s(shape, speed, rows)
     device = matrices_s(shape, speed, rows) + attention + moved + fixed_s(shape, speed)
     handed_on = stage_transfers_s(shape, speed, rows)

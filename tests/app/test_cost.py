@@ -148,8 +148,8 @@ def test_a_way_without_a_cost_speaks_of_the_page_and_the_terminal_of_the_file() 
     answer = cost(SCENARIO, plan=analytic_plan(SCENARIO))
     table = ways_table(answer)
     (why,) = table["What"][table["Way"] == "Hybrid"]
-    assert why == "It needs the load over the day: enter a load by hour or a trace"
-    assert "enter a load by hour or a trace (workload.arrivals)" in as_text(answer)
+    assert why == "It needs the load over the day: enter a load by hour or a trace on Size"
+    assert "enter a load by hour or a trace on Size (workload.arrivals)" in as_text(answer)
 
 
 def test_a_way_without_a_cost_says_why_where_it_is_seen() -> None:

@@ -168,7 +168,7 @@ def test_a_plan_without_alternatives_says_what_it_knows_of_others() -> None:
     pools = planned("pools")
     assert pools.alternatives
     alone = why_no_alternatives(pools.model_copy(update={"alternatives": ()}))
-    assert alone == "No other deployment is listed: what only an estimate puts before these pools is left out."
+    assert alone == "No other deployment is listed: those that only an estimate ranks above these pools are left out."
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 import streamlit as st
 
 from sizing.base.errors import SizingError
-from sizing.scenario.file import load_scenario
+from sizing.scenario.file import MAX_FILE_MB, load_scenario
 from sizing.scenario.schema import Scenario
 from ui import state
 from ui.format import as_markdown
@@ -18,8 +18,6 @@ from ui.sources.known import Origin
 from ui.sources.picker import Picked
 
 SIZE, DEMO, FILE = "Scenario on Size", "Plan of the demo", "Scenario file"
-MAX_MB = 1
-"""Largest scenario file, as in :data:`sizing.scenario.file.MAX_FILE_BYTES`."""
 _CHOICE, _UPLOAD = "scenario_from", "scenario_file"
 _DEMO_FILE = Path(__file__).parents[2] / "reality" / "data" / "demo_scenario.yaml"
 
@@ -57,10 +55,10 @@ def _of_size() -> Scenario | None:
 
 def _uploaded() -> Scenario | None:
     file = st.file_uploader(
-        f"Scenario in YAML or JSON (up to {MAX_MB} MB)",
+        f"Scenario in YAML or JSON (up to {MAX_FILE_MB} MB)",
         type=["yaml", "yml", "json"],
         key=_UPLOAD,
-        max_upload_size=MAX_MB,
+        max_upload_size=MAX_FILE_MB,
         help="Read on this server, sent nowhere.",
     )
     if file is None:

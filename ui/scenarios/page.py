@@ -13,6 +13,7 @@ from sharing.access import Right
 from sharing.document import read_document
 from sharing.library.records import Entry, Query
 from sizing.base.errors import SizingError
+from sizing.scenario.file import MAX_FILE_MB
 from ui import shell, state
 from ui.access import allowed, draw_open_to_everybody
 from ui.currency import DOLLARS, Currency
@@ -147,7 +148,11 @@ def _projects(currency: Currency) -> None:
 
 def _import() -> None:
     file = st.file_uploader(
-        "Scenario (YAML or JSON)", type=["yaml", "yml", "json"], key="scenario_file", help="As Size exports it."
+        f"Scenario (YAML or JSON, up to {MAX_FILE_MB} MB)",
+        type=["yaml", "yml", "json"],
+        key="scenario_file",
+        max_upload_size=MAX_FILE_MB,
+        help="As Size exports it.",
     )
     if file is None:
         return

@@ -209,7 +209,8 @@ def _of_price(cost: Cost) -> str:
     """What the price is of, the range its sources give, and what it comes to per million tokens."""
     if cost.usd_per_month is None or cost.usd_per_month_low is None or cost.usd_per_month_high is None:
         return ""
-    priced = {"asked": "complete systems, own price", "listed": "complete systems, listed", "rule": "complete systems"}
+    what = "complete systems" if cost.system_usd is not None else "rented instances"
+    priced = {"asked": f"{what}, own price", "listed": f"{what}, listed", "rule": what}
     low, high = cost.usd_per_month_low, cost.usd_per_month_high
     spread = f", {usd(low)} to {usd(high)}" if low < high else ""
     each = cost.usd_per_million_output_tokens
@@ -221,6 +222,6 @@ def _full_load(usd_per_million: float | None) -> str:
     if usd_per_million is None:
         return ""
     return (
-        "The cost per million output tokens is that at the tokens of a day. At full load, as if the peak lasted day "
-        f"and night, it would be {usd(usd_per_million)}."
+        "The cost per million output tokens is that at the tokens of such a day, every day of the month. At full load, "
+        f"as if the peak lasted day and night, it would be {usd(usd_per_million)}."
     )

@@ -32,7 +32,8 @@ def draw_alternatives(answer: Answer) -> None:
     plan = answer.plan
     if plan.deployment is None:
         return
-    # The first eight columns fit beside the form in a window of 1440 pixels: nobody scrolls to what it costs more.
+    # The first nine columns fit beside the form in a window of 1440 pixels: nobody scrolls to what more it costs, or
+    # to which figures are estimates.
     at = f"p{answer.scenario.limits.percentile:g}"
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
     st.dataframe(
@@ -41,14 +42,15 @@ def draw_alternatives(answer: Answer) -> None:
         key="alternatives",
         alt="The plan, and other deployments that meet the limits, best first",
         column_config={
-            USE: st.column_config.ButtonColumn("", key=_CLICK, on_click=_use, args=(answer,), width=60, pinned=True),
-            "gpu": text("GPUs", pinned=True, width=164),
+            USE: st.column_config.ButtonColumn("", key=_CLICK, on_click=_use, args=(answer,), width=56, pinned=True),
+            "gpu": text("GPUs", pinned=True, width=150),
             "format": text("Format", width=62),
-            "engine": text("Engine", width=100),
-            "ttft": number(f"{at} TTFT (ms)", format="localized", width=95),
-            "itl": number(f"{at} ITL (ms)", format="localized", width=85),
-            "usd": number("USD a month", format="localized", step=1, width=92, help=_HARDWARE),
-            "difference": text("Difference", width=85, help="Hardware per month, against that of the plan."),
+            "engine": text("Engine", width=92),
+            "ttft": number(f"{at} TTFT (ms)", format="localized", width=86),
+            "itl": number(f"{at} ITL (ms)", format="localized", width=78),
+            "usd": number("USD a month", format="localized", step=1, width=84, help=_HARDWARE),
+            "difference": text("Difference", width=76, help="Hardware per month, against that of the plan."),
+            "origin": text("Figures", width=76, help="Where instances and latency come from."),
             "instance": text("One instance", width=110, help="How one copy of the model is spread over GPUs."),
             "range": text("GPUs (80 %)", help="GPUs that were enough in 8 of 10 such cases."),
             "systems": number("Systems", format="localized"),
@@ -57,7 +59,6 @@ def draw_alternatives(answer: Answer) -> None:
             "serving": text("Serving", width=110),
             "limited": "Limited by",
             "source": "Step times from",
-            "origin": text("Figures", width=90, help="Where instances and latency come from."),
         },
     )
     if not plan.alternatives:
@@ -104,6 +105,7 @@ def _row(one: Candidate, use: str | None, difference: str | None) -> dict[str, o
         "itl": known(one.itl_ms),
         "usd": known(one.usd_per_month),
         "difference": difference,
+        "origin": origin_of(one),
         "instance": parallelism(one.deployment),
         "range": gpu_range(one.gpus_low, one.gpus_high),
         "systems": one.deployment.systems,
@@ -112,7 +114,6 @@ def _row(one: Candidate, use: str | None, difference: str | None) -> dict[str, o
         "serving": label("serving", one.deployment.serving),
         "limited": one.limited_by,
         "source": one.provenance.step_times.name,
-        "origin": origin_of(one),
     }
 
 
@@ -127,6 +128,7 @@ def _planned_row(plan: Plan, deployed: Deployed) -> dict[str, object]:
         "itl": known(latency.itl_ms.at_percentile if latency else None),
         "usd": known(plan.cost.usd_per_month if plan.cost else None),
         "difference": "this plan",
+        "origin": ORIGIN[plan.decided_by],
         "instance": parallelism(deployed),
         "range": gpu_range(plan.gpus_low, plan.gpus_high),
         "systems": deployed.systems,
@@ -135,7 +137,6 @@ def _planned_row(plan: Plan, deployed: Deployed) -> dict[str, object]:
         "serving": label("serving", deployed.serving),
         "limited": plan.limited_by,
         "source": plan.provenance.step_times.name if plan.provenance else "",
-        "origin": ORIGIN[plan.decided_by],
     }
 
 
