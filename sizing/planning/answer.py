@@ -135,6 +135,9 @@ def key_latency(question: Question, latency: Latencies) -> str:
     limit = limits.e2e_ms if whole else limits.ttft_ms
     within = f" (limit {ms(limit)})" if limit is not None else ""
     p = question.limits.percentile
+    if not whole and limits.e2e_ms is not None:  # both are promised
+        within += f", as many whole answers within {ms(latency.e2e_ms.at_percentile)} (limit {ms(limits.e2e_ms)})"
+        name += " and E2E"
     return f"{share_of_requests(p)} {thing} come within {ms(value)}{within}; that is p{p:g} {name}"
 
 
@@ -187,8 +190,10 @@ def room(binds: str, first: Binding, headroom: float, *, simulated: bool) -> str
     """ "Room for about 1.2 times this load.", unless it is ``simulated`` by estimate; for the smallest unit what it
     reaches first, too."""
     reached = binding_text(first)
-    more = f"{'Room' if simulated else 'By estimate, room'} for about {significant(headroom)} times this load"
-    fits = more if headroom >= NO_ROOM else "No room for a larger load"
+    fits = f"room for about {significant(headroom)} times this load"
+    if headroom < NO_ROOM:
+        fits = "no room for a larger load"
+    fits = f"{fits[0].upper()}{fits[1:]}" if simulated else f"By estimate, {fits}"
     then = "" if binds == reached or headroom < NO_ROOM else f"; then {reached} is reached first"
     return f"{fits}{then}."
 

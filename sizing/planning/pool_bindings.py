@@ -34,7 +34,8 @@ def prefill_binds(kind: Disaggregated, k: int) -> Binding:
     question, pair = kind.question, kind.pools.take(np.array([k]))
     times = times_of(question, kind.evaluated, pair.prefill)
     highest = _highest(question, prefill_stable_of(question, pair), simulated=pair.prefill_stable_rps is not None)
-    if limit := _limit(float(pair.prefill_rps[0]), highest, (Binds.TTFT, question.limits.ttft_s), question):
+    own = (Binds.TTFT, _room(question.limits.ttft_s, kind.ttft_s[k]))
+    if limit := _limit(float(pair.prefill_rps[0]), highest, own, kind, k):
         return Binding(limit)
     if question.scenario.deployment.max_utilization < 1:
         return Binding(Binds.UTILIZATION)
@@ -48,7 +49,8 @@ def decode_binds(kind: Disaggregated, k: int) -> Binding:
     question, evaluated, pair = kind.question, kind.evaluated, kind.pools.take(np.array([k]))
     deployment, index = question.scenario.deployment, int(pair.decode[0])
     highest = _highest(question, decode_stable(question, pair), simulated=pair.decode_stable_rps is not None)
-    if limit := _limit(float(pair.decode_rps[0]), highest, (Binds.ITL, question.limits.itl_s), question):
+    own = (Binds.ITL, _room(question.limits.itl_s, kind.itl_s[k]))
+    if limit := _limit(float(pair.decode_rps[0]), highest, own, kind, k):
         return Binding(limit)
     if deployment.max_utilization < 1:
         return Binding(Binds.UTILIZATION)
@@ -65,8 +67,14 @@ def _highest(question: Question, stable_rps: float, *, simulated: bool) -> float
     return stable_rps * (min(share, HEAVIEST) if simulated else share)
 
 
-def _limit(rps: float, highest: float, own: tuple[Binds, float], question: Question) -> Binds | None:
-    """The limit that keeps a pool below the ``highest`` load, its ``own`` or else that of E2E; None where none does."""
-    limits = (own, (Binds.E2E, question.limits.e2e_s))
-    limit = next((kind for kind, limit_s in limits if np.isfinite(limit_s)), None)
-    return limit if rps < BELOW_STABLE * highest else None
+def _limit(rps: float, highest: float, own: tuple[Binds, float], kind: Disaggregated, k: int) -> Binds | None:
+    """The limit that keeps a pool below the ``highest`` load, its ``own`` or that of E2E, whichever leaves less room at
+    the planned load; None where none does. Each with how many times its latency it is."""
+    limits = (own, (Binds.E2E, _room(kind.question.limits.e2e_s, kind.e2e_s[k])))
+    limit, room = min(limits, key=lambda each: each[1])
+    return limit if rps < BELOW_STABLE * highest and np.isfinite(room) else None
+
+
+def _room(limit_s: float, latency_s: float) -> float:
+    """How many times a latency its limit is; infinite without either."""
+    return limit_s / latency_s if latency_s > 0.0 else np.inf

@@ -24,6 +24,7 @@ from sizing.scenario.schema import Layout
 from sizing.search.batch_limits import first_of_each
 from sizing.search.pools import (
     Pools,
+    at_loads,
     decode_capacity,
     decoding_of_pairs,
     longest_transfer,
@@ -35,6 +36,9 @@ from sizing.search.screen import Evaluated, instances_needed
 
 BEST_OF_UNIT = 2
 """Configurations of each pool kept for every GPU, engine and formats; all their pairs are looked at."""
+
+HALVINGS = 8
+"""Of the distance to the limit of a pool, in which the load within an E2E limit is looked for: to 0.4 % of it."""
 
 MORE = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)
 """Multiples of the smallest pools that are tried where an E2E limit, or less latency, asks for more."""
@@ -186,11 +190,24 @@ def _within_e2e(question: Question, pools: Pools) -> Pools:
     many = many.take(np.flatnonzero(held))
     spares = question.scenario.deployment.spare_instances
     many = many.take(first_of_each(c.unit[many.decode], many.gpus_with(spares), 1))
+    carried = peak * room_within_e2e(question, many, longest_transfer(question, many.evaluated, many.prefill))
     return replace(
         many,
-        prefill_rps=np.minimum(many.prefill_rps, peak / many.prefill_instances),
-        decode_rps=np.minimum(many.decode_rps, peak / many.decode_instances),
+        prefill_rps=np.minimum(many.prefill_rps, carried / many.prefill_instances),
+        decode_rps=np.minimum(many.decode_rps, carried / many.decode_instances),
     )
+
+
+def room_within_e2e(question: Question, pools: Pools, moved: Floats) -> Floats:
+    """How many times the peak every pair carries within the E2E limit and the limits of its pools, (N,); 1 at least."""
+    peak, limits = question.demand.sustained_rps, question.limits
+    least, most = np.ones(len(pools)), np.maximum(pools.max_rps / peak, 1.0)
+    for _ in range(HALVINGS):
+        tried = np.sqrt(least * most)
+        state = at_loads(question, pools, moved, (peak * tried)[:, None])
+        within = state.e2e_s(limits.percentile)[:, 0] <= limits.e2e_s
+        least, most = np.where(within, tried, least), np.where(within, most, tried)
+    return least
 
 
 def grown_into_e2e(question: Question, pools: Pools, moved: Floats) -> tuple[Pools, NDArray[np.bool_]]:

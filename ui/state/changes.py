@@ -43,6 +43,7 @@ def ask_for_latency(candidate: Candidate, e2e_ms: float, scenario: Scenario) -> 
     """Consider only this deployment, in as many instances as keep E2E below ``e2e_ms`` (for callbacks)."""
     limits = scenario.limits.model_copy(update={"e2e_ms": e2e_ms})
     _write_changes(scenario, scenario.model_copy(update={"limits": limits}))
+    st.session_state["trade_step"] = 0  # what was chosen is the fewest GPUs now
     use_deployment(candidate.deployment, scenario)
 
 
