@@ -8,6 +8,9 @@ import re
 _NUMBER = re.compile(r"([+-]?)(\d[\d.,'’]*|[.,]\d+)(e[+-]?\d{1,3})?\s*([a-zµ%/]*)", re.IGNORECASE)
 _GROUPED = re.compile(r"[1-9]\d{0,2}([,'’]\d{3})+(\.\d+)?")
 _GROUPED_BY_POINTS = re.compile(r"[1-9]\d{0,2}(\.\d{3})+(,\d+)?")
+_SPACES = re.compile(r"[\s_\u00a0\u202f]+")
+_SPACED = re.compile(r"(?<![\d.,])[1-9]\d{0,2}([\s_\u00a0\u202f]\d{3})+(?!\d)")
+_APART = re.compile(r"\d[\s_\u00a0\u202f]+\d")
 _DECIMAL_COMMA = re.compile(r"\d*,\d+")
 _MULTIPLES = {"": 1.0, "k": 1e3, "m": 1e6}
 """What a letter behind a number multiplies it with."""
@@ -37,7 +40,10 @@ def parse_number(text: str, *, unit: str = "") -> float:
     A point is a decimal point and a comma separates thousands. What may be meant the other way round is never taken:
     raises AmbiguousNumber for it, NotANumber for anything else that is no number.
     """
-    match = _NUMBER.fullmatch(re.sub(r"[\s_\u00a0\u202f]+", "", text))
+    closed_up = _SPACED.sub(lambda group: _SPACES.sub("", group[0]), text)
+    if _APART.search(closed_up):  # several numbers, of which one was meant
+        raise NotANumber(text)
+    match = _NUMBER.fullmatch(_SPACES.sub("", closed_up))
     if not match:
         raise NotANumber(text)
     sign, digits, exponent, suffix = match.groups()

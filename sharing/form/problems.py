@@ -26,6 +26,7 @@ ENDS = (".", "?", "!")
 _LONGEST = 1e15
 """Number from which on its digits are not written out."""
 
+_NO_UNITS = {"1 = random", "a day", "a step", "count", "per system", "ratio", "tokens or %"}
 _COUNTED = {"tokens", "people", "instances", "documents", "turns", "years"}
 _RULES: dict[Rule, str] = {
     "cached_part_is_shorter": "The part of the prompt found in the prefix cache must be shorter than the "
@@ -207,8 +208,10 @@ def _typed(value: object, field: Field | None) -> str:
 
 
 def _unit(field: Field) -> str:
-    """The unit in a sentence; lengths are judged in tokens."""
-    return "tokens" if field.key in LENGTH_KEYS else field.unit
+    """The unit in a sentence; lengths are judged in tokens, and what explains a number is none."""
+    if field.key in LENGTH_KEYS:
+        return "tokens"
+    return "" if field.unit in _NO_UNITS else field.unit
 
 
 def _what(field: Field) -> str:

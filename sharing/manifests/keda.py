@@ -54,15 +54,17 @@ def files(facts: Facts) -> Mapping[str, File]:
 
 
 def triggers(facts: Facts, metrics: Metrics) -> list[dict[str, Any]]:
-    """Requests in flight of an instance at the planned load, and the rate beyond which a limit is broken."""
+    """Requests in flight of an instance at the planned load, and the rate beyond which a limit is broken; both of all
+    instances, so that the spare ones stand there at the peak, too."""
     (group,) = facts.groups
+    working = (group.instances - group.spares) / group.instances
     present = [metrics.sum_of(concept) for concept in ("running", "waiting")]
     out = []
     if group.in_flight > 0:
-        threshold = max(group.in_flight, LEAST_IN_FLIGHT)
+        threshold = max(group.in_flight * working, LEAST_IN_FLIGHT)
         out.append(trigger("in-flight", " + ".join(text for text in present if text), threshold))
     if rate := metrics.rate_of("first_tokens", WINDOW) or metrics.rate_of("finished", WINDOW):
-        out.append(trigger("requests-per-second", rate, group.max_rps))
+        out.append(trigger("requests-per-second", rate, group.max_rps * working))
     return out
 
 

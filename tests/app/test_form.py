@@ -21,6 +21,7 @@ from sizing.scenario import Scenario
         ("3500", "", 3500),
         ("3,500", "", 3500),
         (" 3 500 ", "", 3500),
+        ("3 500 000 ms", "ms", 3500000),
         ("3.5k", "", 3500),
         ("1e6", "", 1e6),
         ("1,234,567.5", "", 1234567.5),
@@ -41,7 +42,9 @@ def test_number_is_read_as_typed(text: str, unit: str, value: float) -> None:
     assert parse_number(text, unit=unit) == pytest.approx(value)
 
 
-@pytest.mark.parametrize("text", ["", "abc", "nan", "inf", "1e999", "--1", "1.2.3", "12 parsecs", "1,2,3", "3 s", "٣x"])
+@pytest.mark.parametrize(
+    "text", ["", "abc", "nan", "inf", "1e999", "--1", "1.2.3", "12 parsecs", "1,2,3", "3 s", "٣x", "32 64", "1 00"]
+)
 def test_anything_else_is_refused(text: str) -> None:
     with pytest.raises(NotANumber):
         parse_number(text)

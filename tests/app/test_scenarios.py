@@ -41,6 +41,9 @@ def test_saved_on_size_and_opened_again(library: Library, size: AppTest) -> None
     assert not page.exception
     assert page.text_input(key="rps").value != "62"
     assert page.text_input(key="save_customer").value == "Acme"
+    save(page, "save_version")  # an old version is saved on top of the latest: nobody else has changed it
+    latest = library.version(1)
+    assert (latest.number, latest.scenario().workload.peak_rps != 62.0) == (3, True)
 
 
 def test_save_says_the_name_and_the_list_has_the_cost_of_the_answer(library: Library, size: AppTest) -> None:

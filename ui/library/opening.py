@@ -26,15 +26,16 @@ class Kept:
     number: int
 
 
-def keep(version: Version) -> None:
-    """From now on Save goes on top of this version."""
-    st.session_state[KEPT] = Kept(scenario_id=version.scenario_id, number=version.number)
+def keep(version: Version, on_top_of: int | None = None) -> None:
+    """From now on Save goes on top of this version, or of a later one of the same scenario."""
+    st.session_state[KEPT] = Kept(scenario_id=version.scenario_id, number=on_top_of or version.number)
 
 
-def open_version(version: Version) -> None:
-    """Fill the form from a version (for callbacks). Raises UnreadableVersion."""
+def open_version(version: Version, on_top_of: int | None = None) -> None:
+    """Fill the form from a version, to be saved on top of it or of a later one (for callbacks). Raises
+    UnreadableVersion."""
     open_document(version.scenario())
-    keep(version)
+    keep(version, on_top_of)
     project = version.project
     st.session_state["save_customer"] = project.customer if project else ""
     st.session_state["save_project"] = project.name if project else ""

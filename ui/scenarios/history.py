@@ -34,7 +34,7 @@ def draw_history(history: tuple[Version, ...], currency: Currency) -> None:
         by_number = {version.number: version for version in history}
         number = st.selectbox("Version", list(by_number), key="scenario_version", help="To open as it was then.")
         if number in by_number:
-            _draw_version(by_number[number])
+            _draw_version(by_number[number], latest=max(by_number))
 
 
 def history_table(history: tuple[Version, ...], currency: Currency) -> pd.DataFrame:
@@ -72,7 +72,7 @@ def _written(change: Change) -> str:
     return f"{name_of(change.key)}: {change.before or 'none'} → {change.after or 'none'}"
 
 
-def _draw_version(version: Version) -> None:
+def _draw_version(version: Version, *, latest: int) -> None:
     if version.action is Action.SAVED and version.changes:
         st.dataframe(
             changes_table(version.changes),
@@ -82,10 +82,10 @@ def _draw_version(version: Version) -> None:
             placeholder="",
         )
     if st.button("Open this version", key="version_open", help="In Size, to edit."):
-        open_in_size(version)
+        open_in_size(version, latest)
 
 
-def open_in_size(version: Version) -> None:
-    """Fill the form from a version, and go there. Raises UnreadableVersion."""
-    open_version(version)
+def open_in_size(version: Version, latest: int) -> None:
+    """Fill the form from a version, to be saved on top of the ``latest``, and go there. Raises UnreadableVersion."""
+    open_version(version, on_top_of=latest)
     st.switch_page("pages/size.py", query_params=state.address_of("size"))

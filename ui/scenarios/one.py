@@ -34,7 +34,7 @@ def draw_one(entry: Entry, currency: Currency) -> None:
 
 def _buttons(entry: Entry, latest: Version) -> None:
     if st.button("Open in Size", key="scenario_open", type="primary", icon=":material/open_in_new:", help="To edit."):
-        open_in_size(latest)
+        open_in_size(latest, latest.number)
     if allowed(Right.SAVE) and st.button(
         "Duplicate", key="scenario_copy", icon=":material/content_copy:", help="A scenario of its own."
     ):

@@ -218,8 +218,9 @@ def test_keda_holds_each_instance_at_its_planned_load():
     _, plan = planned("vllm amd")
     (scaled,) = documents("vllm amd", "keda.yaml")
     in_flight, rate = (one["metadata"] for one in scaled["spec"]["triggers"])
-    assert float(in_flight["threshold"]) == pytest.approx(plan.per_instance.concurrency, rel=1e-4)
-    assert float(rate["threshold"]) == pytest.approx(plan.per_instance.max_rps, rel=1e-4)
+    working = 1 - plan.deployment.spare_instances / plan.deployment.instances  # the spare stands there at the peak, too
+    assert float(in_flight["threshold"]) == pytest.approx(plan.per_instance.concurrency * working, rel=1e-4)
+    assert float(rate["threshold"]) == pytest.approx(plan.per_instance.max_rps * working, rel=1e-4)
     assert scaled["spec"]["minReplicaCount"] == 2  # one that works and the spare
     assert scaled["spec"]["maxReplicaCount"] == plan.deployment.instances
 
