@@ -54,6 +54,7 @@ def draw_results(comparison: Comparison, *, ends_now: bool, dark: bool) -> None:
         key="reality_traffic",
         placeholder="",
         alt="Planned traffic beside the measured one",
+        column_config={name: st.column_config.NumberColumn(format="localized") for name in ("Planned", "Measured")},
     )
     st.subheader("What the plan's engine predicts for this traffic, and what is measured", anchor=False)
     _intervals(comparison, dark=dark)
