@@ -30,9 +30,14 @@ CollectorsError
 
 from collections.abc import Sequence
 
+from commandline.foreign_text import printable
+
 
 class CollectorsError(Exception):
     """Root of what can be expected to go wrong here."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(printable(message))  # some messages quote what stands in a file or an answer
 
 
 class SourceError(CollectorsError):
@@ -115,7 +120,7 @@ class InvalidSource(BadInput):
     """The source file is malformed. ``problems`` holds one clear sentence per fault."""
 
     def __init__(self, problems: Sequence[str]) -> None:
-        self.problems = tuple(problems)
+        self.problems = tuple(printable(problem) for problem in problems)
         super().__init__("\n".join(self.problems))
 
 

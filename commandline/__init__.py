@@ -1,1 +1,1 @@
-"""What every command line of the product has in common: exit codes, problems, output, files, arguments."""
+"""What all command lines have in common: exit codes, problems, output, arguments, files and what others wrote there."""

@@ -3,6 +3,8 @@
 import gzip
 import io
 import json
+import re
+import unicodedata
 
 import pandas as pd
 import pytest
@@ -10,7 +12,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from collectors.benchmarks import BenchmarkFileError, read_benchmark
+from collectors.benchmarks import BenchmarkFileError, Imported, read_benchmark
 from collectors.errors import CollectorsError
 from collectors.source.file import load_source
 from sizing.base.errors import SizingError
@@ -26,7 +28,34 @@ from tests.sizing.catalog.test_config_json import LLAMA_3_8B
 HOSTILE = [
     *(b"=", b"!!bool x", b"!!timestamp x", b"!!int x", b"!!set [1]", b"2020-13-45", b"2001-01-01 25:00:00", b"0b_"),
     *(b"\\ud800", b'"\\ud800"', b"\xed\xa0\x80", b"9" * 5_000, b"1e400", b"-1", b"0", b"NaN", b".inf", b"null"),
-    *(b"[", b"{", b"&a [*a]", b"<<: 1", b"\0", b"\xff", b"\t", b"1_0", b"'", b'"', b"\n", b",", b"true", b"1e9"),
+    *(
+        b"0x" + b"f" * 3600,
+        b"1:59" + b":59" * 50,
+        b"1e308",
+        b"9999-12-31",
+        b"x" * 300,
+        b"\x1b[31m",
+        b"\xe2\x80\xae",
+        b"5e-324",
+    ),
+    *(
+        b"[",
+        b"{",
+        b"&a [*a]",
+        b"<<: 1",
+        b"<<: *a",
+        b"list[",
+        b"\0",
+        b"\xff",
+        b"\t",
+        b"1_0",
+        b"'",
+        b'"',
+        b"\n",
+        b",",
+        b"true",
+        b"1e9",
+    ),
 ]
 EVERY_LENGTH = {"workload": {"input_tokens": {"p50": 500, "p95": 900}, "arrivals": {"profile": [1.0] * 24}}}
 MOE = {**LLAMA_3_8B, "model_type": "mixtral", "num_local_experts": 8, "num_experts_per_tok": 8}
@@ -73,13 +102,31 @@ READERS = {
 }
 
 
-def refusal_of(read, path):
-    """The words in which a file is refused; None when it is read."""
+FOREIGN = re.compile(
+    r"pydantic|[Ii]nput should|[Kk]eys should|datetime\.|<class|lax-or|C error|thrift|CRC|set_int_max|unprintable"
+)
+"""Words of Python, pydantic and parsers, which a user did not write and cannot act on."""
+OBEYED = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+"""Kinds of characters that a terminal or page obeys rather than shows."""
+
+
+def refusals_of(read, path):
+    """The sentences in which a file is refused, or rows of it; none when it is read."""
     try:
-        read(path)
+        answer = read(path)
     except (SizingError, CollectorsError) as error:
-        return str(error)
-    return None
+        return str(error).split("\n")
+    if isinstance(answer, Imported):
+        return [error.message for error in answer.errors]
+    return [error for error in answer["error"] if error] if isinstance(answer, pd.DataFrame) else []
+
+
+def check_words(sentences):
+    """Each is short, in our words, and can be printed anywhere."""
+    for sentence in sentences:
+        assert 0 < len(sentence) < 600
+        assert not FOREIGN.search(sentence)
+        assert not OBEYED & {unicodedata.category(character) for character in sentence}
 
 
 @st.composite
@@ -99,9 +146,7 @@ def test_a_mutated_file_is_read_or_refused_in_sentences(name, tmp_path, data):
     content, read = READERS[name]
     path = tmp_path / name
     path.write_bytes(data.draw(mutated(content)))
-    refusal = refusal_of(read, path)
-    assert refusal is None or refusal
-    assert all(len(line) < 1_000 for line in (refusal or "").splitlines())
+    check_words(refusals_of(read, path))
 
 
 @pytest.mark.parametrize("name", READERS)
@@ -123,14 +168,72 @@ def test_a_value_that_yaml_cannot_construct_is_one_fault_with_its_line(tmp_path,
     assert len(refused.value.problems) == 1
 
 
+LONG = "0x" + "f" * 3600
+TRIP = [
+    *(("scenario.yaml", text.format(LONG)) for text in ("model: {}", "schema_version: {}", "a: [{}]", "? {}\n: 1")),
+    *(
+        ("source.yaml", f"schema_version: {text}")
+        for text in (LONG, "1" + ":59" * 2500, '"\\0"', "{1: 2}", "2020-01-01")
+    ),
+    *(
+        ("scenario.yaml", text)
+        for text in ("[: 1", '"[": 1', "~: 1", "2020-01-01: 1", '"\\e[31m": 1', '"": 1', "x" * 900 + ": 1")
+    ),
+    *(
+        ("scenario.json", text)
+        for text in ('{"\\ud800": 1}', '{"model": ["\\ud800"]}', '{"a": 1, "a": 2}', '{"model": "\\ud800"}')
+    ),
+    *(
+        ("scenario.yaml", f"workload: {{arrivals: {{trace: {x}}}}}")
+        for x in ("x" * 900, '"\\0"', "/proc/1/root/x", "..")
+    ),
+    *(("with_config.yaml", f"model: {{config: {name}}}") for name in ('"\\0"', "x" * 900, "/", "~", "..")),
+    *(("with_config.yaml", f'{{"model": {{"config": {name}}}}}') for name in ('"\\ud800"', '"\\u202e"')),
+    *(("config.json", json.dumps({**LLAMA_3_8B, "intermediate_size": x})) for x in ("\ud800", "\u202e", {"\0": 1})),
+    *(("trace.csv", TRACE + row) for row in ("9999-12-31,1,1", "1,1e308,1e308", "1,\x1b,1", "1,1,1,1", '1,"1,1')),
+    *(("trace.csv", f"timestamp,input_tokens,output_tokens\n{row}") for row in ("0001-01-01,1,1", "9" * 400 + ",1,1")),
+    ("trace.csv", "timestamp,\u202einput_tokens\n1,1\n"),
+    *(("points.csv", POINTS.replace("fixed_concurrency,16", text)) for text in ("\x1b[31m,1", "fixed_rate,\u202e")),
+    ("points.csv", "a,b\n1,2\n"),
+    *(("benchmark.json", BENCHMARK.replace('"conc": 4', f'"conc": {x}')) for x in ('"\\ud800"', "{}", '"\\u0000"')),
+    *(("benchmark.yaml", f"benchmarks: {x}") for x in (LONG, "[" * 50_000, "{<<: 1}", "1" + ":59" * 2500)),
+    *(("source.yaml", f"{SOURCE}{text}") for text in ('"list[": 1', '"a\\nb": 1', '"": 1', "scrape: 1", "engine: [1]")),
+    *(("source.yaml", f"{SOURCE}scrape: {{targets: ['http://a'], {x}}}") for x in ("store: 1", "headers: {a: 1}")),
+    *(("source.yaml", f"{SOURCE}gpu_selector: {x}") for x in ("1", "{a: {b: 1}}", '{"\\e": 1}', f"{{a: {LONG}}}")),
+]
+"""What readers tripped over: a file that is none, and how it is called."""
+
+
+@pytest.mark.parametrize(("name", "text"), TRIP, ids=[f"{number}-{name}" for number, (name, _) in enumerate(TRIP)])
+def test_what_readers_tripped_over_is_refused_in_sentences(name, text, tmp_path):
+    (tmp_path / name).write_text(text)
+    sentences = refusals_of(READERS[name][1], tmp_path / name)
+    assert sentences or text.endswith("9999-12-31,1,1")
+    check_words(sentences)
+
+
+@pytest.mark.parametrize("name", ["scenario.yaml", "source.yaml", "benchmark.yaml"])
+def test_the_work_that_a_short_yaml_file_makes_is_bounded(name, tmp_path):
+    """Ten times as many pairs a level: what counts them has to stop before they are copied."""
+    pairs = ", ".join(f"k{i}: 1" for i in range(500))
+    lines = [f"a0: &a0 {{{pairs}}}", *(f"a{i}: &a{i} {{<<: [{'*a0, ' * 10}*a{i - 1}], l{i}: 1}}" for i in range(1, 9))]
+    (tmp_path / name).write_text("\n".join(lines))
+    (said,) = refusals_of(READERS[name][1], tmp_path / name)
+    assert "merged by <<" in said
+
+
 def test_a_config_that_json_cannot_hold_is_refused(tmp_path):
-    for value in ("2020-01-01", "!!binary AAAA", '"\\ud800"'):
+    for value in ("2020-01-01", "!!binary AAAA"):
         text = yaml.safe_dump(raw({"config": LLAMA_3_8B})).replace(
             "model_type: llama", f"model_type: llama\n    x: {value}"
         )
         (tmp_path / "a.yaml").write_text(text)
         with pytest.raises(SizingError, match="what a JSON file can"):
             load_scenario(tmp_path / "a.yaml")
+    half = json.dumps(raw({"config": {**LLAMA_3_8B, "x": "\ud800"}}))
+    (tmp_path / "a.json").write_text(half)
+    with pytest.raises(SizingError, match="what a JSON file can"):
+        load_scenario(tmp_path / "a.json")
 
 
 def test_a_model_whose_tokens_go_to_every_expert_has_experts():

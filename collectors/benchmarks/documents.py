@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-import yaml
-
 from collectors.benchmarks.records import RowError
 from collectors.errors import BenchmarkFileError, NotAResultFile
+from commandline.yaml_text import BadYaml, read_yaml
 
 MAX_BYTES = 64 << 20
 """Chosen: larger than any result file seen, small enough for the memory of a page."""
 MAX_YAML_BYTES = 16 << 20
+MAX_YAML_VALUES = 300_000
 """YAML is read a hundred times more slowly than JSON."""
 MAX_ROWS = 100_000
 """Chosen: a sweep has hundreds."""
@@ -27,8 +27,6 @@ ZIP_START = b"PK\x03\x04"
 GZIP_START = b"\x1f\x8b"
 
 _TOP_LEVEL_KEY = re.compile(r"^(benchmarks|metadata|args|config):", re.MULTILINE)
-# What PyYAML lets through on broken input beside its own errors.
-_YAML_FAULTS = (yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,11 +147,12 @@ def _reason(error: Exception) -> str:
 def _yaml(name: str, text: str) -> Document:
     if len(text) > MAX_YAML_BYTES:
         raise BenchmarkFileError(f"{name} is larger than {MAX_YAML_BYTES >> 20} MB of YAML: export it as JSON.")
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        value = yaml.load(text, Loader=loader)
-    except _YAML_FAULTS:
-        raise BenchmarkFileError(f"{name} is not valid YAML.") from None
+        value = read_yaml(text, name, text_keys=False, most_values=MAX_YAML_VALUES)
+    except BadYaml as error:
+        raise BenchmarkFileError(str(error)) from None
+    except RecursionError:
+        raise _too_deep(name) from None
     if _deeper(value, MAX_DEPTH):
         raise _too_deep(name)
     return Document(name=name, kind="json", value=value, rows=((1, value),))

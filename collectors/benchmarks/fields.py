@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from collectors.benchmarks.records import LatencyStats
 from collectors.errors import BadRow
+from commandline.foreign_text import shown
 
 Floats = NDArray[np.float64]
 
@@ -113,16 +114,16 @@ class Fields:
 
 def number(name: str, value: object, *, scale: float = 1.0, cells: bool = False) -> float:
     """``value`` times ``scale``, finite and at least zero; text is a number only in a table. Raises BadRow."""
-    shown = f"“{str(value)[:40]}”" if isinstance(value, str) else None
+    quoted = f"“{shown(value)}”" if isinstance(value, str) else None
     if cells and isinstance(value, str):
         text = value.strip()
         try:
             value = float(text.replace(",", "") if _THOUSANDS.fullmatch(text) else text)
         except ValueError:
             comma = "; write the decimal sign as a point" if _DECIMAL_COMMA.fullmatch(text) else ""
-            raise BadRow(f"{name} is not a number: {shown}{comma}") from None
+            raise BadRow(f"{name} is not a number: {quoted}{comma}") from None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadRow(f"{name} is not a number: {shown or type(value).__name__}")
+        raise BadRow(f"{name} is not a number: {quoted or _kind(value)}")
     try:
         result = float(value) * scale
     except OverflowError:
@@ -134,6 +135,17 @@ def number(name: str, value: object, *, scale: float = 1.0, cells: bool = False)
     if result > LARGEST:
         raise BadRow(f"{name} is too large: {float(value):g}")
     return result
+
+
+def _kind(value: object) -> str:
+    """What stands where a number should, in words of a file."""
+    return ("false", "true")[value] if isinstance(value, bool) else shown(value)
+
+
+def quotient(amount: float | None, rate: float | None) -> float | None:
+    """``amount`` / ``rate``; None where one is unknown or zero, or where the rate is too small to be one."""
+    result = amount / rate if amount and rate else math.nan
+    return result if result <= LARGEST else None
 
 
 def _series(name: str, value: object) -> Floats:

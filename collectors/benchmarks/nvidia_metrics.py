@@ -7,10 +7,11 @@ is read from the block, never assumed.
 import re
 
 from collectors.benchmarks.documents import Document
-from collectors.benchmarks.fields import Fields, latency_stats
+from collectors.benchmarks.fields import Fields, latency_stats, quotient
 from collectors.benchmarks.records import BenchmarkPoint, LatencyStats
 from collectors.errors import BadRow
 from collectors.units import MS_PER_S
+from commandline.foreign_text import shown
 
 IN_MS = {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "ms": 1.0, "s": 1e3, "sec": 1e3, "seconds": 1e3}
 """Milliseconds in each unit of time that an export writes."""
@@ -58,7 +59,7 @@ def point_of(file: str, row: int, tool: str, blocks: Fields) -> BenchmarkPoint:
         concurrency_mean=_average(blocks, "effective_concurrency"),
         isl_mean=isl,
         osl_mean=osl,
-        duration_s=duration or (completed / rate if completed and rate else None),
+        duration_s=duration or quotient(completed, rate),
         requests_completed=completed,
         requests_failed=_count(blocks, "error_request_count"),
         ttft_ms=_latency(blocks, "time_to_first_token"),
@@ -116,7 +117,7 @@ def _latency(blocks: Fields, name: str) -> LatencyStats:
 def _to_ms(block: Fields) -> float:
     unit = block.text("unit") or ""
     if unit not in IN_MS:
-        raise BadRow(f"{block.path}unit is not a unit of time: “{unit[:20]}”")
+        raise BadRow(f"{block.path}unit is not a unit of time: “{shown(unit, 20)}”")
     return IN_MS[unit]
 
 
@@ -144,9 +145,10 @@ def _scaled(stats: LatencyStats, factor: float) -> LatencyStats:
 
 def _duration_note(duration: float | None, completed: int | None, rate: float | None) -> tuple[str, ...]:
     """Rates over another time than the one stated."""
-    if not (duration and completed and rate) or abs(completed / rate / duration - 1) <= DURATION_TOLERANCE:
+    counted = quotient(completed, rate)
+    if not (duration and counted) or abs(counted / duration - 1) <= DURATION_TOLERANCE:
         return ()
-    return (f"rates are over {completed / rate:.4g} s, first to last request took {duration:.4g} s",)
+    return (f"rates are over {counted:.4g} s, first to last request took {duration:.4g} s",)
 
 
 def _recount_note(client: float, server: float) -> str:

@@ -1,13 +1,13 @@
 """Turning the rows of a document into points: each row on its own, so that a bad one never loses the good ones."""
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, number
-from collectors.benchmarks.records import BenchmarkPoint, Imported, Mode, RowError
+from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats, Mode, RowError
 from collectors.errors import BadRow
 
 MAX_ERRORS = 200
@@ -56,11 +56,23 @@ def checked(point: BenchmarkPoint) -> BenchmarkPoint:
     rates = (point.requests_per_s, point.output_tokens_per_s, point.total_tokens_per_s)
     if not any(latency.stated for latency in latencies) and not any(rates):
         raise BadRow("neither a latency nor a throughput is stated")
+    if not all(math.isfinite(value) for value in _numbers(point)):
+        raise BadRow("a number is so small that what is computed from it has no end")
     offered, served = point.request_rate_rps, point.requests_per_s
     if point.mode == "fixed_rate" and offered and served and served < SUSTAINED_SHARE * offered:
         note = f"{served:.3g} of {offered:.3g} requests/s were served: overloaded, latencies grow as long as it runs"
         return replace(point, notes=(*point.notes, note))
     return point
+
+
+def _numbers(stated: BenchmarkPoint | LatencyStats) -> Iterator[float]:
+    """Every number of a point."""
+    for field in fields(stated):
+        value = getattr(stated, field.name)
+        if isinstance(value, LatencyStats):
+            yield from _numbers(value)
+        elif isinstance(value, float):
+            yield value
 
 
 def _few(file: str, errors: list[RowError]) -> list[RowError]:

@@ -3,22 +3,24 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from collectors.errors import InvalidSource
 from collectors.names import nearest
 from collectors.source.schema import Source
+from commandline.faults import MOST_PROBLEMS, keys_at, path_of, wrong_with
+from commandline.foreign_text import has_half_character, shown
+from commandline.yaml_text import BadYaml, read_yaml
 
 SCHEMA_VERSION = 1
 """Version of the source file that is read; any other is refused."""
 MAX_FILE_BYTES = 1_000_000
 """Chosen: a thousand times a long source file; what is larger is another file."""
 
-LONGEST_KEY = 80
-"""Characters of a key that a sentence shows."""
+LONGEST_KEY, LONGEST_PATH = 80, 200
+"""Characters of a key and of a path of keys that a sentence shows."""
 
 
 def load_source(path: Path) -> Source:
@@ -32,12 +34,13 @@ def load_source(path: Path) -> Source:
     except (OSError, UnicodeDecodeError):
         raise InvalidSource([f"{path} cannot be read as text."]) from None
     try:
-        raw = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        raise InvalidSource([f"{path.name} is not valid YAML{f' at line {mark.line + 1}' if mark else ''}."]) from None
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):  # PyYAML's, of broken values
-        raise InvalidSource([f"{path.name} is not valid YAML or JSON."]) from None
+        raw = json.loads(text) if path.suffix == ".json" else read_yaml(text, path.name)
+    except BadYaml as error:
+        raise InvalidSource([str(error)]) from None
+    except RecursionError:
+        raise InvalidSource([f"{path.name} is nested too deeply to be a source file."]) from None
+    except ValueError:
+        raise InvalidSource([f"{path.name} is not valid JSON."]) from None
     if not isinstance(raw, dict):
         raise InvalidSource([f"{path.name} must hold keys such as prometheus and selector."])
     return source_from(raw, folder=path.parent)
@@ -45,43 +48,39 @@ def load_source(path: Path) -> Source:
 
 def source_from(raw: Mapping[str, Any], *, folder: Path = Path()) -> Source:
     """A validated source from parsed keys; files in it are relative to ``folder``. Raises InvalidSource."""
+    if has_half_character(raw):
+        raise InvalidSource(["A text or key holds half a character (a lone surrogate): type it again."])
     version = raw.get("schema_version")
     if version is None:
         raise InvalidSource([f"schema_version is missing: write schema_version: {SCHEMA_VERSION}."])
     if version != SCHEMA_VERSION or isinstance(version, bool):
-        raise InvalidSource([f"schema_version is {version!s:.20}; this version reads {SCHEMA_VERSION}."])
+        raise InvalidSource([f"schema_version is {shown(version, 20)}; this version reads {SCHEMA_VERSION}."])
     if "folder" in raw:
         raise InvalidSource(["Unknown key folder."])
     try:
         return Source.model_validate({**raw, "folder": folder})
     except ValidationError as invalid:
-        problems = [_sentence(error) for error in invalid.errors(include_url=False, include_input=False)]
-        raise InvalidSource(list(dict.fromkeys(problems))) from None
+        raise InvalidSource(_problems(invalid)) from None
 
 
-def _sentence(error: Any) -> str:
+def _problems(invalid: ValidationError) -> list[str]:
+    """One sentence per problem: the first few, and how many more there are."""
+    faults = invalid.errors(include_url=False, include_input=False)
+    problems = list(dict.fromkeys(_sentence(fault) for fault in faults[:MOST_PROBLEMS]))
+    more = len(faults) - MOST_PROBLEMS
+    return [*problems, f"{more:,} more problems of this kind."] if more > 0 else problems
+
+
+def _sentence(fault: Any) -> str:
     """One problem of pydantic as a sentence without the offending value, which may be a secret."""
-    path = [str(part) for part in error["loc"] if not str(part).startswith(("function-", "list[", "SecretStr"))]
-    where = ".".join(part[:LONGEST_KEY] for part in path)
-    if error["type"] == "extra_forbidden":
-        near = nearest(path[-1], _fields_at(path[:-1]))
-        return f"Unknown key {where[:80]}" + (f": did you mean {near}?" if near else ".")
-    if error["type"] == "missing":
+    path = path_of(fault, Source)
+    where = shown(".".join(path), LONGEST_PATH)
+    if fault["type"] == "extra_forbidden":
+        known = [name for name in keys_at(Source, path[:-1]) if name != "folder"]
+        near = nearest(path[-1][:LONGEST_KEY], known)
+        return f"Unknown key {where}" + (f": did you mean {near}?" if near else ".")
+    if fault["type"] == "missing":
         return f"{where} is missing."
-    message = str(error["msg"]).removeprefix("Value error, ").rstrip(".")
-    end = "" if message.endswith("?") else "."
-    return f"{where}: {message}{end}" if where else f"{message[0].upper()}{message[1:]}{end}"
-
-
-def _fields_at(path: list[str]) -> list[str]:
-    """The keys known at a place in the file."""
-    model: type[BaseModel] = Source
-    for part in path:
-        field = model.model_fields.get(part)
-        inner = [] if field is None else [field.annotation, *get_args(field.annotation)]
-        inner += [arg for kind in list(inner) for arg in get_args(kind)]
-        models = [kind for kind in inner if isinstance(kind, type) and issubclass(kind, BaseModel)]
-        if not models:
-            return []
-        model = models[0]
-    return [name for name in model.model_fields if name != "folder"]
+    wrong = wrong_with(fault).rstrip(".")
+    end = "" if wrong.endswith("?") else "."
+    return f"{where}: {wrong}{end}" if where else f"{wrong[:1].upper()}{wrong[1:]}{end}"

@@ -7,7 +7,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    SecretStr,
+    Tag,
+    field_validator,
+    model_validator,
+)
 
 from collectors.errors import SourceError
 from collectors.names import nearest
@@ -17,7 +27,10 @@ from collectors.prometheus.promql import LABEL_NAME, LabelValue
 from collectors.units import S_PER_DAY
 from collectors.vocabulary import Candidate, engine_vocabularies, engine_vocabulary
 from collectors.vocabulary.schema import DISTRIBUTIONS, SCALARS
+from commandline.foreign_text import shown
 
+LONGEST_NAME = 200
+"""Characters of a name that are compared with those that are known."""
 HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
 
 
@@ -28,8 +41,20 @@ def _text(value: object) -> object:
     return str(value) if isinstance(value, int | float) else value
 
 
-Text = Annotated[str, BeforeValidator(_text), Field(max_length=2000)]
-Labels = dict[str, Text | list[Text]]
+def _label_form(value: object) -> str:
+    return "[values]" if isinstance(value, list) else "[value]"
+
+
+def _secret_form(value: object) -> str:
+    return "[elsewhere]" if isinstance(value, Mapping | SecretFrom) else "[secret]"
+
+
+# A tag per form, chosen by looking at the value: an error then speaks of the form that was meant, and only of that.
+Text = Annotated[str, Field(max_length=2000), BeforeValidator(_text)]
+LabelValues = Annotated[
+    Annotated[Text, Tag("[value]")] | Annotated[list[Text], Tag("[values]")], Discriminator(_label_form)
+]
+Labels = dict[str, LabelValues]
 
 
 class _Strict(BaseModel):
@@ -47,6 +72,11 @@ class SecretFrom(_Strict):
         if (self.env is None) == (self.file is None):
             raise ValueError("give exactly one of env or file")
         return self
+
+
+Header = Annotated[
+    Annotated[SecretStr, Tag("[secret]")] | Annotated[SecretFrom, Tag("[elsewhere]")], Discriminator(_secret_form)
+]
 
 
 class Auth(_Strict):
@@ -84,7 +114,7 @@ class TlsFiles(_Strict):
 class _Endpoint(_Strict):
     auth: Auth = Auth()
     tls: TlsFiles = TlsFiles()
-    headers: dict[str, SecretStr | SecretFrom] = {}
+    headers: dict[str, Header] = {}
     timeout_s: float = Field(default=10.0, gt=0, le=300)
     allow_link_local: bool = False
 
@@ -93,7 +123,7 @@ class _Endpoint(_Strict):
     def _header_names(cls, headers: dict[str, Any]) -> dict[str, Any]:
         for name in headers:
             if not HEADER_NAME.fullmatch(name):
-                raise ValueError(f"“{name[:40]}” is not a header name")
+                raise ValueError(f"“{shown(name)}” is not a header name")
         return headers
 
     def access(self, folder: Path) -> Access:
@@ -167,9 +197,9 @@ class Source(_Strict):
     def _labels(cls, labels: Labels | None) -> Labels | None:
         for name, value in (labels or {}).items():
             if not LABEL_NAME.fullmatch(name):
-                raise ValueError(f"“{name[:40]}” is not a label name")
+                raise ValueError(f"“{shown(name)}” is not a label name")
             if value == []:
-                raise ValueError(f"{name} has an empty list of values")
+                raise ValueError(f"{shown(name)} has an empty list of values")
         return labels
 
     @field_validator("engine")
@@ -179,8 +209,8 @@ class Source(_Strict):
             return None
         vocabulary = engine_vocabulary(name)
         if vocabulary is None:
-            near = nearest(name, engine_vocabularies())
-            raise ValueError(f"unknown engine “{name[:40]}”" + (f": did you mean {near}?" if near else ""))
+            near = nearest(name[:LONGEST_NAME], engine_vocabularies())
+            raise ValueError(f"unknown engine “{shown(name)}”" + (f": did you mean {near}?" if near else ""))
         return vocabulary.id
 
     @field_validator("metrics")
@@ -192,8 +222,8 @@ class Source(_Strict):
                 wanted = "histogram or mean" if key in DISTRIBUTIONS else "gauge, counter, info or expr"
                 raise ValueError(f"{key} needs {wanted}, not {candidate.kind}")
             if key not in (*SCALARS, *DISTRIBUTIONS):
-                near = nearest(key, (*SCALARS, *DISTRIBUTIONS))
-                raise ValueError(f"unknown quantity “{key[:40]}”" + (f": did you mean {near}?" if near else ""))
+                near = nearest(key[:LONGEST_NAME], (*SCALARS, *DISTRIBUTIONS))
+                raise ValueError(f"unknown quantity “{shown(key)}”" + (f": did you mean {near}?" if near else ""))
         return metrics
 
     @model_validator(mode="after")

@@ -18,13 +18,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Literal
 
+from commandline.foreign_text import printable, shown
+
+LONGEST_NAME = 120
+"""Characters of a name that are shown, and compared with those that are known."""
+
 
 class SizingError(ValueError):
     """Root of every error the engine raises on purpose. ``problems`` holds one clear sentence per fault."""
 
     def __init__(self, *problems: str) -> None:
-        self.problems = problems
-        super().__init__("\n".join(problems))
+        self.problems = tuple(printable(problem) for problem in problems)  # some quote what stands in a file
+        super().__init__("\n".join(self.problems))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """As it stands, for another process: what a subclass was made of is not among ``args``."""
@@ -70,7 +75,7 @@ class UnknownName(SizingError):
         self.nearest = list(nearest) or nearest_names(name, known, 3)
         last = " or ".join(self.nearest[-2:])
         hint = f" Did you mean {', '.join([*self.nearest[:-2], last])}?" if self.nearest else ""
-        super().__init__(f"Unknown {kind} “{name[:120]}”.{hint}")
+        super().__init__(f"Unknown {kind} “{shown(name, LONGEST_NAME)}”.{hint}")
 
 
 class InvalidModelConfig(SizingError):
@@ -91,4 +96,4 @@ class InvalidTrace(SizingError):
 def nearest_names(name: str, known: Iterable[str], count: int = 2, *, cutoff: float = 0.55) -> list[str]:
     """The ``count`` known names closest to ``name``, ignoring case; those less alike than ``cutoff`` are left out."""
     by_lower = {k.lower(): k for k in known}
-    return [by_lower[m] for m in get_close_matches(name.lower(), list(by_lower), n=count, cutoff=cutoff)]
+    return [by_lower[m] for m in get_close_matches(name[:LONGEST_NAME].lower(), list(by_lower), n=count, cutoff=cutoff)]

@@ -12,6 +12,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, NoReturn
 
+from commandline.foreign_text import shown
 from sizing.base.errors import InvalidModelConfig
 from sizing.base.units import MIB
 from sizing.catalog.files import read_yaml
@@ -123,11 +124,10 @@ def checked_number(name: str, value: Any, low: float, high: float) -> float:
 def reject(name: str, value: Any, expected: str) -> NoReturn:
     """Raise InvalidModelConfig: the field, what it holds (shortened) and what it should hold."""
     try:
-        shown = json.dumps(value, default=str, ensure_ascii=False)
+        content = json.dumps(value, default=str, ensure_ascii=False)
     except (ValueError, RecursionError):
-        shown = "a value"
-    shown = shown if len(shown) <= 40 else f"{shown[:37]}..."
-    raise InvalidModelConfig(f"config.json says {name} = {shown}: change it to {expected}.")
+        content = "a value"
+    raise InvalidModelConfig(f"config.json says {name} = {shown(content)}: change it to {expected}.")
 
 
 def _holds(config: Mapping[str, Any], key: str) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from commandline.foreign_text import shown
 from sizing.base.errors import InvalidPoints
 
 DELIMITERS = ",;\t"
@@ -32,7 +33,7 @@ def read_points(path: Path) -> pd.DataFrame:
         names.pop()  # a delimiter at the end of every line
     twice = sorted({name for name in names if name and names.count(name) > 1})
     if twice:
-        raise InvalidPoints(f"{path.name} has the column {', '.join(twice)[:100]} twice.")
+        raise InvalidPoints(f"{path.name} has the column {shown(', '.join(twice), 100)} twice.")
     return pd.DataFrame(
         [_cells(path.name, line, cells, len(names)) for line, cells in lines[1:]], columns=names, dtype=object
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
+from commandline.foreign_text import shown
 from sizing.base.errors import InvalidPoints, SizingError, nearest_names
 from sizing.catalog import Gpu, Model, resolve_gpu, resolve_model
 from sizing.catalog.engines import engine_in_a_benchmark
@@ -85,7 +86,7 @@ def points_of(frame: pd.DataFrame) -> tuple[list[Point], dict[int, str]]:
     """
     missing = [name for name in REQUIRED if name not in frame.columns]
     if missing:
-        raise InvalidPoints(f"the table lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}")
+        raise InvalidPoints(f"The table lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}.")
     points, errors = list[Point](), dict[int, str]()
     for row, cells in enumerate(_rows(frame)):
         try:
@@ -120,9 +121,9 @@ def _number(
     try:
         number = value if isinstance(value, float) else float(str(value))
     except ValueError:
-        raise _BadCell(f"{name} is not a number: “{str(value)[:40]}”") from None
+        raise _BadCell(f"{name} is not a number: “{shown(value)}”") from None
     if not (math.isfinite(number) and at_least <= number <= at_most):
-        raise _BadCell(f"{name} must be between {at_least:g} and {at_most:g}, not {str(value)[:40]}")
+        raise _BadCell(f"{name} must be between {at_least:g} and {at_most:g}, not {shown(value)}")
     return number
 
 
@@ -152,7 +153,7 @@ def _points(row: int, cells: Mapping[str, object]) -> list[Point]:
     if mode not in MODES:
         near = nearest_names(mode, MODES, 1)
         hint = f" Did you mean {near[0]}?" if near else f" It must be one of {', '.join(MODES)}."
-        raise _BadCell(f"Unknown mode “{mode[:60]}”.{hint}" if mode else "mode is empty")
+        raise _BadCell(f"Unknown mode “{shown(mode, 60)}”.{hint}" if mode else "mode is empty")
     name, gpu = _text(cells, "model"), _gpu(_text(cells, "gpu"))
     if not name:
         raise _BadCell("model is empty")

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-import yaml
 from pydantic import BaseModel, ValidationError
 
+from commandline.faults import MOST_PROBLEMS, keys_at, models_in, path_of, wrong_with
+from commandline.faults import TEXTS as TEXTS
+from commandline.foreign_text import shown
+from commandline.yaml_text import BadYaml, read_yaml
 from sizing.base.errors import InvalidScenario, MissingKey, nearest_names
+from sizing.scenario.beside import path_beside
 from sizing.scenario.schema import SCHEMA_VERSION, Scenario
 from sizing.scenario.traces import with_traces
-from sizing.scenario.yaml_loader import ScenarioLoader
 
 MAX_FILE_MB = 1
 MAX_FILE_BYTES = MAX_FILE_MB * 1_000_000
 """A scenario is a page of text; with an inline config.json still far below this."""
 
-TEXTS = {"string_too_long": "is longer than {max_length} characters", "string_too_short": "is empty"}
-"""What is wrong with a text, by pydantic's type of fault."""
+LONGEST_KEY, LONGEST_PATH, LONGEST_VALUE = 80, 200, 60
+"""Characters of a key, of a path of keys and of a value that a sentence shows."""
 
 MOST_VALUES = 500_000
 """Values with every alias written out: half as many as a file has bytes, which is all that it can hold without."""
@@ -95,9 +99,8 @@ def _from_json(text: str) -> Any:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     keys = dict(pairs)
     if len(keys) < len(pairs):
-        names = [key for key, _ in pairs]
-        twice = next(key for key in names if names.count(key) > 1)
-        raise InvalidScenario([f"The key {twice:.40} stands twice: keep one of them."])
+        ((twice, _),) = Counter(key for key, _ in pairs).most_common(1)
+        raise InvalidScenario([f"The key {shown(twice)} stands twice: keep one of them."])
     return keys
 
 
@@ -115,11 +118,9 @@ def _values_written_out(value: Any, counted: dict[int, float]) -> float:
 def _from_yaml(text: str, name: str) -> Any:
     """YAML text as what it holds. Raises InvalidScenario."""
     try:
-        return yaml.load(text, Loader=ScenarioLoader)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" at line {mark.line + 1}" if mark is not None else ""
-        raise InvalidScenario([f"{name} is not valid YAML or JSON{where}."]) from None
+        return read_yaml(text, name)
+    except BadYaml as error:
+        raise InvalidScenario([str(error)]) from None
     except RecursionError:
         raise _nested(name) from None
 
@@ -137,49 +138,55 @@ def migrated(raw: Mapping[str, Any]) -> Mapping[str, Any]:
     version = raw.get("schema_version", SCHEMA_VERSION)
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise InvalidScenario(
-            [f"schema_version must be a whole number from 1 to {SCHEMA_VERSION}, not {str(version)[:40]!r}."]
+            [f"schema_version must be a whole number from 1 to {SCHEMA_VERSION}, not '{shown(version)}'."]
         )
     if version > SCHEMA_VERSION:
         raise InvalidScenario(
-            [f"schema_version {version} is newer than this engine knows ({SCHEMA_VERSION}): update the engine."]
+            [f"schema_version {shown(version)} is newer than this engine knows ({SCHEMA_VERSION}): update the engine."]
         )
     return raw
 
 
 def _config_beside(scenario: Path, name: str) -> dict[str, Any]:
     """The config.json a scenario file points to, relative to the scenario."""
-    path = scenario.parent / name
+    file = shown(name, LONGEST_KEY)
     try:
-        content = _start_of(path, MAX_FILE_BYTES)
-    except OSError:
-        raise InvalidScenario([f"model.config: there is no readable file {name} beside the scenario."]) from None
+        content = _start_of(path_beside(scenario.parent, name), MAX_FILE_BYTES)
+    except (OSError, ValueError):
+        raise InvalidScenario(
+            [f"model.config: there is no readable file {file} beside the scenario or in a folder below."]
+        ) from None
     if len(content) > MAX_FILE_BYTES:
-        raise InvalidScenario([f"model.config: {name} is larger than a config.json can be."])
+        raise InvalidScenario([f"model.config: {file} is larger than a config.json can be."])
     try:
         config = json.loads(content)
     except (ValueError, RecursionError):
-        raise InvalidScenario([f"model.config: {name} is not valid JSON."]) from None
+        raise InvalidScenario([f"model.config: {file} is not valid JSON."]) from None
     if not isinstance(config, dict):
-        raise InvalidScenario([f"model.config: {name} must be a JSON object."])
+        raise InvalidScenario([f"model.config: {file} must be a JSON object."])
     return config
 
 
 def problems_of(error: ValidationError, *, of_keys: bool = False) -> list[str]:
     """One sentence per fault of a pydantic error, in the order of the file, without pydantic's own vocabulary.
 
-    ``of_keys``: only the faults of keys that are unknown, or missing where one is needed.
+    The first few; a last sentence counts the rest. ``of_keys``: only the faults of keys that are unknown, or missing
+    where one is needed.
     """
-    out: dict[str, str] = {}
+    problems: dict[str, str] = {}
+    more: set[str] = set()
     for fault in error.errors(include_url=False):
-        path = [str(p) for p in fault["loc"] if not _is_branch(p)]
+        path = path_of(fault, Scenario)
         if of_keys and not _is_of_key(fault, path):
             continue
         where = ".".join(path) or "scenario"
-        if fault["type"] == "extra_forbidden":
-            out[where] = _unknown_key(path)
+        if where not in problems and len(problems) == MOST_PROBLEMS:
+            more.add(where)
+        elif fault["type"] == "extra_forbidden":
+            problems[where] = _unknown_key(path)
         else:
-            out.setdefault(where, f"{where}: {_sentence(fault)}")
-    return list(out.values())
+            problems.setdefault(where, f"{shown(where, LONGEST_PATH)}: {_sentence(fault)}")
+    return [*problems.values(), *([f"{len(more):,} more problems of this kind."] if more else ())]
 
 
 def _is_of_key(fault: Any, path: list[str]) -> bool:
@@ -188,84 +195,33 @@ def _is_of_key(fault: Any, path: list[str]) -> bool:
         case "missing":
             return True
         case "extra_forbidden":
-            return path[-1] not in _keys_of(path[:-1])
+            return path[-1] not in keys_at(Scenario, path[:-1])
         case _:
             return isinstance(fault.get("ctx", {}).get("error"), MissingKey)
 
 
-def _is_branch(part: object) -> bool:
-    """Whether a part of an error's path is the tag of a form (see the schema) or pydantic's mark of a bad key."""
-    return isinstance(part, str) and part.startswith("[")
-
-
 def _sentence(fault: Any) -> str:
     """What is wrong and what to give instead."""
-    kind, context, given = fault["type"], fault.get("ctx", {}), fault.get("input")
-    shown = f" (found {str(given)[:60]!r})" if not isinstance(given, dict | list) else ""
-    match kind:
-        case "missing":
-            return "is required."
-        case "greater_than":
-            return f"must be greater than {context['gt']:g}{shown}."
-        case "greater_than_equal":
-            return f"must be at least {context['ge']:g}{shown}."
-        case "less_than":
-            return f"must be less than {context['lt']:g}{shown}."
-        case "less_than_equal":
-            return f"must be at most {context['le']:g}{shown}."
-        case "finite_number":
-            return f"must be a finite number{shown}."
-        case "int_parsing" | "int_type" | "int_from_float":
-            return f"must be a whole number{shown}."
-        case "float_parsing" | "float_type" | "decimal_parsing":
-            return f"must be a number{shown}."
-        case "literal_error":
-            return f"must be {context['expected']}{shown}."
-        case "string_type":
-            return f"must be text{shown}."
-        case "too_long" | "too_short":
-            wanted = context.get("max_length", context.get("min_length"))
-            few = "at most" if kind == "too_long" else "at least"
-            return f"must have {few} {wanted} values, not {context['actual_length']}."
-        case "string_too_long" | "string_too_short":
-            return f"{TEXTS[kind].format(**context)}{shown}."
-        case "list_type":
-            return f"must be a list, in brackets{shown}."
-        case "dict_type" | "model_type":
-            return f"must be a group of keys{shown}."
-        case "value_error":
-            return f"{context.get('error', fault['msg'])}."
-        case _:
-            return f"{fault['msg'][0].lower()}{fault['msg'][1:]}{shown}."
+    given = fault.get("input")
+    says_enough = fault["type"] in ("missing", "too_long", "too_short", "value_error") or isinstance(given, dict | list)
+    value = "" if says_enough else f" (found '{shown(given, LONGEST_VALUE)}')"
+    return f"{wrong_with(fault)}{value}."
 
 
 def _unknown_key(path: list[str]) -> str:
     """An unknown key, with the nearest known key of its section."""
     section, key = path[:-1], path[-1]
-    if key in _keys_of(section):
-        return f"{'.'.join(path)}: cannot stand beside the other keys of {section[-1]}: keep one of them."
-    near = nearest_names(key, _keys_of(section)) or nearest_names(key, _all_keys(Scenario))
-    hint = f" Did you mean {' or '.join(near)}?" if near else f" Known keys: {', '.join(sorted(_keys_of(section)))}."
-    return f"{'.'.join(path)}: unknown key.{hint}"
-
-
-def _keys_of(section: Iterable[str]) -> list[str]:
-    """Keys of the part of the scenario that a path leads to."""
-    parts: list[type[BaseModel]] = [Scenario]
-    for name in section:
-        inside = [m for p in parts if name in p.model_fields for m in _parts_in(p.model_fields[name].annotation)]
-        parts = inside or parts
-    return list(dict.fromkeys(key for part in parts for key in part.model_fields))
-
-
-def _parts_in(annotation: object) -> list[type[BaseModel]]:
-    """The parts (pydantic models) that an annotation allows."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
-    return [part for arg in get_args(annotation) for part in _parts_in(arg)]
+    known = keys_at(Scenario, section)
+    where = shown(".".join(path), LONGEST_PATH)
+    if key in known:
+        beside = shown(section[-1], LONGEST_KEY) if section else "the scenario"
+        return f"{where}: cannot stand beside the other keys of {beside}: keep one of them."
+    near = nearest_names(key, known) or nearest_names(key, _all_keys(Scenario))
+    hint = f" Did you mean {' or '.join(near)}?" if near else f" Known keys: {', '.join(sorted(known))}."
+    return f"{where}: unknown key.{hint}"
 
 
 def _all_keys(part: type[BaseModel]) -> list[str]:
     """Every key of the scenario at any depth."""
-    inside = [p for field in part.model_fields.values() for p in _parts_in(field.annotation)]
+    inside = [p for field in part.model_fields.values() for p in models_in(field.annotation)]
     return [*part.model_fields, *(key for p in inside for key in _all_keys(p))]

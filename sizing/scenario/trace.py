@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from commandline.foreign_text import shown
 from sizing.base.arrays import Floats
 from sizing.base.errors import InvalidTrace
 from sizing.base.units import MS_PER_S, S_PER_DAY, S_PER_MINUTE
@@ -144,7 +145,11 @@ class _Problems:
         for i in np.flatnonzero(faulty)[:SHOWN_PROBLEMS]:
             cell = column.iloc[int(i)]
             empty = pd.api.types.is_scalar(cell) and pd.isna(cell)
-            fault = f"{column.name} has no value" if empty else why.format(" ".join(str(cell).split())[:40])
+            fault = (
+                f"{column.name} has no value"
+                if empty
+                else why.format(shown(cell if pd.api.types.is_scalar(cell) else str(cell)))
+            )
             self.first_faults.append((first_row + int(i) + 2, fault))
 
     def stop_if_any(self) -> None:
@@ -160,13 +165,13 @@ class _Problems:
 
 def _frames(path: Path) -> Iterator[tuple[pd.DataFrame, bool]]:
     """Chunks with our column names, and whether times are in milliseconds."""
-    for frame in frames_in(path):
+    for frame in frames_in(path, [name for names in NAMES.values() for name in names]):
         by_lower = {str(c).strip().lower(): c for c in frame.columns}
         chosen = {own: next((by_lower[n] for n in names if n in by_lower), None) for own, names in NAMES.items()}
         missing = [own for own in ("timestamp", "input_tokens", "output_tokens") if chosen[own] is None]
         if missing:
             raise InvalidTrace(
-                [f"{path.name} lacks {', '.join(missing)} (found: {', '.join(map(str, frame.columns))[:200]})."]
+                [f"{path.name} lacks {', '.join(missing)} (found: {shown(', '.join(map(str, frame.columns)), 200)})."]
             )
         mooncake = "input_length" in by_lower
         milliseconds = str(chosen["timestamp"]).strip().lower() == "timestamp_ms" or mooncake
@@ -189,8 +194,10 @@ def _checked(
         values = _numbers(frame[name])
         problems.note(~np.isfinite(values), first_row, frame[name], name + " is not a number: “{}”")
         problems.note(values < least, first_row, frame[name], f"{name} must be at least {least:g}, not {{}}")
-        columns.append(values)
-    total = np.nan_to_num(columns[0] + columns[1], posinf=0.0)
+        columns.append(
+            np.clip(np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0), 0.0, LARGEST)
+        )  # two of them can be added
+    total = columns[0] + columns[1]
     problems.note(
         total > max_tokens,
         first_row,
@@ -198,8 +205,7 @@ def _checked(
         f"{{}} tokens (prompt and output) are more than the {max_tokens:,.0f} that fit",
     )
     columns[2] = np.minimum(columns[2], columns[0] - 1.0)
-    whole = np.nan_to_num(np.stack(columns), nan=0.0, posinf=0.0, neginf=0.0)
-    return time, np.clip(np.rint(whole), 0, MAX_TOKENS).astype(np.int32)
+    return time, np.clip(np.rint(np.stack(columns)), 0, MAX_TOKENS).astype(np.int32)
 
 
 def _numbers(column: pd.Series) -> Floats:
@@ -232,16 +238,17 @@ def _seconds(column: pd.Series) -> Floats:
     if pd.api.types.is_bool_dtype(column):
         return np.full(len(column), np.nan)
     numbers = _coerced(column)
-    if numbers.notna().any() or not len(column):
+    if numbers.notna().any() or not len(column) or pd.api.types.is_numeric_dtype(column):
         return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
-    return _since_1970(column)
+    too_large = np.array([isinstance(cell, int) for cell in column])  # beyond any float, or it would be a number
+    return _since_1970(column.mask(too_large))
 
 
 def _since_1970(column: pd.Series) -> Floats:
     """Seconds since 1970 of dates; NaN for anything else."""
     dates = pd.to_datetime(column, errors="coerce", utc=True, format="ISO8601")
-    seconds = (dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
-    return np.asarray(seconds.to_numpy(dtype=np.float64, na_value=np.nan))
+    since = dates - pd.Timestamp(0, tz="UTC").as_unit(dates.dt.unit)  # nanoseconds would end in the year 2262
+    return np.asarray(since.dt.total_seconds().to_numpy(dtype=np.float64, na_value=np.nan))
 
 
 def _in_order(name: str, time: Floats, tokens: Tokens) -> Trace:

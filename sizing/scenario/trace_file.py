@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import bz2
+import csv
 import gzip
 import io
 import lzma
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any, cast
@@ -26,17 +27,21 @@ SAVE_AS = "save it as CSV in UTF-8, or as Parquet"
 BLOCK = 1 << 16
 """Bytes read from a file at a time, as operating systems do."""
 PARQUET = (".parquet", ".pq")
+PACKED: Mapping[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zip": zipfile.ZipFile}
+"""Endings of compressed files, and what opens them."""
+
+BROKEN_PACK = (EOFError, OSError, RuntimeError, ValueError, zipfile.BadZipFile, lzma.LZMAError, zlib.error)
+"""What unpacking raises; RuntimeError is a ZIP with a password too."""
+
+UNREADABLE = (*(ValueError, TypeError, LookupError, ArithmeticError, MemoryError), *BROKEN_PACK)
+"""What parsers, compression and Arrow raise over broken bytes."""
 
 
-UNREADABLE = (
-    *(ValueError, TypeError, LookupError, ArithmeticError, EOFError, OSError, MemoryError),
-    *(RuntimeError, zipfile.BadZipFile, lzma.LZMAError, zlib.error),
-)
-"""What parsers, compression and Arrow raise over broken bytes; RuntimeError is a ZIP with a password too."""
+def frames_in(path: Path, used: Container[str]) -> Iterator[pd.DataFrame]:
+    """Chunks of a file as they stand in it. Raises InvalidTrace with one sentence for what is no table.
 
-
-def frames_in(path: Path) -> Iterator[pd.DataFrame]:
-    """Chunks of a file as they stand in it. Raises InvalidTrace with one sentence for what is no table."""
+    ``used``: the columns, in lower case, whose content has to be sound.
+    """
     if not path.is_file():
         raise InvalidTrace([f"There is no file {path}."])
     if not path.stat().st_size:
@@ -45,10 +50,9 @@ def frames_in(path: Path) -> Iterator[pd.DataFrame]:
     try:
         with ExitStack() as held:
             if path.suffix.lower() in PARQUET:
-                yield from _parquet_frames(path)
+                yield from _parquet_frames(path, used)
                 return
-            lines = _Lines(held.enter_context(_opened(path, held)), path.name)
-            text = io.TextIOWrapper(io.BufferedReader(lines, BLOCK), encoding="utf-8-sig", newline="")
+            lines, text = _text_in(path, held)
             with pd.read_csv(text, chunksize=ROWS_AT_ONCE, low_memory=False) as reader:
                 yield from reader
     except InvalidTrace:
@@ -58,14 +62,45 @@ def frames_in(path: Path) -> Iterator[pd.DataFrame]:
     except UNREADABLE as error:
         if lines is not None and lines.fault is not None:
             raise lines.fault from None
-        reason = (str(error).splitlines() or [type(error).__name__])[0][:160].rstrip(". ")
-        raise InvalidTrace([f"{path.name} cannot be read as a table: {reason}."]) from None
+        raise InvalidTrace([f"{path.name} {_why(path, error)}."]) from None
 
 
-def _parquet_frames(path: Path) -> Iterator[pd.DataFrame]:
+def _why(path: Path, error: Exception) -> str:
+    """What is wrong with a file, which the parsers say in words of their own."""
+    suffix = path.suffix.lower()
+    if suffix in PARQUET:
+        return "is no Parquet file, or a damaged one: write it again"
+    if isinstance(error, pd.errors.ParserError):
+        return f"cannot be read as a table: {_uneven_line(path)}"
+    if suffix in PACKED and isinstance(error, BROKEN_PACK):
+        return f"is no {suffix} file, a damaged one, or one with a password: pack it again"
+    return f"cannot be read as a table: {SAVE_AS}"
+
+
+def _uneven_line(path: Path) -> str:
+    """The first line with more cells than the head of the table, for which parsing ends."""
+    with ExitStack() as held:
+        rows = csv.reader(_text_in(path, held)[1])
+        try:
+            columns = len(next(cells for cells in rows if cells))
+            cells = next(len(cells) for cells in rows if len(cells) > columns)
+        except (StopIteration, csv.Error, *UNREADABLE):
+            return "a line has more cells than the first, or a quote has no end"
+        return f"line {rows.line_num:,} has {cells:,} cells, and the first {columns:,}"
+
+
+def _text_in(path: Path, held: ExitStack) -> tuple[_Lines, io.TextIOWrapper]:
+    lines = _Lines(held.enter_context(_opened(path, held)), path.name)
+    return lines, io.TextIOWrapper(io.BufferedReader(lines, BLOCK), encoding="utf-8-sig", newline="")
+
+
+def _parquet_frames(path: Path, used: Container[str]) -> Iterator[pd.DataFrame]:
     import pyarrow.parquet as parquet  # type: ignore[import-untyped]
 
     for batch in parquet.ParquetFile(path).iter_batches(batch_size=ROWS_AT_ONCE):
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            if name.strip().lower() in used:
+                column.validate(full=True)  # text that is none would stop pandas with an error of no kind
         yield batch.to_pandas(ignore_metadata=True)  # what pandas wrote there may be broken, and is not needed
 
 
@@ -78,8 +113,7 @@ def _opened(path: Path, held: ExitStack) -> IO[bytes]:
         if len(names) != 1:
             raise InvalidTrace([f"{path.name} holds {len(names)} files: give a ZIP with one CSV in it, or the CSV."])
         return archive.open(names[0])
-    openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-    return cast(IO[bytes], openers.get(suffix, open)(path, "rb"))
+    return cast(IO[bytes], PACKED.get(suffix, open)(path, "rb"))
 
 
 class _Lines(io.RawIOBase):

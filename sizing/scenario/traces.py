@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from commandline.foreign_text import shown
 from sizing.base.arrays import ROUNDING
 from sizing.base.errors import InvalidScenario, InvalidTrace
 from sizing.base.units import S_PER_MINUTE
+from sizing.scenario.beside import path_beside
 from sizing.scenario.bounds import MAX_CV
 
 if TYPE_CHECKING:  # pandas, which it needs, would slow down every start
@@ -29,6 +31,9 @@ WINDOW_S, MOST_WINDOWS = S_PER_MINUTE, 2880
 
 SHORTEST_S = 1.0
 """Shortest trace that has a rate. Chosen: because rates are per second."""
+
+LONGEST_NAME = 80
+"""Characters of a file's name that a sentence shows."""
 
 FEWEST_GAPS = 30
 """Gaps between arrivals from which their variation is taken. Chosen: because fewer say little about it."""
@@ -51,7 +56,8 @@ def with_traces(raw: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
             problems += [p for p in (f"workload.{key}: {problem}" for problem in error.problems) if p not in problems]
             continue
         if about is None and trace.duration_s < SHORTEST_S:
-            problems.append(f"workload.{key}: {given['trace']} covers less than a second: too short for a rate.")
+            file = shown(given["trace"], LONGEST_NAME)
+            problems.append(f"workload.{key}: {file} covers less than a second: too short for a rate.")
             continue
         if key == "prefix_cached_tokens":
             completed[key] = cached_in(trace)
@@ -65,12 +71,16 @@ def with_traces(raw: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
 
 def beside(folder: Path, name: str) -> Trace:
     """The trace in a file beside the scenario. Raises InvalidTrace."""
-    path = folder / name
-    if not path.is_file():
-        raise InvalidTrace([f"there is no file {name} beside the scenario."])
-    about = path.stat()
+    file = shown(name, LONGEST_NAME)
+    try:
+        path = path_beside(folder, name)
+        about = path.stat() if path.is_file() else None
+    except (OSError, ValueError):
+        raise InvalidTrace([f"there is no readable file {file} beside the scenario or in a folder below."]) from None
+    if about is None:
+        raise InvalidTrace([f"there is no file {file} beside the scenario."])
     if about.st_size > MAX_TRACE_BYTES:
-        raise InvalidTrace([f"{name} is larger than {MAX_TRACE_BYTES // 1_000_000} MB: cut it into shorter traces."])
+        raise InvalidTrace([f"{file} is larger than {MAX_TRACE_BYTES // 1_000_000} MB: cut it into shorter traces."])
     return _read(path, about.st_mtime_ns)
 
 

@@ -73,12 +73,70 @@ def test_smallest_sources() -> None:
         ({"prometheus": {"url": "http://x", "headers": {"A": {}}}}, "exactly one of env or file"),
         ({"metrics": {"ttft": {"gauge": "x"}}}, "needs histogram or mean"),
         ({"metrics": {"running": {"histogram": "x"}}}, "needs gauge"),
+        ({"prometheus": 1}, "prometheus: must be a group of keys."),
+        ({"prometheus": {"url": 1}}, "prometheus.url: must be text."),
+        ({"prometheus": {"url": "http://x", "timeout_s": "soon"}}, "prometheus.timeout_s: must be a number."),
+        ({"prometheus": {"url": "http://x", "timeout_s": 0}}, "prometheus.timeout_s: must be greater than 0."),
+        ({"prometheus": {"url": "http://x", "allow_link_local": "x"}}, "allow_link_local: must be true or false."),
+        ({"prometheus": {"url": "http://x", "headers": {"a": 1}}}, "prometheus.headers.a: must be text."),
+        ({"prometheus": {"url": "http://x", "tls": {"ca_file": 1}}}, "tls.ca_file: must be the name of a file."),
+        ({"prometheus": {"url": "http://x", "headers": {"a": {"enw": "B"}}}}, "headers.a.enw: did you mean env?"),
+        ({"scrape": {"targets": []}}, "scrape.targets: must have at least 1 values, not 0."),
+        ({"selector": 1}, "selector: must be a group of keys."),
+        ({"selector": {"a": [["hunter2"]]}}, "selector.a.0: must be text."),
+        ({"selector": {"a": "x" * 3000}}, "selector.a: is longer than 2000 characters."),
+        ({"selector": {1: "x"}}, "selector.1: is a key that is not text: put it in quotes."),
+        ({"metrics": {"ttft": 1}}, "metrics.ttft: must be a group of keys."),
+        ({"metrics": {"ttft": {"histogam": "x"}}}, "Unknown key metrics.ttft.histogam: did you mean histogram?"),
+        ({"name": ""}, "name: is empty."),
+        ({"list[": 1}, "Unknown key list[."),
+        ({"prometheus": {"url": "http://x", "function-x": 1}}, "Unknown key prometheus.function-x."),
+        ({"": 1}, "Unknown key “”."),
+        ({"a\nb": 1}, "Unknown key a b."),
+        ({"\x1b[31m\u202e": 1}, "Unknown key \\x1b[31m\\u202e."),
+        ({"k" * 100_000: 1}, f"Unknown key {'k' * 197}...."),
+        ({"schema_version": "\0"}, "schema_version is \\x00; this version reads 1."),
+        ({"engine": "\ud800"}, "holds half a character"),
+        ({"selector": {"\ud800": "x"}}, "holds half a character"),
+        ({"metrics": {"\ud800": {"gauge": "x"}}}, "holds half a character"),
     ],
 )
 def test_problem_is_one_sentence_without_secrets(change: dict[str, object], sentence: str) -> None:
     told = problems({**GOOD, **change})
     assert sentence in told
     assert "hunter2" not in told
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "schema_version: 0x" + "f" * 4000,
+            "The value at line 1 cannot be read: put it in quotes if it is meant as text.",
+        ),
+        ("schema_version: 1" + ":59" * 2500, "schema_version is 1:59:59:59:59:59:...; this version reads 1."),
+        ("schema_version: 1\nselector: {a: 0x" + "f" * 4000 + "}", "The value at line 2 cannot be read"),
+        ("schema_version: 1\n2020-01-01: 1", "The key “2020-01-01” at line 2 is not text: put it in quotes."),
+        ("schema_version: {1: 2}", "The key “1” at line 1 is not text: put it in quotes."),
+        ("schema_version: 1\nname: a\nname: b", "The key name stands twice, again at line 3: keep one of them."),
+        ('schema_version: 1\nengine: "\\ud800"', "s.yaml is not valid YAML or JSON at line 2."),
+        (f"schema_version: 1\nx: [{'1,' * 150_000}]", "A YAML file may hold 100,000 values"),
+        ("schema_version: 1\nx: " + "[" * 100_000, "s.yaml is nested too deeply to be a source file."),
+    ],
+)
+def test_yaml_that_is_refused_before_it_is_understood(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "s.yaml"
+    file.write_text(text)
+    with pytest.raises(InvalidSource) as refused:
+        load_source(file)
+    assert len(refused.value.problems) == 1
+    assert refused.value.problems[0].startswith(said)
+
+
+def test_of_many_unknown_keys_the_first_are_named_and_the_rest_counted() -> None:
+    said = problems({**GOOD, **{f"k{i}": 1 for i in range(5000)}}).splitlines()
+    assert len(said) == 21
+    assert said[-1] == "4,980 more problems of this kind."
 
 
 def test_target_twice_is_refused() -> None:

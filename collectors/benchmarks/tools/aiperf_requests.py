@@ -17,6 +17,7 @@ from collectors.benchmarks.tools import aiperf
 from collectors.benchmarks.tools.aiperf import load_of_path
 from collectors.errors import BadRow
 from collectors.units import MS_PER_S
+from commandline.foreign_text import shown
 
 FORMAT = aiperf.FORMAT
 FILE = ""  # named with the JSON of the run
@@ -113,7 +114,7 @@ def _value(metrics: Fields, *names: str) -> float | None:
 def _scale(metric: Fields) -> float:
     unit = metric.text("unit") or ""
     if unit not in IN_MS:
-        raise BadRow(f"{metric.path}unit is not a unit of time: “{unit[:20]}”")
+        raise BadRow(f"{metric.path}unit is not a unit of time: “{shown(unit, 20)}”")
     return IN_MS[unit]
 
 

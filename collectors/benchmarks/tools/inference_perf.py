@@ -6,7 +6,7 @@ Read from real files of a public run on H100 (KubeCon NA 2025); closed-loop stag
 """
 
 from collectors.benchmarks.documents import Document
-from collectors.benchmarks.fields import Fields, latency_stats
+from collectors.benchmarks.fields import Fields, latency_stats, quotient
 from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
 from collectors.benchmarks.rows import Load, read_objects
 from collectors.errors import NotAResultFile
@@ -61,7 +61,7 @@ def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
         request_rate_rps=load.rate_rps,
         isl_mean=successes.child("prompt_tokens").number("mean") or successes.child("prompt_len").number("mean"),
         osl_mean=successes.child("output_tokens").number("mean") or successes.child("output_len").number("mean"),
-        duration_s=duration or (completed / rate if completed and rate else None),
+        duration_s=duration or quotient(completed, rate),
         requests_completed=completed,
         requests_failed=fields.child("failures").whole("count"),
         ttft_ms=_stats(latency, "time_to_first_token"),

@@ -7,7 +7,7 @@ since the end of 2024.
 import numpy as np
 
 from collectors.benchmarks.documents import Document
-from collectors.benchmarks.fields import Fields, Floats, latency_stats, sample_stats
+from collectors.benchmarks.fields import Fields, Floats, latency_stats, quotient, sample_stats
 from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats, RowError
 from collectors.benchmarks.rows import moment, read_objects, read_rows
 from collectors.errors import BadRow
@@ -66,7 +66,7 @@ def _summary(file: str, row: int, fields: Fields) -> BenchmarkPoint:
         concurrency=concurrency,
         isl_mean=isl,
         osl_mean=osl,
-        duration_s=completed / rate if completed and rate else None,
+        duration_s=quotient(completed, rate),
         requests_completed=completed,
         requests_failed=fields.whole("results_number_errors"),
         ttft_ms=ttft,

@@ -17,6 +17,7 @@ from collectors.benchmarks.measurements import Deployment
 from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats, Mode, RowError
 from collectors.benchmarks.rows import Load, moment, read_rows
 from collectors.errors import BadRow, BenchmarkFileError
+from commandline.foreign_text import shown
 
 FORMAT = "own CSV"
 FILE = ""  # described apart, docs/BENCHMARK_CSV.md
@@ -55,7 +56,7 @@ def parse(document: Document) -> Imported:
         raise BenchmarkFileError(f"{document.name} lacks the column {', '.join(missing)}: see docs/BENCHMARK_CSV.md.")
     twice = sorted({name for name in names if name and names.count(name) > 1})
     if twice:
-        raise BenchmarkFileError(f"{document.name} has the column {', '.join(twice)[:100]} twice.")
+        raise BenchmarkFileError(f"{document.name} has the column {shown(', '.join(twice), 100)} twice.")
     rows: list[tuple[int, object]] = []
     longer: list[RowError] = []
     for line, cells in table[1:]:
@@ -74,7 +75,7 @@ def _unknown_columns(names: list[str]) -> tuple[str, ...]:
         if name and name not in NAMES and name not in IGNORED:
             near = get_close_matches(name, NAMES, 1)
             hint = f" Did you mean {near[0]}?" if near else ""
-            notes.append(f"The column {name[:40]} is not known and left out.{hint}")
+            notes.append(f"The column {shown(name)} is not known and left out.{hint}")
     return tuple(notes)
 
 
@@ -151,7 +152,7 @@ def _mode(fields: Fields) -> Mode:
     if not text:
         raise BadRow("mode is empty")
     if text not in MODES:
-        raise BadRow(f"mode is not fixed_concurrency, fixed_rate or offline: “{text[:40]}”")
+        raise BadRow(f"mode is not fixed_concurrency, fixed_rate or offline: “{shown(text)}”")
     return MODES[text]
 
 
@@ -161,7 +162,7 @@ def _when(fields: Fields) -> datetime | None:
         return None
     when = moment(text)
     if when is None:
-        raise BadRow(f"when is not a date such as 2026-11-20 or 2026-11-20T23:30:00Z: “{text[:40]}”")
+        raise BadRow(f"when is not a date such as 2026-11-20 or 2026-11-20T23:30:00Z: “{shown(text)}”")
     return when
 
 

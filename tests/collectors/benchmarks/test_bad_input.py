@@ -1,6 +1,7 @@
 """Malformed files give one sentence; a bad row is an error of its own and leaves the good ones."""
 
 import json
+import re
 
 import pytest
 
@@ -26,7 +27,7 @@ from collectors.benchmarks.rows import MAX_ERRORS
         (b"%PDF-1.4\n\xe2\xe3\xcf\xd3", "a.pdf", "a.pdf is not a text file in UTF-8."),
         (b"a\x00b", "a.csv", "a.csv is not a text file."),
         (b"PK\x03\x04rest", "a.zip", "a.zip is an archive: unpack it, or import the zip as a set of files."),
-        (b"benchmarks: [a\n", "a.yaml", "a.yaml is not valid YAML."),
+        (b"benchmarks: [a\n", "a.yaml", "a.yaml is not valid YAML or JSON at line 1."),
         (b"isl_tokens,mode\n1,offline\n", "a.csv", "a.csv lacks the column osl_tokens: see docs/BENCHMARK_CSV.md."),
         (b"mode,isl,osl,isl\n", "a.csv", "a.csv has the column isl_tokens twice."),
         (
@@ -83,8 +84,10 @@ def test_too_many_rows_and_columns():
         ("mean_ttft_ms", float("inf"), "mean_ttft_ms is not a finite number"),
         ("mean_ttft_ms", -1, "mean_ttft_ms is negative: -1"),
         ("mean_ttft_ms", "12", "mean_ttft_ms is not a number: “12”"),
-        ("mean_ttft_ms", True, "mean_ttft_ms is not a number: bool"),
-        ("mean_ttft_ms", [1], "mean_ttft_ms is not a number: list"),
+        ("mean_ttft_ms", True, "mean_ttft_ms is not a number: true"),
+        ("mean_ttft_ms", [1], "mean_ttft_ms is not a number: a list"),
+        ("mean_ttft_ms", {"a": 1}, "mean_ttft_ms is not a number: a group of keys"),
+        ("mean_ttft_ms", "\x1b[31m\u202e\ud800", "mean_ttft_ms is not a number: “\\x1b[31m\\u202e\\ud800”"),
         ("mean_ttft_ms", 10**400, "mean_ttft_ms is too large"),
         ("mean_ttft_ms", 1e300, "mean_ttft_ms is too large: 1e+300"),
         ("completed", 1.5, "completed must be a whole number, not 1.5"),
@@ -102,6 +105,41 @@ def test_bad_field_is_an_error_of_its_row_and_leaves_the_others(samples, field, 
     imported = read_benchmark("\n".join(json.dumps(row) for row in (good, bad, good)).encode(), "runs.jsonl")
     assert [point.row for point in imported.points] == [1, 3]
     assert [(error.file, error.row, error.message) for error in imported.errors] == [("runs.jsonl", 2, message)]
+
+
+def test_a_rate_too_small_for_a_duration_leaves_it_open(samples):
+    genai = (samples / "made_up/llama-openai-chat-concurrency5_genai_perf.csv").read_text()
+    text = re.sub(r"(Request Throughput[^,]*),.*", r"\1,5e-324", genai)
+    assert text != genai
+    (run,) = read_benchmark(text.encode(), "a_genai_perf.csv").points
+    assert run.duration_s is None
+    stage = json.loads((samples / "inference-perf/stage_3_lifecycle_metrics.json").read_text())
+    stage.pop("benchmark_time_seconds", None)
+    stage["successes"]["throughput"]["requests_per_sec"] = 5e-324
+    (run,) = read_benchmark(json.dumps(stage).encode(), "stage_3_lifecycle_metrics.json").points
+    assert run.duration_s is None
+
+
+def test_no_number_of_a_point_is_endless(samples):
+    run = json.loads((samples / "aiperf_server_tokens.json").read_text())
+    run["output_sequence_length"]["avg"] = 5e-324
+    (error,) = read_benchmark(json.dumps(run).encode(), "profile_export_aiperf.json").errors
+    assert error.message == "a number is so small that what is computed from it has no end"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("benchmarks: " + "[" * 100_000, "a.yaml is nested deeper than 64 levels"),
+        ("benchmarks: [" + "1," * 400_000 + "]", "A YAML file may hold 300,000 values"),
+        ("benchmarks: 0x" + "f" * 4000, "The value at line 1 cannot be read"),
+        ("benchmarks: 1" + ":59" * 100_000, "a.yaml is not the result of a benchmark tool"),
+    ],
+    ids=["nested", "long list", "long number", "base sixty"],
+)
+def test_yaml_is_refused_before_it_costs_much(text, said):
+    with pytest.raises(BenchmarkFileError, match=f"^{said}"):
+        read_benchmark(text.encode(), "a.yaml")
 
 
 def test_broken_line_of_json_lines_is_an_error_of_its_row(samples):

@@ -89,7 +89,7 @@ def test_more_gpus_in_an_instance_than_stated_is_an_error_of_the_row():
 
 
 def test_a_table_without_a_required_column_is_refused_in_one_line():
-    with pytest.raises(InvalidPoints, match=r"^the table lacks the columns gpu, isl$"):
+    with pytest.raises(InvalidPoints, match=r"^The table lacks the columns gpu, isl\.$"):
         predict_points(pd.DataFrame([GOOD]).drop(columns=["gpu", "isl"]))
 
 

@@ -49,6 +49,24 @@ def test_a_config_that_cannot_be_read(tmp_path, content, said):
     assert said in refused.value.problems[0]
 
 
+@pytest.mark.parametrize("name", ["\0", "\ud800", "x" * 700, "/", "~", "../config.json", "a/../../b"])
+def test_a_name_that_no_config_can_have_is_a_sentence(tmp_path, name):
+    (tmp_path / "a.json").write_text(json.dumps(changed(raw(), "model", {"config": name})))
+    with pytest.raises(InvalidScenario, match=r"^model\.config: there is no readable file .{1,90} beside") as refused:
+        load_scenario(tmp_path / "a.json")
+    assert refused.value.problems[0].isprintable()
+
+
+def test_a_config_that_stands_elsewhere_is_not_read(tmp_path):
+    """A scenario may come from somebody else, through a page too."""
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
+    (tmp_path / "uploads").mkdir()
+    for name in ("../config.json", str(tmp_path / "config.json")):
+        (tmp_path / "uploads" / "a.yaml").write_text(asking("model", {"config": name}))
+        with pytest.raises(InvalidScenario, match="there is no readable file"):
+            load_scenario(tmp_path / "uploads" / "a.yaml")
+
+
 @pytest.mark.parametrize("value", [-5, 0, "text", None, float("nan"), 1e12, [1], {}], ids=str)
 @pytest.mark.parametrize("key", ["hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size"])
 def test_a_malformed_config_is_told_in_one_sentence(key, value):

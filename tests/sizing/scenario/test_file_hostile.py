@@ -1,5 +1,6 @@
 """Scenario files that are broken, hostile or arbitrary text: refused in sentences, whatever they hold."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -95,8 +96,67 @@ def test_an_alias_bomb_inside_a_config_is_refused():
         understand(scenario_from({**raw(), "model": {"config": parse(f"{text}\nc: {last}")}}))
 
 
-def test_keys_must_be_text():
-    assert problem(OK + "7: 2\n") == "7: keys should be strings (found '7')."
+@pytest.mark.parametrize("key", ["7", "~", "2020-01-01", "yes", "0x" + "f" * 900])
+def test_keys_must_be_text(key):
+    shown = key if len(key) <= 40 else f"{key[:37]}..."
+    assert problem(OK + f"{key}: 2\n") == f"The key “{shown}” at line 6 is not text: put it in quotes."
+
+
+def test_keys_that_are_no_text_outside_a_file():
+    with pytest.raises(InvalidScenario, match=r"^7: is a key that is not text: put it in quotes \(found '7'\)\.$"):
+        scenario_from({**raw(), 7: 2})
+
+
+@pytest.mark.parametrize("where", ["schema_version: {}", "schema_version: -{}", "model: {}", "name: {}", "limits: {}"])
+@pytest.mark.parametrize("value", ["0x" + "f" * 3600, "0b" + "1" * 15_000, "0" + "7" * 5000])
+def test_a_whole_number_that_python_cannot_write_is_refused_where_it_stands(where, value):
+    assert problem(where.format(value)).startswith("The value at line 1 cannot be read")
+
+
+def test_merged_keys_are_counted_before_they_are_copied():
+    text = "a0: &a0 {k: 1, l: 2}\n" + "".join(
+        f"a{i}: &a{i} {{<<: [{', '.join([f'*a{i - 1}'] * 100)}], k{i}: 1}}\n" for i in range(1, 90)
+    )
+    assert "merged by << at line" in problem(text)
+
+
+def test_a_list_that_would_take_long_to_read_is_refused():
+    assert problem(f"x: [{'1,' * 150_000}]").startswith("A YAML file may hold 100,000 values")
+
+
+@pytest.mark.parametrize("section", ["", "workload"])
+def test_of_many_unknown_keys_the_first_are_named_and_the_rest_counted(section):
+    unknown = {f"k{i}": 1 for i in range(5_000)}
+    found = problems(json.dumps({"model": LLAMA_8B, **({section: unknown} if section else unknown)}))
+    assert len(found) == 21
+    assert found[-1].endswith("more problems of this kind.")
+    assert sum(map(len, found)) < 10_000
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"[": 1}, "[: unknown key."),
+        ({"": 1}, "“”: unknown key."),
+        ({"workload": {"[x": 1}}, "workload.[x: unknown key."),
+        ({"model": {"name": "x", "params_b": 7, "[name]": 1}}, "model.[name]: unknown key. Did you mean name?"),
+        ({"\x1b[31m": 1}, "\\x1b[31m: unknown key."),
+        ({"\u202e": 1}, "\\u202e: unknown key."),
+        ({"a\nb": 1}, "a b: unknown key."),
+        ({"\ud800": 1}, "scenario: holds half a character (a lone surrogate): type it again (found '\\ud800')."),
+    ],
+)
+def test_any_key_can_be_named(keys, said):
+    assert any(found.startswith(said) for found in problems(json.dumps({**raw(), **keys})))
+
+
+def test_a_long_key_is_cut():
+    assert all(len(found) < 600 for found in problems(json.dumps({"k" * 100_000: 1, "workload": {"k" * 100_000: 1}})))
+
+
+def test_a_key_of_json_that_stands_twice():
+    pairs = ", ".join(f'"k{i}": 1' for i in range(30_000))
+    assert problem(f'{{{pairs}, "\\ud800": 1, "\\ud800": 2}}') == "The key \\ud800 stands twice: keep one of them."
 
 
 def test_a_missing_file(tmp_path):

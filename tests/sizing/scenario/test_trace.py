@@ -1,5 +1,6 @@
 """Traces in every format, and every way in which they can be wrong: a sentence per row."""
 
+import datetime
 import gzip
 import resource
 import zipfile
@@ -7,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from sizing.base.errors import InvalidTrace
@@ -14,6 +17,8 @@ from sizing.replay.offered_load import requests_of
 from sizing.scenario import trace as module
 from sizing.scenario import trace_file
 from sizing.scenario.trace import read_trace
+
+HEADER = "timestamp,input_tokens,output_tokens\n"
 
 
 def written(folder: Path, text: str, name: str = "trace.csv") -> Path:
@@ -111,8 +116,75 @@ def test_a_file_that_is_no_trace_is_refused(tmp_path: Path, text: str, said: str
 
 def test_a_missing_or_broken_file_is_refused(tmp_path: Path) -> None:
     assert "There is no file" in problems(tmp_path / "none.csv")[0]
-    assert "cannot be read as a table" in problems(written(tmp_path, "not zipped", "trace.csv.gz"))[0]
-    assert "cannot be read as a table" in problems(written(tmp_path, "not parquet", "trace.parquet"))[0]
+    for name in ("trace.csv.gz", "trace.csv.bz2", "trace.csv.xz", "trace.zip"):
+        assert f"{name} is no {Path(name).suffix} file" in problems(written(tmp_path, "not packed", name))[0]
+    assert "is no Parquet file, or a damaged one" in problems(written(tmp_path, "not parquet", "trace.parquet"))[0]
+
+
+def test_a_packed_file_that_ends_too_early_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "trace.csv.gz"
+    packed = gzip.compress((HEADER + "0,1,1\n" * 1000).encode())
+    path.write_bytes(packed[:-12])
+    assert problems(path) == ("trace.csv.gz is no .gz file, a damaged one, or one with a password: pack it again.",)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ("0,1,1\n\n0,1,1,1\n", "line 4 has 4 cells, and the first 3"),
+        ('0,"1,1\n', "a line has more cells than the first, or a quote has no end"),
+    ],
+)
+def test_an_uneven_table_is_told_by_its_line(tmp_path: Path, rows: str, said: str) -> None:
+    assert problems(written(tmp_path, HEADER + rows)) == (f"trace.csv cannot be read as a table: {said}.",)
+
+
+@pytest.mark.parametrize("day", ["2262-04-12", "9999-12-31"])
+def test_dates_that_nanoseconds_do_not_reach_are_read(tmp_path: Path, day: str) -> None:
+    path = written(tmp_path, f"{HEADER}{day} 10:00:00,1,1\n{day} 10:00:01.5,1,1\n")
+    assert read_trace(path).time_s.tolist() == pytest.approx([0.0, 1.5], abs=1e-4)
+
+
+@pytest.mark.parametrize("day", ["0001-01-01", "1677-01-01", "1969-12-31"])
+def test_dates_before_1970_are_refused(tmp_path: Path, day: str) -> None:
+    assert problems(written(tmp_path, f"{HEADER}{day},1,1\n")) == (f"trace.csv, row 2: timestamp is negative: {day}.",)
+
+
+def test_dates_of_a_parquet_file_may_be_of_any_year(tmp_path: Path) -> None:
+    path = tmp_path / "late.parquet"
+    late = [datetime.datetime(9999, 1, 1), datetime.datetime(9999, 1, 1, 0, 0, 2)]  # noqa: DTZ001
+    pq.write_table(pa.table({"timestamp": late, "input_tokens": [1, 1], "output_tokens": [1, 1]}), path)
+    assert read_trace(path).time_s.tolist() == [0.0, 2.0]
+
+
+@pytest.mark.parametrize("column", ["timestamp", "input_tokens", "output_tokens"])
+def test_text_of_a_parquet_file_that_is_none_is_damage(tmp_path: Path, column: str) -> None:
+    path = tmp_path / "text.parquet"
+    broken = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\1\0\0\0"), pa.py_buffer(b"\xff")])
+    good = {"timestamp": [1], "input_tokens": [1], "output_tokens": [1]}
+    pq.write_table(pa.table({**good, "another": broken}), path)
+    assert len(read_trace(path)) == 1
+    pq.write_table(pa.table({**good, column: broken}), path)
+    assert problems(path) == ("text.parquet is no Parquet file, or a damaged one: write it again.",)
+
+
+@pytest.mark.parametrize("row", ["1,1e308,1e308", "1,1e308,1", "1,1,1e300"])
+def test_lengths_whose_sum_no_number_holds_are_too_many(tmp_path: Path, row: str) -> None:
+    (said,) = problems(written(tmp_path, f"{HEADER}{row}\n"))
+    assert said.endswith("e+300 tokens (prompt and output) are more than the 10,000,000 that fit.")
+
+
+def test_numbers_beyond_any_float_are_no_times(tmp_path: Path) -> None:
+    (said,) = problems(written(tmp_path, f"{HEADER}{'9' * 400},1,1\n"))
+    assert said == f"trace.csv, row 2: timestamp is not a time: “{'9' * 37}...”."
+
+
+def test_what_a_terminal_obeys_is_shown_as_an_escape(tmp_path: Path) -> None:
+    assert problems(written(tmp_path, f"{HEADER}1,\x1b[31m,1\n")) == (
+        "trace.csv, row 2: input_tokens is not a number: “\\x1b[31m”.",
+    )
+    (said,) = problems(written(tmp_path, "timestamp,\u202einput_tokens,output_tokens\n1,1,1\n"))
+    assert said.endswith("(found: timestamp, \\u202einput_tokens, output_tokens).")
 
 
 def test_too_many_rows_are_refused_before_they_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,9 +200,6 @@ def test_times_in_another_unit_are_noticed(tmp_path: Path) -> None:
     path.write_text("timestamp,input_tokens,output_tokens\n0,10,10\n3600000000000,10,10\n")
     with pytest.raises(InvalidTrace, match="covers more than 10 years: give timestamps in seconds"):
         read_trace(path)
-
-
-HEADER = "timestamp,input_tokens,output_tokens\n"
 
 
 @pytest.mark.parametrize(
@@ -157,6 +226,7 @@ def test_dates_of_a_parquet_file_are_dates_and_no_numbers(tmp_path: Path, timest
         ("timestamp", [True, False], "row 2: timestamp is not a time: “True”"),
         ("timestamp", [[1.0], [2.0]], "row 2: timestamp is not a time: “[1.]”"),
         ("input_tokens", [[1], [2]], "row 2: input_tokens is not a number: “[1]”"),
+        ("timestamp", pd.Categorical(["x", "y"]), "row 2: timestamp is not a time: “x”"),
         ("input_tokens", [b"x", b"y"], "row 2: input_tokens is not a number: “b'x'”"),
     ],
 )

@@ -120,6 +120,44 @@ def test_a_missing_trace_is_a_sentence(tmp_path: Path) -> None:
     assert "workload.arrivals: there is no file trace.csv beside the scenario." in caught.value.problems
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("x" * 300, f"there is no readable file {'x' * 77}..."),
+        ("x/" * 400, f"there is no file {'x/' * 38}x..."),
+        ("\0", "there is no file \\x00 beside"),
+        ("\ud800", "there is no file \\ud800 beside"),
+        ("../trace.csv", "there is no readable file ../trace.csv beside the scenario or in a folder below."),
+    ],
+)
+def test_a_name_that_no_trace_can_have_is_a_sentence(tmp_path: Path, name: str, said: str) -> None:
+    path = tmp_path / "case.json"
+    workload = {"input_tokens": {"trace": name}, "output_tokens": 1, "arrivals": {"trace": name}}
+    path.write_text(json.dumps({"model": LLAMA_8B, "workload": workload}))
+    with pytest.raises(InvalidScenario) as caught:
+        load_scenario(path)
+    assert [problem.split(": ")[0] for problem in caught.value.problems] == [
+        "workload.input_tokens",
+        "workload.arrivals",
+    ]
+    assert all(said in problem for problem in caught.value.problems)
+
+
+def test_a_trace_may_stand_in_a_folder_below_and_in_no_other(tmp_path: Path) -> None:
+    below = tmp_path / "scenarios" / "traces"
+    below.mkdir(parents=True)
+    written(below, busy_minute())
+    for name, reads in (("traces/trace.csv", True), (str(below / "trace.csv"), False), ("traces/../../x", False)):
+        asked = {"input_tokens": {"trace": name}, "output_tokens": 5, "peak_rps": 1}
+        path = tmp_path / "scenarios" / "case.json"
+        path.write_text(json.dumps({"model": LLAMA_8B, "workload": asked}))
+        if reads:
+            assert load_scenario(path).workload.input_tokens.groups
+        else:
+            with pytest.raises(InvalidScenario, match="there is no readable file"):
+                load_scenario(path)
+
+
 def test_a_trace_outside_a_file_says_what_to_give_instead() -> None:
     with pytest.raises(ValueError, match="a trace is read from beside a scenario file"):
         Scenario.model_validate(
