@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import Any, ClassVar
 
 import yaml
@@ -25,6 +26,10 @@ MOST_VALUES = 100_000
 """Values and keys of a file. Chosen: ten times what a long scenario has, and read in a second or two."""
 
 
+MOST_NESTED = 1_000
+"""Brackets within each other that libyaml scans since PyYAML 6.0.4; it calls more a fault of the text."""
+
+
 class BadYaml(ValueError):
     """A text is no YAML that can be read; the message is one sentence."""
 
@@ -41,12 +46,19 @@ def read_yaml(text: str, name: str, *, text_keys: bool = True, most_values: int 
         finally:
             loader.dispose()
     except yaml.YAMLError as error:
+        if _nesting(text) > MOST_NESTED:
+            raise RecursionError("nested too deeply for the scanner") from None
         mark = getattr(error, "problem_mark", None)
         last = max(len(text.splitlines()), 1)  # the end of a file may count as one line more
         where = f" at line {min(mark.line + 1, last)}" if mark is not None else ""
         raise BadYaml(f"{name} is not valid YAML or JSON{where}.") from None
     except UnicodeEncodeError:
         raise BadYaml(f"{name} holds half a character (a lone surrogate): type it again.") from None
+
+
+def _nesting(text: str) -> int:
+    """Brackets within each other, at most, those in texts included."""
+    return max(accumulate(1 if c in "[{" else -1 for c in text if c in "[]{}"), default=0)
 
 
 if yaml.__with_libyaml__:

@@ -191,7 +191,9 @@ def test_one_gpu_is_not_many():
 def test_how_an_instance_is_spread_is_said_as_in_an_answer() -> None:
     two = scenario(deployment={"gpus": ["h100_sxm"], "engines": ["vllm"], "precisions": ["fp8"], "tp": [2], "pp": [2]})
     said = served_by_gpus(two, 8).message
-    assert said.endswith("limits, by estimate: 2 instances of 4 GPUs (TP2 PP2) each on H100 SXM5 80GB, vLLM, FP8 (W8A8).")
+    assert said.endswith(
+        "limits, by estimate: 2 instances of 4 GPUs (TP2 PP2) each on H100 SXM5 80GB, vLLM, FP8 (W8A8)."
+    )
     alone = scenario(deployment={"gpus": ["h100_sxm"], "engines": ["vllm"], "precisions": ["fp8"], "tp": [1]})
     assert "1 instance of one GPU on H100 SXM5 80GB" in served_by_gpus(alone, 1).message
     apart = served_by_gpus(large_model(["disaggregated"]), 64).message
