@@ -11,7 +11,7 @@ from sharing.report.subject import Subject
 from sizing.base.deployed import Deployed, Latency
 from sizing.base.format import count, interval, kilowatts, ms, significant
 from sizing.base.result import Plan
-from sizing.planning.answer import hardware_price
+from sizing.planning.answer import NO_ROOM, hardware_price
 from sizing.planning.sentences import split_text, systems_named
 from sizing.question.configuration import parallelism_text
 
@@ -107,7 +107,8 @@ def _throughput(plan: Plan) -> Iterator[Fact]:
         yield Fact(label="Output tokens/s per GPU", value=rate, note=note)
     if plan.headroom is not None:
         note = "the planned load" if plan.headroom_is_simulated else "the planned load, by estimate"
-        yield Fact(label="Room for growth", value=f"{significant(plan.headroom)} times", note=note)
+        value = f"{significant(plan.headroom)} times" if plan.headroom >= NO_ROOM else "hardly any"
+        yield Fact(label="Room for growth", value=value, note=note)
 
 
 def _money(subject: Subject) -> Iterator[Fact]:

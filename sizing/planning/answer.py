@@ -192,7 +192,7 @@ def room(binds: str, first: Binding, headroom: float, *, simulated: bool) -> str
     reached = binding_text(first)
     fits = f"room for about {significant(headroom)} times this load"
     if headroom < NO_ROOM:
-        fits = "no room for a larger load"
+        fits = "hardly any room for a larger load"
     fits = f"{fits[0].upper()}{fits[1:]}" if simulated else f"By estimate, {fits}"
     then = "" if binds == reached or headroom < NO_ROOM else f"; then {reached} is reached first"
     return f"{fits}{then}."

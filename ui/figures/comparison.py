@@ -47,7 +47,7 @@ def measures(currency: Currency = DOLLARS) -> tuple[Measure, ...]:
 _ROW_PX, _AROUND_PX, _LABEL = 34, 60, 24
 """Height of a bar and of what stands around the bars; characters of a name before it is cut."""
 
-_ROOM = 1.45
+_ROOM = 1.75
 """Length of an axis over the longest bar: its number stands behind it."""
 
 
