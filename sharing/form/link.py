@@ -12,12 +12,12 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlencode
 
+from commandline.faults import TEXTS
 from sharing.form.choices import label, option_of
 from sharing.form.fields import FIELDS, LONGEST_NUMBER, MAY_BE_EMPTY, Field
 from sharing.form.presets import defaults
 from sharing.form.read import OWN_GPU
 from sizing.base.errors import nearest_names
-from sizing.scenario.file import TEXTS
 
 VERSION = "v"
 """Parameter that names the version of the defaults."""

@@ -8,10 +8,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from commandline.faults import TEXTS
 from sharing.form.fields import BY_PATH, LENGTH_KEYS, Field
 from sharing.form.numbers import show_number
 from sizing.base.errors import BrokenRule, Rule, SizingError
-from sizing.scenario.file import TEXTS
 
 _BOUNDS = {
     "greater_than": ("gt", "must be more than {}"),

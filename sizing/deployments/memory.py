@@ -38,6 +38,11 @@ class MemoryFit(Columns):
     max_concurrency: Floats
 
     @property
+    def needed(self) -> Floats:
+        """Bytes that one sequence of full length needs beside the weights."""
+        return self.weights + self.activations + self.overhead + self.kv_per_sequence
+
+    @property
     def fits(self) -> Flags:
         """At least one sequence of full length fits beside the weights."""
         return self.max_concurrency >= 1

@@ -12,15 +12,8 @@ from numpy.typing import NDArray
 
 from sizing.base.result import Excluded, Fix
 from sizing.deployments.candidates import Candidates
-from sizing.planning.exclusion_reasons import (
-    no_pools,
-    not_offered,
-    times_the_memory,
-    too_slow,
-    too_small,
-    unknown,
-    unsupported,
-)
+from sizing.deployments.memory import memory_fit
+from sizing.planning.exclusion_reasons import no_pools, not_offered, too_slow, too_small, unknown, unsupported
 from sizing.planning.sentences import beyond_context
 from sizing.question.understand import Question
 from sizing.search.screen import Evaluated, all_configurations, evaluate, offered
@@ -50,8 +43,9 @@ def excluded(question: Question, evaluated: Evaluated, by_pools: Collection[str]
             out.append(unsupported(question, gpu))
         elif not len(fits):
             every = everything.take(enumerated[gpu.id])
-            out.append(too_small(question, every))
-            short_of[gpu.id] = times_the_memory(question, every)
+            fit = memory_fit(question.model, every, question.traffic.resident_kv_tokens)
+            out.append(too_small(question, every, fit))
+            short_of[gpu.id] = float(np.min(fit.needed / fit.usable))
         elif not (evaluated.capacity.rps[fits] > 0).any():
             out.append(too_slow(question, evaluated, fits))
         elif only_pools:

@@ -15,7 +15,7 @@ from sizing.base.result import Excluded, Fix
 from sizing.base.units import GB, MS_PER_S
 from sizing.catalog.gpu import Gpu
 from sizing.deployments.candidates import Candidates, enumerate_for, table
-from sizing.deployments.memory import memory_fit
+from sizing.deployments.memory import MemoryFit, memory_fit
 from sizing.question.configuration import Allowed, Configuration
 from sizing.question.understand import Question
 from sizing.search.screen import Evaluated
@@ -129,11 +129,10 @@ def _choice(gpu: Gpu, reason: str, key: str, names: list[str], what: str) -> Exc
     )
 
 
-def too_small(question: Question, candidates: Candidates) -> Excluded:
+def too_small(question: Question, candidates: Candidates, fit: MemoryFit) -> Excluded:
     """The weights, or one sequence beside them, exceed the memory of every configuration."""
     traffic = question.traffic
-    fit = memory_fit(question.model, candidates, traffic.resident_kv_tokens)
-    needed = fit.weights + fit.activations + fit.overhead + fit.kv_per_sequence
+    needed = fit.needed
     best = int(np.argmin(needed - fit.usable))
     row, gpu = candidates.rows[best], candidates.rows[best].gpu
     at_best, usable, whole = (
@@ -155,12 +154,6 @@ def too_small(question: Question, candidates: Candidates) -> Excluded:
                 fix=Fix(key="workload.input_tokens", value=prompt, label=f"Shorten the prompt to {prompt:,} tokens"),
             )
     return _narrower(question, row, reason)
-
-
-def times_the_memory(question: Question, candidates: Candidates) -> float:
-    """How many times its usable memory the roomiest configuration of a GPU needs."""
-    fit = memory_fit(question.model, candidates, question.traffic.resident_kv_tokens)
-    return float(np.min((fit.weights + fit.activations + fit.overhead + fit.kv_per_sequence) / fit.usable))
 
 
 def max_tokens(question: Question, free: Floats, per_sequence: Floats) -> float:

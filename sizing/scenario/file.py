@@ -12,7 +12,6 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from commandline.faults import MOST_PROBLEMS, keys_at, models_in, path_of, wrong_with
-from commandline.faults import TEXTS as TEXTS
 from commandline.foreign_text import shown
 from commandline.yaml_text import BadYaml, read_yaml
 from sizing.base.errors import InvalidScenario, MissingKey, nearest_names
