@@ -17,6 +17,7 @@ ELEMENT_BYTES = WIDE_BYTES
 """Bytes of one of the elements that the tables count messages in: all are 16 bits wide. Source: AIConfigurator,
 ``collector/collect_all_reduce.py``, whose ``message_size`` is the number of elements of the tensor."""
 LATENCY, GROWTH, LINK = (5e-7, 5e-6, 1e-3), (1e-3, 0.2, 2.0), (0.01, 0.4, 1.2)
+TWO_SHOT = (1e-7, 8e-6, 1e-3)
 LEAST_MEASURED = 20
 COLUMNS = ("kernel_source", "num_gpus", "message_size", "latency", "op_name")
 
@@ -49,14 +50,17 @@ def all_reduces(wheel: Path) -> list[Collective]:
 
 
 def all_reduce(rows: pd.DataFrame, link: float) -> Solved:
-    """Latency, growth and share of the link in the roofline's ring all-reduce of ``message_size`` elements."""
+    """Latency, growth, share of the link and time of a second shot in the roofline's all-reduce of ``message_size``
+    elements."""
     gpus = rows["num_gpus"].to_numpy(dtype=np.float64)
-    ring = 2.0 * (gpus - 1.0) / gpus * rows["message_size"].to_numpy(dtype=np.float64) * ELEMENT_BYTES / link
+    whole = (gpus - 1.0) * rows["message_size"].to_numpy(dtype=np.float64) * ELEMENT_BYTES / link
 
     def predict(x: dict[str, float]) -> Floats:
-        return np.asarray(x["latency"] * (gpus / 2.0) ** x["growth"] + ring / x["link"])
+        wire = whole / x["link"]
+        shots = np.minimum(wire, 2.0 / gpus * wire + x["two_shot_s"])
+        return np.asarray(x["latency"] * (gpus / 2.0) ** x["growth"] + shots)
 
-    free = {"latency": LATENCY, "growth": GROWTH, "link": LINK}
+    free = {"latency": LATENCY, "growth": GROWTH, "link": LINK, "two_shot_s": TWO_SHOT}
     return solved(predict, free, rows["latency"].to_numpy(dtype=np.float64) * 1e-3, even(rows["message_size"]))
 
 

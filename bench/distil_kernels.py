@@ -27,7 +27,7 @@ from bench.distil_matrices import (
 )
 from bench.kernel_priors import KERNELS, kernels
 from bench.kernel_tables import VERSION, NoTables, fetched
-from sizing.steps.rates import power_of
+from sizing.steps.hardware import power_of
 
 READ_ON = "2026-11-23"
 """Day of the tables' reading; a constant, so that the same tables give the same file."""
@@ -67,7 +67,7 @@ def distilled(wheel: Path) -> dict[str, object]:
     return {
         "source": {"package": "aisimulate", "version": VERSION, "licence": "Apache-2.0", "read": READ_ON},
         "families": families,
-        "engines": _engines(fast),
+        "engines": _engines(fast, dense),
         "common": common,
         "all_to_all": _all_to_all(exchanges),
         "surfaces": _surfaces(dense, experts, attention, decode, reduces, exchanges),
@@ -162,21 +162,27 @@ def _expert_rates(experts: Sequence[Product], families: Grouped, power: float, w
 def _latencies(fast: Sequence[Collective]) -> dict[str, float]:
     """Latency of an all-reduce over two GPUs with a fast link, and its growth with their number."""
     return {
-        "collective_s": geometric_mean(_by_engine(fast).values()),
+        "collective_s": geometric_mean(_by_engine(fast, "latency").values()),
         "collective_growth": median(c.fit.values["growth"] for c in fast),
     }
 
 
-def _by_engine(reduces: Sequence[Collective]) -> dict[str, float]:
+def _by_engine(reduces: Sequence[Collective], name: str) -> dict[str, float]:
     engines = sorted({c.framework for c in reduces})
-    return {e: median(c.fit.values["latency"] for c in reduces if c.framework == e) for e in engines}
+    return {e: median(c.fit.values[name] for c in reduces if c.framework == e) for e in engines}
 
 
-def _engines(fast: Sequence[Collective]) -> Grouped:
-    """Latency of an engine's collectives relative to the mean engine."""
-    latency = _by_engine(fast)
-    mean = geometric_mean(latency.values())
-    return {engine: {"collective": value / mean} for engine, value in latency.items()}
+def _engines(fast: Sequence[Collective], dense: Sequence[Product]) -> Grouped:
+    """Latency of an engine's collectives and its bandwidth for dense 4-bit weights, both relative to the mean engine,
+    and what a second shot adds."""
+    latency, second = (_by_engine(fast, name) for name in ("latency", "two_shot_s"))
+    four = [p for p in dense if p.width == "4"]
+    memory = {e: median(p.fit.values["memory"] for p in four if p.framework == e) for e in latency}
+    means = geometric_mean(latency.values()), geometric_mean(memory.values())
+    return {
+        e: {"collective": latency[e] / means[0], "dense_4": memory[e] / means[1], "two_shot_s": second[e]}
+        for e in latency
+    }
 
 
 def _all_to_all(exchanges: Sequence[Collective]) -> Grouped:

@@ -35,7 +35,7 @@ class Prior:
 
 FROM_KERNELS = frozenset(
     {
-        *("kv", "attention", "link", "memory_8", "memory_4", "matrix_4"),
+        *("kv", "attention", "link", "two_shot_s", "dense_4", "memory_8", "memory_4", "matrix_4"),
         *("expert_matrix", "expert_memory_16", "expert_memory_8", "expert_memory_4"),
         *("evenness", "imbalance", "expert_passes"),
         *("exposed_16", "exposed_8", "exposed_4"),
@@ -70,6 +70,8 @@ ENGINE_PRIORS = {
     "latent_s": Prior(centre=0.000020, spread=0.7, between=0.3),
     "prompt_layer_s": Prior(centre=0.000100, spread=1.0, between=0.7),
     "collective": Prior(centre=1.0, spread=1e-3, between=0.35),
+    "dense_4": Prior(centre=1.0, spread=1e-3, between=0.2),
+    "two_shot_s": Prior(centre=0.000005, spread=0.3, between=0.3),
     "sequence_s": Prior(centre=0.000010, spread=1.0, between=0.3),
     "request_s": Prior(centre=0.020, spread=0.7, between=0.5),
     "first_token_steps": Prior(centre=2.0, spread=0.5, between=0.5),

@@ -13,7 +13,8 @@ from sizing.deployments.candidates import table
 from sizing.question.configuration import Configuration
 from sizing.question.speculation import Speculation
 from sizing.steps.attention import LONGEST, index_pair_s, reads_all_entries, sparse_pair_s, state_token_s
-from sizing.steps.rates import Rates, hardware, rates
+from sizing.steps.hardware import hardware
+from sizing.steps.rates import Rates, rates
 from sizing.steps.roofline import Roofline, decode_step_s, fixed_s, launch_s, roofline
 from sizing.steps.shape import Shape, shape_of
 from sizing.steps.speculation import own_rows_s, rows_s, verification_s

@@ -48,7 +48,9 @@ class EngineOverhead:
 
     ``layer_s``: per layer and step; ``routing_s``: more for a layer with experts; ``latent_s``: more for a layer with
     latent attention (MLA); ``prompt_layer_s``: more per layer in a step that carries prompt tokens; ``collective``:
-    factor on the latency of a collective; ``step_s``: host, per step; ``sequence_s``: host, per sequence and step;
+    factor on the latency of a collective; ``dense_4``: factor on the bandwidth for 4-bit dense weights multiplied at 4
+    bits; ``two_shot_s``: what the second step of an all-reduce in two adds;
+    ``step_s``: host, per step; ``sequence_s``: host, per sequence and step;
     ``request_s``: server and client time before the first token, outside the engine's steps, in every protocol;
     ``ageing``: of device times but for 16-bit products of dense weights, which every engine leaves to the vendor's
     library; ``host_ageing``: of host times.
@@ -65,6 +67,8 @@ class EngineOverhead:
     latent_s: float
     prompt_layer_s: float
     collective: float
+    dense_4: float
+    two_shot_s: float
     sequence_s: float
     request_s: float
     first_token_steps: float

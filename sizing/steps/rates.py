@@ -1,65 +1,26 @@
-"""What each candidate's hardware does per second: datasheet columns, and the same times the fitted efficiencies."""
+"""What each candidate's hardware does per second: datasheet columns times the fitted efficiencies, and fixed times."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
+from operator import attrgetter
+from typing import Any
 
 import numpy as np
 
-from sizing.base.arrays import Columns, Flags, Floats, Rows
-from sizing.catalog.gpu import Gpu
-from sizing.catalog.gpu_families import gpu_families
-from sizing.catalog.gpu_rows import gpus
-from sizing.catalog.precisions import BYTE, KV_BYTES, WIDE_BYTES, compute_flops, wide_flops
+from sizing.base.arrays import Flags, Floats, Rows
 from sizing.deployments.candidates import Candidates
-from sizing.question.configuration import Configuration
 from sizing.steps.efficiency import REFERENCE_YEAR, DeviceEfficiency, Efficiencies, EngineOverhead, PlatformFactor
-
-POWER_RANGE = (0.5, 8.0)
-"""Watts per FLOP/s of the catalogue's GPUs relative to the H100 SXM; a typed-in GPU beyond it is taken for its end."""
-
-H100_FLOPS, H100_W = 989.4e12, 700.0
-"""Dense 16-bit FLOP/s and power of the H100 SXM (NVIDIA H100 datasheet)."""
+from sizing.steps.hardware import Hardware
 
 MATURITY_YEARS = 3.0
 """Years from a family's first GPU during which the vendor's library gains on 16-bit products. Chosen: because prefill
 on the A100 of 2020, left out of the fit, is 6 % too fast with it and 17 % too slow where gains never end."""
 
-_CLASS_OF = {"wide": 0, "fp8": 1, "int8": 1, "fp4": 2, "mxfp4": 1}
-"""Matrices multiplied at 16, 8 and 4 bit are class 0, 1 and 2, by the format they are computed in."""
-
-
 _SHARED = ("prompt_token_s", "sparse_attention", "activation_passes", "expert_passes", "imbalance", "evenness")
 """Fitted numbers of all candidates alike."""
-
-
-@dataclass(frozen=True)
-class Hardware(Columns):
-    """Datasheet facts of every candidate as columns (C, 1), in bytes and FLOP per second; nothing fitted."""
-
-    matrix: Floats
-    wide: Floats
-    power: Floats
-    power_within: Floats
-    launched: Floats
-    memory: Floats
-    link: Floats
-    network: Floats
-    nodes: Floats
-    fast: Flags
-    weight_bytes: Floats
-    kv_bytes: Floats
-    budget: Floats
-    number_class: Rows
-    width_class: Rows
-    weight_only: Flags
-    dense_short_prompts: Flags
-    families: tuple[str, ...]
-    family: Rows
-    engines: tuple[str, ...]
-    engine: Rows
 
 
 @dataclass(frozen=True)
@@ -80,6 +41,7 @@ class Rates:
     network: Floats
     nodes: Floats
     collective_s: Floats
+    two_shot_s: Floats
     expert_bytes: Floats
     narrow: Flags
     kv_bytes: Floats
@@ -103,86 +65,6 @@ class Rates:
     pp: Floats
     ep: Floats
     dp: Floats
-
-
-def hardware(candidates: Candidates) -> Hardware:
-    """Datasheet columns; each distinct GPU, engine and format is looked up once."""
-    kinds = candidates.units
-    families = tuple(sorted({k.gpu.family for k in kinds}))
-    engines = tuple(sorted({k.engine.surrogate for k in kinds}))
-
-    def col(value: Callable[[Configuration], float]) -> Floats:
-        return candidates.column(value)[:, None]
-
-    def code(value: Callable[[Configuration], int]) -> Rows:
-        return candidates.column(value).astype(np.intp)
-
-    domain = col(lambda k: float(k.gpu.domain_gpus))[:, 0]
-    linked = col(lambda k: float(k.gpu.has_fast_link))[:, 0] > 0
-    fast = linked & (candidates.tp <= domain)
-    nodes = np.where(linked, np.ceil(candidates.tp * candidates.dp / domain), 1.0)
-    fast_link, slow_link = col(lambda k: k.gpu.link_bytes_per_s or 0.0), col(lambda k: k.gpu.pcie_bytes_per_s)
-    return Hardware(
-        matrix=col(lambda k: compute_flops(k.gpu, k.precision) or wide_flops(k.gpu)),
-        wide=col(lambda k: wide_flops(k.gpu)),
-        power=col(lambda k: power_of(_reference(k.gpu))),
-        power_within=col(lambda k: power_of(k.gpu) / power_of(_reference(k.gpu)) if k.gpu.tdp_w else 1.0),
-        launched=col(lambda k: _launched(k.gpu)),
-        memory=col(lambda k: k.gpu.memory_bandwidth),
-        link=np.where(fast[:, None], fast_link, slow_link),
-        network=slow_link,
-        nodes=nodes[:, None],
-        fast=fast[:, None],
-        weight_bytes=col(lambda k: k.precision.bytes),
-        kv_bytes=col(lambda k: KV_BYTES[k.kv_precision]),
-        budget=col(lambda k: float(k.engine.budget(k.gpu))),
-        number_class=code(_number_class),
-        width_class=code(lambda k: int(k.precision.bytes < WIDE_BYTES) + int(k.precision.bytes < BYTE)),
-        weight_only=code(_is_weight_only).astype(bool),
-        dense_short_prompts=col(lambda k: float(k.gpu.family in k.engine.dense_short_prompts)) > 0,
-        families=families,
-        family=code(lambda k: families.index(k.gpu.family)),
-        engines=engines,
-        engine=code(lambda k: engines.index(k.engine.surrogate)),
-    )
-
-
-def power_of(gpu: Gpu) -> float:
-    """Watts per 16-bit FLOP/s relative to the H100 SXM (700 W, 989.4 TFLOP/s); 1 where the power is not known.
-
-    Between families it stands for processes and tensor cores too, within one for the clock alone, which has an exponent
-    of its own: power falls with the clock's first power where the voltage cannot fall with it, with its third where it
-    does.
-
-    Dense products draw the most power, so that the clock they sustain is what the power limit leaves: NVIDIA rates the
-    A100 at 1,305 MHz in HPL, at 1,410 MHz in its datasheet (Lockwood, "Peak FLOPS", read 2026-11-21).
-    """
-    if not gpu.tdp_w:
-        return 1.0
-    return float(np.clip(gpu.tdp_w / wide_flops(gpu) * H100_FLOPS / H100_W, *POWER_RANGE))
-
-
-def _reference(gpu: Gpu) -> Gpu:
-    """The GPU of its family that others are compared to; itself where the family names none."""
-    family = gpu_families().get(gpu.family)
-    return gpus()[family.reference] if family and family.reference else gpu
-
-
-def _launched(gpu: Gpu) -> float:
-    """Decimal year of the first GPU of its family; infinite where it is not known."""
-    family = gpu_families().get(gpu.family)
-    return family.launched if family else np.inf
-
-
-def _number_class(row: Configuration) -> int:
-    """0, 1, 2 for matrices multiplied at 16, 8, 4 bit."""
-    wide = compute_flops(row.gpu, row.precision) in (0.0, wide_flops(row.gpu))
-    return 0 if wide else _CLASS_OF[row.precision.compute]
-
-
-def _is_weight_only(row: Configuration) -> int:
-    """Whether narrow weights are widened to 16 bit before they are multiplied."""
-    return int(row.precision.bytes < WIDE_BYTES and _number_class(row) == 0)
 
 
 @dataclass(frozen=True)
@@ -219,44 +101,49 @@ class _Fitted:
 def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_year: Floats | float) -> Rates:
     """Hardware times efficiencies; ``software_year`` (C, 1) or one number slows older software."""
     age = np.maximum(REFERENCE_YEAR - np.asarray(software_year, dtype=np.float64), 0.0)
-    of, common, tp = _Fitted(fit, facts, age), fit.common, candidates.tp[:, None]
+    of, common = _Fitted(fit, facts, age), fit.common
     wide_matrix, matrix = _matrix_rates(of)
     wide_memory, memory = _memory_rates(of)
-    host = np.exp(of.engine(lambda o: o.host_ageing) * age)
     by_width = np.array([common.expert_memory_16, common.expert_memory_8, common.expert_memory_4])
-    fixed = of.device(lambda d: d.layer) * of.pair(lambda p: p.fixed) * np.exp(common.fixed_ageing * age)
-    latency = np.where(facts.fast, common.collective_s, common.pcie_collective_s) * of.engine(lambda o: o.collective)
     return Rates(
         matrix=matrix * np.where(_is_plain(facts), of.library, 1.0),
         wide_matrix=wide_matrix,
         expert_matrix=np.minimum(matrix * common.expert_matrix, facts.matrix),
         attention=facts.wide * of.device(lambda d: d.attention) * np.exp(-common.attention_ageing * age),
         dense_short_prompts=facts.dense_short_prompts,
-        memory=memory * np.where((facts.width_class == 0)[:, None], of.library, 1.0),
+        memory=memory * _dense_factor(of),
         expert_memory=memory * by_width[facts.width_class][:, None],
         wide_memory=wide_memory,
         kv_memory=facts.memory * of.device(lambda d: d.kv),
         link=facts.link * of.device(lambda d: d.link),
         network=facts.network * of.device(lambda d: d.link),
         nodes=facts.nodes,
-        collective_s=latency * (np.maximum(tp, 2.0) / 2.0) ** common.collective_growth,
         expert_bytes=facts.weight_bytes,
         narrow=(facts.width_class == 2)[:, None],
         kv_bytes=facts.kv_bytes,
-        layer_s=of.engine(lambda o: o.layer_s) * fixed,
-        routing_s=of.engine(lambda o: o.routing_s) * fixed,
-        latent_s=of.engine(lambda o: o.latent_s) * fixed * np.exp(common.latent_ageing * age),
-        prompt_layer_s=of.engine(lambda o: o.prompt_layer_s) * fixed,
-        step_s=of.engine(lambda o: o.step_s) * host,
-        sequence_s=of.engine(lambda o: o.sequence_s) * host,
-        request_s=of.engine(lambda o: o.request_s),
         scale=_scale(of),
         exposed=np.array([common.exposed_16, common.exposed_8, common.exposed_4])[facts.number_class][:, None],
         wide_exposed=common.exposed_16,
         budget=facts.budget,
+        **_fixed_times(of, candidates.tp[:, None]),
         **{name: getattr(common, name) for name in _SHARED},
         **{name: getattr(candidates, name)[:, None] for name in ("tp", "pp", "ep", "dp")},
     )
+
+
+def _fixed_times(of: _Fitted, tp: Floats) -> dict[str, Any]:
+    """Times that no rate divides, by name, (C, 1) each: per layer, collective, step, sequence and request."""
+    common, per = of.fit.common, {f.name: of.engine(attrgetter(f.name)) for f in fields(EngineOverhead)}
+    layer = of.device(lambda d: d.layer) * of.pair(lambda p: p.fixed) * np.exp(common.fixed_ageing * of.age)
+    host = np.exp(per["host_ageing"] * of.age)
+    latency = np.where(of.facts.fast, common.collective_s, common.pcie_collective_s) * per["collective"]
+    return {
+        **{name: per[name] * layer for name in ("layer_s", "routing_s", "prompt_layer_s")},
+        **{name: per[name] * host for name in ("step_s", "sequence_s")},
+        **{name: per[name] for name in ("two_shot_s", "request_s")},
+        "latent_s": per["latent_s"] * layer * np.exp(common.latent_ageing * of.age),
+        "collective_s": latency * (np.maximum(tp, 2.0) / 2.0) ** common.collective_growth,
+    }
 
 
 def _is_wide(facts: Hardware) -> Flags:
@@ -287,6 +174,13 @@ def _memory_rates(of: _Fitted) -> tuple[Floats, Floats]:
     facts = of.facts
     memory = facts.memory * of.by_class(lambda d: (d.memory_16, d.memory_8, d.memory_4), facts.width_class)
     return facts.memory * of.device(lambda d: d.memory_16) * of.library, memory
+
+
+def _dense_factor(of: _Fitted) -> Floats:
+    """Factor on the bandwidth for dense weights, (C, 1): 16-bit products are the vendor's library's, those at 4 bits
+    differ most between engines."""
+    width, number = of.facts.width_class[:, None], of.facts.number_class[:, None]
+    return np.where(width == 0, of.library, np.where(number == 2, of.engine(lambda o: o.dense_4), 1.0))
 
 
 def _scale(of: _Fitted) -> Floats:

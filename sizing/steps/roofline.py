@@ -20,7 +20,8 @@ from sizing.deployments.candidates import Candidates
 from sizing.question.traffic import Traffic, TrafficColumns
 from sizing.steps.attention import bound, decode_attention_s, prompt_attention_s
 from sizing.steps.efficiency import REFERENCE_YEAR, Efficiencies, efficiencies
-from sizing.steps.rates import Rates, hardware, rates
+from sizing.steps.hardware import hardware
+from sizing.steps.rates import Rates, rates
 from sizing.steps.shape import Number, Shape, shape_of
 from sizing.steps.times import StepTimes
 
@@ -84,13 +85,15 @@ def expert_coverage(shape: Shape, tokens: Floats, evenness: float) -> Floats:
 
 
 def all_reduce_s(speed: Rates, payload_bytes: Floats) -> Floats:
-    """Ring all-reduce over the TP group: 2 (t-1)/t x bytes / link + latency; 0 without TP.
+    """All-reduce over the TP group, the faster of two ways; 0 without TP.
 
-    Source: Thakur, Rabenseifner, Gropp (2005); latency fitted.
+    One shot: every GPU reads the vectors of all others, latency + (t-1) x bytes / link. Two shots: each sums its part
+    of them and hands it on, latency + second step + 2 (t-1)/t x bytes / link. Source: Thakur, Rabenseifner, Gropp
+    (2005); TensorRT-LLM, ``AllReduceStrategy`` (ONESHOT, TWOSHOT); times and share of the link fitted.
     """
     tp = speed.tp
-    latency = np.where(tp > 1, speed.collective_s, 0.0)
-    return (2.0 * (tp - 1.0) / tp / speed.link) * payload_bytes + latency
+    wire = (tp - 1.0) / speed.link * payload_bytes
+    return np.where(tp > 1, speed.collective_s + np.minimum(wire, 2.0 / tp * wire + speed.two_shot_s), 0.0)
 
 
 def all_to_all_s(shape: Shape, speed: Rates, tokens: Floats) -> Floats:

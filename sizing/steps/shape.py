@@ -116,9 +116,13 @@ def shape_of(model: Model) -> Shape:
 
 def shapes_of(models: Sequence[Model]) -> Shape:
     """The shapes of several models as columns (C, 1), one row per entry."""
-    known = {m.id: shape_of(m) for m in {m.id: m for m in models}.values()}
-    rows = [known[m.id] for m in models]
-    return Shape(**{f.name: np.array([[getattr(r, f.name)] for r in rows], dtype=np.float64) for f in fields(Shape)})
+    first = {m.id: m for m in models}
+    place = {name: i for i, name in enumerate(first)}
+    rows = np.array([place[m.id] for m in models], dtype=np.intp)
+    known = [shape_of(m) for m in first.values()]
+    return Shape(
+        **{f.name: np.array([[getattr(k, f.name)] for k in known], dtype=np.float64)[rows] for f in fields(Shape)}
+    )
 
 
 def linear_parameters(model: Model) -> tuple[float, float]:

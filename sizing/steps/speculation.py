@@ -10,7 +10,8 @@ from sizing.base.arrays import Floats
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates
 from sizing.question.speculation import Speculation
-from sizing.steps.rates import Rates, hardware, rates
+from sizing.steps.hardware import hardware
+from sizing.steps.rates import Rates, rates
 from sizing.steps.roofline import activations_s, communication_s, matrices_s, roofline
 from sizing.steps.shape import Shape, shape_of
 from sizing.steps.times import StepTimes

@@ -11,7 +11,8 @@ from sizing.catalog.precisions import precisions
 from sizing.deployments.candidates import table
 from sizing.question.configuration import Configuration
 from sizing.steps.efficiency import efficiencies
-from sizing.steps.rates import hardware, power_of, rates
+from sizing.steps.hardware import hardware, power_of
+from sizing.steps.rates import rates
 
 
 def configuration(gpu: str, precision: str = "bf16") -> Configuration:

@@ -14,8 +14,9 @@ from sizing.deployments.candidates import table
 from sizing.question.configuration import Configuration
 from sizing.question.traffic import Traffic
 from sizing.steps.efficiency import Efficiencies, efficiencies
-from sizing.steps.rates import hardware, rates
-from sizing.steps.roofline import Roofline, activations_s, all_to_all_s, communication_s, roofline
+from sizing.steps.hardware import hardware
+from sizing.steps.rates import rates
+from sizing.steps.roofline import Roofline, activations_s, all_reduce_s, all_to_all_s, communication_s, roofline
 from sizing.steps.shape import shape_of
 from sizing.steps.times import StepTimes
 
@@ -109,6 +110,19 @@ def test_a_gpu_moves_the_whole_rows_of_its_experts(tp, ep):
     moved = activations_s(shape, speed, np.array([[1000.0]]))[0, 0]
     assert moved * speed.wide_memory[0, 0] == pytest.approx(1000.0 * (state + between))
     assert used / 2880 / 36 == pytest.approx(15.2 * 2880, rel=0.02)  # 3.2 of attention, 4 experts of 3
+
+
+@pytest.mark.parametrize("tp", [1, 2, 4, 8])
+def test_an_all_reduce_takes_the_faster_of_one_shot_and_two(tp):
+    """Few bytes are read from all t - 1 others at once, many in two shots of (t - 1) / t each, two GPUs in one."""
+    row = table([configuration(tp)])
+    speed = rates(row, hardware(row), efficiencies(), 2026.0)
+    small, large = 1e4, 1e9
+    few, many = (all_reduce_s(speed, np.array([[n]]))[0, 0] for n in (small, large))
+    alone = speed.collective_s[0, 0] if tp > 1 else 0.0
+    assert few == pytest.approx(alone + (tp - 1) * small / speed.link[0, 0])
+    wire = 2.0 * (tp - 1) / tp * large / speed.link[0, 0]
+    assert many == pytest.approx(alone + wire + (speed.two_shot_s[0, 0] if tp > 2 else 0.0))
 
 
 def test_falcon_reduces_once_a_layer():

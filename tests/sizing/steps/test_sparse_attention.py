@@ -11,7 +11,8 @@ from sizing.question.traffic import Traffic
 from sizing.simulator.step_grid import roofline_grid
 from sizing.simulator.step_time import pair_time
 from sizing.steps.attention import INDEX_RATE, kv_read_bytes, prompt_attention_s
-from sizing.steps.rates import Rates, hardware, rates
+from sizing.steps.hardware import hardware
+from sizing.steps.rates import Rates, rates
 from sizing.steps.roofline import roofline
 from sizing.steps.shape import LATENT_SPARSE_HEADS, shape_of
 from tests.sizing.steps.test_roofline import configuration, table

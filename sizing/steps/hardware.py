@@ -1,0 +1,132 @@
+"""What the datasheet says of each candidate's hardware, as columns; nothing fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from sizing.base.arrays import Columns, Flags, Floats, Rows
+from sizing.catalog.gpu import Gpu
+from sizing.catalog.gpu_families import gpu_families
+from sizing.catalog.gpu_rows import gpus
+from sizing.catalog.precisions import BYTE, KV_BYTES, WIDE_BYTES, compute_flops, wide_flops
+from sizing.deployments.candidates import Candidates
+from sizing.question.configuration import Configuration
+
+POWER_RANGE = (0.5, 8.0)
+"""Watts per FLOP/s of the catalogue's GPUs relative to the H100 SXM; a typed-in GPU beyond it is taken for its end."""
+
+H100_FLOPS, H100_W = 989.4e12, 700.0
+"""Dense 16-bit FLOP/s and power of the H100 SXM (NVIDIA H100 datasheet)."""
+
+_CLASS_OF = {"wide": 0, "fp8": 1, "int8": 1, "fp4": 2, "mxfp4": 1}
+"""Matrices multiplied at 16, 8 and 4 bit are class 0, 1 and 2, by the format they are computed in."""
+
+
+@dataclass(frozen=True)
+class Hardware(Columns):
+    """Datasheet facts of every candidate as columns (C, 1), in bytes and FLOP per second; nothing fitted."""
+
+    matrix: Floats
+    wide: Floats
+    power: Floats
+    power_within: Floats
+    launched: Floats
+    memory: Floats
+    link: Floats
+    network: Floats
+    nodes: Floats
+    fast: Flags
+    weight_bytes: Floats
+    kv_bytes: Floats
+    budget: Floats
+    number_class: Rows
+    width_class: Rows
+    weight_only: Flags
+    dense_short_prompts: Flags
+    families: tuple[str, ...]
+    family: Rows
+    engines: tuple[str, ...]
+    engine: Rows
+
+
+def hardware(candidates: Candidates) -> Hardware:
+    """Datasheet columns; each distinct GPU, engine and format is looked up once."""
+    kinds = candidates.units
+    families = tuple(sorted({k.gpu.family for k in kinds}))
+    engines = tuple(sorted({k.engine.surrogate for k in kinds}))
+
+    def col(value: Callable[[Configuration], float]) -> Floats:
+        return candidates.column(value)[:, None]
+
+    def code(value: Callable[[Configuration], int]) -> Rows:
+        return candidates.column(value).astype(np.intp)
+
+    domain = col(lambda k: float(k.gpu.domain_gpus))[:, 0]
+    linked = col(lambda k: float(k.gpu.has_fast_link))[:, 0] > 0
+    fast = linked & (candidates.tp <= domain)
+    nodes = np.where(linked, np.ceil(candidates.tp * candidates.dp / domain), 1.0)
+    fast_link, slow_link = col(lambda k: k.gpu.link_bytes_per_s or 0.0), col(lambda k: k.gpu.pcie_bytes_per_s)
+    return Hardware(
+        matrix=col(lambda k: compute_flops(k.gpu, k.precision) or wide_flops(k.gpu)),
+        wide=col(lambda k: wide_flops(k.gpu)),
+        power=col(lambda k: power_of(_reference(k.gpu))),
+        power_within=col(lambda k: power_of(k.gpu) / power_of(_reference(k.gpu)) if k.gpu.tdp_w else 1.0),
+        launched=col(lambda k: _launched(k.gpu)),
+        memory=col(lambda k: k.gpu.memory_bandwidth),
+        link=np.where(fast[:, None], fast_link, slow_link),
+        network=slow_link,
+        nodes=nodes[:, None],
+        fast=fast[:, None],
+        weight_bytes=col(lambda k: k.precision.bytes),
+        kv_bytes=col(lambda k: KV_BYTES[k.kv_precision]),
+        budget=col(lambda k: float(k.engine.budget(k.gpu))),
+        number_class=code(_number_class),
+        width_class=code(lambda k: int(k.precision.bytes < WIDE_BYTES) + int(k.precision.bytes < BYTE)),
+        weight_only=code(_is_weight_only).astype(bool),
+        dense_short_prompts=col(lambda k: float(k.gpu.family in k.engine.dense_short_prompts)) > 0,
+        families=families,
+        family=code(lambda k: families.index(k.gpu.family)),
+        engines=engines,
+        engine=code(lambda k: engines.index(k.engine.surrogate)),
+    )
+
+
+def power_of(gpu: Gpu) -> float:
+    """Watts per 16-bit FLOP/s relative to the H100 SXM (700 W, 989.4 TFLOP/s); 1 where the power is not known.
+
+    Between families it stands for processes and tensor cores too, within one for the clock alone, which has an exponent
+    of its own: power falls with the clock's first power where the voltage cannot fall with it, with its third where it
+    does.
+
+    Dense products draw the most power, so that the clock they sustain is what the power limit leaves: NVIDIA rates the
+    A100 at 1,305 MHz in HPL, at 1,410 MHz in its datasheet (Lockwood, "Peak FLOPS", read 2026-11-21).
+    """
+    if not gpu.tdp_w:
+        return 1.0
+    return float(np.clip(gpu.tdp_w / wide_flops(gpu) * H100_FLOPS / H100_W, *POWER_RANGE))
+
+
+def _reference(gpu: Gpu) -> Gpu:
+    """The GPU of its family that others are compared to; itself where the family names none."""
+    family = gpu_families().get(gpu.family)
+    return gpus()[family.reference] if family and family.reference else gpu
+
+
+def _launched(gpu: Gpu) -> float:
+    """Decimal year of the first GPU of its family; infinite where it is not known."""
+    family = gpu_families().get(gpu.family)
+    return family.launched if family else np.inf
+
+
+def _number_class(row: Configuration) -> int:
+    """0, 1, 2 for matrices multiplied at 16, 8, 4 bit."""
+    wide = compute_flops(row.gpu, row.precision) in (0.0, wide_flops(row.gpu))
+    return 0 if wide else _CLASS_OF[row.precision.compute]
+
+
+def _is_weight_only(row: Configuration) -> int:
+    """Whether narrow weights are widened to 16 bit before they are multiplied."""
+    return int(row.precision.bytes < WIDE_BYTES and _number_class(row) == 0)
