@@ -99,8 +99,13 @@ def _groups(tables: Sequence[Targets], scheme: str) -> dict[str, NDArray[np.obje
     the full fit over again."""
     groups = {t.mode: group_of(t.labels, scheme).astype(str).to_numpy() for t in tables}
     names, counts = np.unique(np.concatenate(list(groups.values())), return_counts=True)
-    small = {str(name): f"small, {_fold(str(name))}" for name in names[counts < FEW_POINTS]}
+    small = {str(name): small_group(str(name)) for name in names[counts < FEW_POINTS]}
     return {mode: np.array([small.get(v, v) for v in values], dtype=object) for mode, values in groups.items()}
+
+
+def small_group(name: str) -> str:
+    """The group that one with few points shares with others."""
+    return f"small, {_fold(name)}"
 
 
 _SHARED: dict[str, tuple[Sequence[Targets], Fit]] = {}

@@ -1,5 +1,6 @@
 """What the fit is compared with: the published measurements, as tables of points by mode and observed logarithms."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +13,7 @@ from sizing.base.arrays import Floats
 from sizing.evidence.expected import expected
 from sizing.evidence.layouts import gpus_holding
 from sizing.evidence.point_table import AnySource, PointTable, point_table
-from sizing.evidence.points import MODES, Point, points_of
+from sizing.evidence.points import CLOSED_LOOP, MODES, Point, points_of
 from sizing.evidence.predict import best_layouts
 from sizing.evidence.protocols import FULL_SHARE
 from sizing.evidence.published import evidence_frame
@@ -116,24 +117,37 @@ def targets(fit: Efficiencies, rows: NDArray[np.intp] | None = None) -> tuple[Ta
     return tuple(by_mode)
 
 
+def open_splits(fit: Efficiencies) -> Targets:
+    """Closed loops that leave open how prompts and answers share their GPUs, with the split that serves most; they are
+    in no fit."""
+    frame = evidence_frame()
+    points = [p for p in points_of(frame)[0] if p.open_split]
+    chosen = [points[i] for i in best_layouts(point_table(points), Roofline(fit))]
+    chosen = [p for p in chosen if not re.search(UNSTATED, str(frame["notes"].iloc[p.row]))]
+    cells = frame.iloc[[p.row for p in chosen]].reset_index(drop=True)
+    return Targets(CLOSED_LOOP, point_table(chosen), cells, _possible(_observed(cells, CLOSED_LOOP), chosen), {})
+
+
+APART = "DISAGG"
+"""Notes of disaggregated runs, whose split of the GPUs no column states."""
 UNSTATED = "|".join(
     (
-        *("DISAGG", "speculative decoding", "EAGLE", "PP=2 x TP=8"),
+        *("speculative decoding", "EAGLE", "PP=2 x TP=8"),
         "attention_dp not given.*conc/batch=(?!1;)",
         *("hit rate not published", "cached tokens", "prefix-cache routing", "finite (?:overload )?burst"),
     )
 )
-"""Notes of runs whose outcome rests on what no column states: how a disaggregated run splits its GPUs, speculation, on
-how many attention-DP ranks a batch was (where load and batch do not tell), how much of the prompts was cached, a limit
-on sequences below the load."""
+"""Notes of runs whose outcome rests on what no column states: speculation, on how many attention-DP ranks a batch was
+(where load and batch do not tell), how much of the prompts was cached, a limit on sequences below the load."""
 
 
 def _comparable(frame: pd.DataFrame, points: Sequence[Point], fit: Efficiencies) -> list[Point]:
-    """The best layout of each row, without runs of :data:`UNSTATED` settings, and without closed loops of more requests
-    than the run's own limit on sequences lets run: they are predicted with the engine's default, which lets all run.
+    """The best layout of each row, without disaggregated runs and those of :data:`UNSTATED` settings, and without
+    closed loops of more requests than the run's own limit on sequences lets run: they are predicted with the engine's
+    default, which lets all run.
     """
     table = point_table(points)
-    unstated = frame["notes"].str.contains(UNSTATED, na=False).to_numpy()
+    unstated = frame["notes"].str.contains(f"{APART}|{UNSTATED}", na=False).to_numpy()
     best = best_layouts(table, Roofline(fit))
     return [points[i] for i in best if not unstated[points[i].row] and not _limited(points[i], frame)]
 
@@ -141,7 +155,7 @@ def _comparable(frame: pd.DataFrame, points: Sequence[Point], fit: Efficiencies)
 def _limited(point: Point, frame: pd.DataFrame) -> bool:
     """Whether a closed loop offers an instance more requests than it was set to run at once (``max_sequences``)."""
     most = float(frame["max_sequences"].iloc[point.row])
-    return point.mode == "fixed_concurrency" and point.concurrency / point.instances > most
+    return point.mode == CLOSED_LOOP and point.concurrency / point.instances > most
 
 
 def _observed(cells: pd.DataFrame, mode: str) -> dict[str, Floats]:
@@ -161,7 +175,7 @@ def _observed(cells: pd.DataFrame, mode: str) -> dict[str, Floats]:
 def _derived(observed: dict[str, Floats], mode: str, points: Sequence[Point]) -> dict[str, Floats]:
     """E2E and output rate of closed loops that published TTFT and ITL alone: E2E = TTFT + (OSL - 1) x ITL, which holds
     within 2 % where all three are published; rate as in :func:`sizing.evidence.protocols.fixed_concurrency`."""
-    if mode != "fixed_concurrency":
+    if mode != CLOSED_LOOP:
         return {}
     length = np.array([p.output_tokens for p in points])
     whole = np.log(np.exp(observed["ttft"]) + (length - 1.0) * np.exp(observed["itl"]))

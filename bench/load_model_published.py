@@ -4,7 +4,7 @@ A section of ``docs/LOAD_MODEL.md``, written by :mod:`bench.load_model`.
 """
 
 import re
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from sizing.base.arrays import Floats
 from sizing.base.errors import SizingError
 from sizing.base.units import MS_PER_S
 from sizing.catalog import gpus, resolve_model
-from sizing.catalog.engines import engines
+from sizing.catalog.engines import engine_in_a_benchmark
 from sizing.catalog.precisions import precisions
 from sizing.deployments.candidates import table
 from sizing.deployments.kv_transfer import SETUP_S
@@ -27,13 +27,25 @@ from sizing.search.screen import evaluate
 
 EVIDENCE = Path(sizing.__file__).parent / "data" / "evidence.csv.gz"
 PUBLISHED = re.compile(r"DISAGG prefill (\d+)x\(tp(\d+),adp(\d+),ep(\d+)\).*?decode (\d+)x\(tp(\d+),adp(\d+),ep(\d+)\)")
+ON_GPUS = re.compile(
+    r"DISAGG prefill (\d+)x\(tp(\d+),ep(\d+),dpa=(\w+)\) on (\d+) GPUs, "
+    r"decode (\d+)x\(tp(\d+),ep(\d+),dpa=(\w+)\) on (\d+) GPUs"
+)
+"""Attention-DP (``dpa``) is over all GPUs of an instance."""
 WORKERS = re.compile(r"DISAGG (\d+) prefill : (\d+) decode workers; TP(\d+)")
+
+
+Split = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Published:
-    """A published disaggregated run and what the model makes of it: mean ITL in ms, output tokens/s."""
+    """A published disaggregated run and what the model makes of it: mean ITL in ms, output tokens/s; its ``row`` of the
+    library and its (instances, TP, EP, DP) of prefill and decode."""
 
+    row: int
+    prefill: Split
+    decode: Split
     case: str
     concurrency: float
     measured: tuple[float, float]
@@ -44,37 +56,45 @@ def published() -> Iterator[Published]:
     """Closed-loop runs whose notes say how the GPUs are split."""
     frame = pd.read_csv(EVIDENCE)
     frame = frame[frame["notes"].fillna("").str.contains("DISAGG") & (frame["mode"] == "fixed_concurrency")]
-    for row in frame.astype(object).to_dict("records"):
+    for index, row in zip(frame.index, frame.astype(object).to_dict("records"), strict=True):
         instances = _instances(str(row["notes"]))
         gap = row["itl_ms_mean"] if row["itl_ms_mean"] == row["itl_ms_mean"] else row["itl_ms_p50"]
         if instances is None or not gap > 0 or row["gpu"] not in gpus():
             continue
         try:
-            yield _published(row, float(gap), *instances)
+            yield _published(int(index), row, float(gap), *instances)
         except (SizingError, KeyError):
             continue
 
 
-def _instances(notes: str) -> tuple[tuple[int, int, int, int], tuple[int, int, int, int]] | None:
+def _instances(notes: str) -> tuple[Split, Split] | None:
     """(instances, TP, EP, DP) of prefill and decode, as far as the notes say."""
     if match := PUBLISHED.search(notes):
         p, tp, adp, ep, d, tp2, adp2, ep2 = map(int, match.groups())
         return (p, tp, ep, adp), (d, tp2, ep2, adp2)
+    if match := ON_GPUS.search(notes):
+        first = _on_gpus(match.group(1, 2, 3, 5), ranks=match[4] == "true")
+        return first, _on_gpus(match.group(6, 7, 8, 10), ranks=match[9] == "true")
     if match := WORKERS.search(notes):
         p, d, tp = map(int, match.groups())
         return (p, tp, 1, 1), (d, tp, 1, 1)
     return None
 
 
-def _published(
-    row: Mapping[Hashable, object], gap_ms: float, prefill: tuple[int, ...], decode: tuple[int, ...]
-) -> Published:
+def _on_gpus(numbers: Sequence[str], *, ranks: bool) -> Split:
+    """From instances, TP, EP and the GPUs of all of them."""
+    count, tp, ep, gpu_count = map(int, numbers)
+    each = gpu_count // count
+    return (count, 1, each, each) if ranks else (count, tp, ep, 1)
+
+
+def _published(index: int, row: Mapping[Hashable, object], gap_ms: float, prefill: Split, decode: Split) -> Published:
     model = resolve_model(str(row["model"])).model
     isl, osl, users = (float(str(row[k])) for k in ("isl", "osl", "concurrency_or_batch"))
     question, precision = question_of(model.id, str(row["gpu"]), isl, osl), precisions()[str(row["weight_precision"])]
     base = Configuration(
         gpu=gpus()[str(row["gpu"])],
-        engine=engines()[str(row["engine"])],
+        engine=engine_in_a_benchmark(str(row["engine"])),
         precision=precision,
         kv_precision="fp8" if precision.is_narrow else "fp16",
     )
@@ -93,7 +113,15 @@ def _published(
         f"{prefill[0]} x TP{prefill[1]} DP{prefill[3]} + {decode[0]} x TP{decode[1]} DP{decode[3]}, "
         f"{float(f'{isl:.2g}'):,.0f} tokens in"
     )
-    return Published(case=case, concurrency=users, measured=(gap_ms, rate_measured), predicted=(gap, rate * osl))
+    return Published(
+        row=index,
+        prefill=prefill,
+        decode=decode,
+        case=case,
+        concurrency=users,
+        measured=(gap_ms, rate_measured),
+        predicted=(gap, rate * osl),
+    )
 
 
 def closed_loop_rps(

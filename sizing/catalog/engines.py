@@ -95,13 +95,23 @@ def resolve_engine(name: str) -> Engine:
     raise UnknownName("engine", name, engines())
 
 
+ORCHESTRATOR = "dynamo-"
+"""Prefix of engines under NVIDIA Dynamo, which benchmarks use for prefill and decode instances (InferenceMAX, 2025)."""
+
+
+def runs_apart(name: str) -> bool:
+    """Whether the engine that a benchmark names runs under an orchestrator of prefill and decode instances."""
+    return name.lower().startswith(ORCHESTRATOR)
+
+
 def engine_in_a_benchmark(name: str) -> Engine:
     """The engine that a benchmark names, which may be one that is not sized; "" is an engine that is not stated.
 
-    A ``dynamo-`` prefix names the orchestrator above it. An engine outside the catalogue has the scheduler defaults of
-    the one that stands in for it, and a fit of its own where it has been measured. Raises UnknownName.
+    A ``dynamo-`` prefix names the orchestrator above it (:func:`runs_apart`). An engine outside the catalogue has the
+    scheduler defaults of the one that stands in for it, and a fit of its own where it has been measured. Raises
+    UnknownName.
     """
-    key = name.lower().removeprefix("dynamo-")
+    key = name.lower().removeprefix(ORCHESTRATOR)
     for engine in engines().values():
         if key in engine.stands_in_for:
             return _not_sized(engine, key, name, surrogate=key)

@@ -24,7 +24,10 @@ NEAR_WORDS: Mapping[Nearness, str] = MappingProxyType(
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """What is predicted, as far as it decides how hard that is; for ``apart`` and ``beyond`` see the difficulties."""
+    """What is predicted, as far as it decides how hard that is; for ``apart`` and ``beyond`` see the difficulties.
+
+    ``open_split``: whether how prompts and answers share the GPUs was left open.
+    """
 
     architecture: str
     gpu: str
@@ -33,6 +36,7 @@ class Case:
     precision: str
     apart: float = 0.0
     beyond: float = 0.0
+    open_split: bool = False
 
     @property
     def near(self) -> Nearness:

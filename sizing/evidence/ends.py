@@ -8,7 +8,8 @@ steps of closed loops and prompts of static batches, as a plan's are (``sizing.p
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -93,16 +94,17 @@ def _factors(
     points: PointTable, apart: Floats, metric: Metric, modes: list[str], level: Level
 ) -> tuple[Floats, Floats]:
     """Low and high factors (C,) of every point, as if it were of its mode in ``modes``."""
-    cases = _cases(points, apart, modes)
+    cases = point_cases(points, apart, modes)
     ends = [stratum_interval(metric, mode, case, level) for mode, case in zip(modes, cases, strict=True)]
     return np.array([e.low_factor for e in ends]), np.array([e.high_factor for e in ends])
 
 
-def _cases(points: PointTable, apart: Floats, modes: list[str]) -> list[Case]:
-    """How hard every point is to predict."""
+def point_cases(points: PointTable, apart: Floats, modes: Sequence[str]) -> list[Case]:
+    """How hard every point is to predict, as if it were of its mode in ``modes``."""
     cases = []
     for p, mode, ratio in zip(points.points, modes, apart, strict=True):
         each = p.concurrency / p.instances
         load = Load(concurrency=each, input_tokens=p.input_tokens, output_tokens=p.output_tokens)
-        cases.append(case_of(p.model, p.configuration, beyond(mode, load), float(ratio)))
+        case = case_of(p.model, p.configuration, beyond(mode, load), float(ratio))
+        cases.append(replace(case, open_split=p.open_split))
     return cases

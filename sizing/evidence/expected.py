@@ -9,6 +9,7 @@ import numpy as np
 from sizing.base.arrays import Floats
 from sizing.evidence.open_loop import fixed_rate
 from sizing.evidence.point_table import AnySource, PointTable, step_times
+from sizing.evidence.pools import disaggregated_concurrency
 from sizing.evidence.protocols import (
     Expected,
     FirstToken,
@@ -22,10 +23,13 @@ from sizing.evidence.protocols import (
 from sizing.steps.efficiency import Efficiencies, efficiencies
 from sizing.steps.times import StepTimes
 
+POOLS = "pools"
+"""Closed loops on prefill and decode instances, beside the modes of points."""
+
 
 def expected(points: PointTable, source: AnySource) -> Expected:
     """What every row measures, per instance, columns (C, 1)."""
-    modes = np.array([p.mode for p in points.points])
+    modes = np.array([POOLS if p.prefill else p.mode for p in points.points])
     out = {f.name: np.full((len(points), 1), np.nan) for f in fields(Expected)}
     for mode in np.unique(modes):
         index = np.flatnonzero(modes == mode)
@@ -43,6 +47,8 @@ def _of_mode(mode: str, points: PointTable, source: AnySource) -> Expected:
         running = np.minimum(points.concurrency, points.fits)
         times, first = step_times(points, running, source), first_token(points, source)
         return fixed_concurrency(times, points.lengths, points.concurrency, points.fits, first)
+    if mode == POOLS:
+        return disaggregated_concurrency(points, first_token(points, source), source)
     if mode == "fixed_rate":
         return fixed_rate(points, source)
     return offline(points, step_times(points, offline_sizes(points), source))

@@ -17,9 +17,10 @@ from sizing.evidence.protocols import Lengths
 from sizing.question.traffic import Traffic, TrafficColumns
 from sizing.queueing.steady_state import concurrency_grid
 from sizing.steps.efficiency import REFERENCE_YEAR
+from sizing.steps.hardware import Hardware, hardware
 from sizing.steps.kernel_times import kernel_decode_s
 from sizing.steps.mixture import Mixed, Mixture, mixed
-from sizing.steps.rates import Hardware, hardware, rates
+from sizing.steps.rates import rates
 from sizing.steps.roofline import Roofline
 from sizing.steps.shape import Shape, shapes_of
 from sizing.steps.times import StepSource, StepTimes

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from commandline.foreign_text import shown
 from sizing.base.errors import InvalidPoints, SizingError, nearest_names
 from sizing.catalog import Gpu, Model, resolve_gpu, resolve_model
-from sizing.catalog.engines import engine_in_a_benchmark
+from sizing.catalog.engines import engine_in_a_benchmark, runs_apart
 from sizing.catalog.precisions import (
     NamedPrecision,
     Precision,
@@ -21,7 +21,7 @@ from sizing.catalog.precisions import (
     resolve_kv_precision,
 )
 from sizing.catalog.resolve import ResolvedModel
-from sizing.evidence.layouts import open_layouts, stated_layout
+from sizing.evidence.layouts import SERVER_GPUS, Instances, Layout, open_layouts, split_layouts, stated_layout
 from sizing.evidence.protocols import assumed_variation
 from sizing.question.configuration import Configuration
 from sizing.scenario.bounds import MAX_CV, MAX_TOKENS
@@ -30,8 +30,8 @@ from sizing.steps.efficiency import REFERENCE_YEAR
 if TYPE_CHECKING:  # a quarter of a second at every start of a process, for those who have a table only
     import pandas as pd
 
-OFFLINE = "offline_max_throughput"
-MODES = ("static_batch", "fixed_concurrency", OFFLINE, "fixed_rate")
+OFFLINE, CLOSED_LOOP = "offline_max_throughput", "fixed_concurrency"
+MODES = ("static_batch", CLOSED_LOOP, OFFLINE, "fixed_rate")
 REQUIRED = ("model", "gpu", "gpus", "isl", "osl", "mode")
 WHOLE_RUN_MODES = (OFFLINE, "fixed_rate")
 """Modes in which a submitter tunes the layout: without a TP the best one is taken."""
@@ -48,7 +48,10 @@ class Point:
 
     ``concurrency``, ``rate_rps`` and ``requests``, how many an offline run sent, are the whole row's; NaN: not stated.
     ``stated_variation`` is the squared coefficient of variation of the answers, where it was measured.
-    ``named`` and ``stated_precision`` are what the row's names of model and weight format led to.
+    ``prefill``: instances that compute its prompts, where the others decode alone; ``open_split``: whether the row
+    leaves open how prompts and answers share its GPUs; ``orchestrated``: whether its engine runs under an orchestrator
+    of such instances. ``named`` and ``stated_precision`` are what the row's names of
+    model and weight format led to.
     """
 
     row: int
@@ -64,8 +67,16 @@ class Point:
     software_year: float
     requests: float = math.nan
     stated_variation: float | None = None
+    prefill: Instances | None = None
+    open_split: bool = False
+    orchestrated: bool = False
     named: ResolvedModel | None = None
     stated_precision: NamedPrecision | None = None
+
+    @property
+    def gpus(self) -> float:
+        """GPUs of all instances."""
+        return self.instances * self.configuration.gpus + (self.prefill.gpus if self.prefill else 0.0)
 
     @property
     def output_variation(self) -> float:
@@ -149,16 +160,10 @@ def _degree(cells: Mapping[str, object], name: str) -> int:
 
 def _points(row: int, cells: Mapping[str, object]) -> list[Point]:
     """The point of one row, or one per possible layout where the table leaves the layout open."""
-    mode = _text(cells, "mode")
-    if mode not in MODES:
-        near = nearest_names(mode, MODES, 1)
-        hint = f" Did you mean {near[0]}?" if near else f" It must be one of {', '.join(MODES)}."
-        raise _BadCell(f"Unknown mode “{shown(mode, 60)}”.{hint}" if mode else "mode is empty")
-    name, gpu = _text(cells, "model"), _gpu(_text(cells, "gpu"))
+    mode, name, gpu = _mode(cells), _text(cells, "model"), _gpu(_text(cells, "gpu"))
     if not name:
         raise _BadCell("model is empty")
     named = resolve_model(name)
-    model = named.model
     engine = _engine(_text(cells, "engine"))
     stated = _stated_precision(_text(cells, "weight_precision"), named.weight_format)
     precision = stated.precision if stated else _weight_format(named, gpu, _submission(cells, mode))
@@ -168,26 +173,42 @@ def _points(row: int, cells: Mapping[str, object]) -> list[Point]:
     base = Configuration(gpu=gpu, engine=engine, precision=precision, kv_precision=kv)
     year = _number(cells, "software_year", at_least=2000.0)
     concurrency, rate = _load(cells, mode)
-    return [
-        Point(
-            row=row,
-            model=model,
-            configuration=layout,
-            instances=instances,
-            input_tokens=isl,
-            output_tokens=osl,
-            cached_tokens=cached,
-            mode=mode,
-            concurrency=concurrency,
-            rate_rps=rate,
-            software_year=REFERENCE_YEAR if year is None else year,
-            requests=(_number(cells, "requests", at_least=1.0) if mode == OFFLINE else None) or math.nan,
-            stated_variation=_number(cells, "output_variation", at_most=MAX_CV**2),
-            named=named,
-            stated_precision=stated,
-        )
-        for layout, instances in _layouts(cells, mode, model, base)
-    ]
+    layouts = _layouts(cells, mode, named.model, base)
+    point = Point(
+        row=row,
+        model=named.model,
+        configuration=base,
+        instances=1.0,
+        open_split=any(each.prefill for each in layouts),
+        orchestrated=runs_apart(_text(cells, "engine")),
+        input_tokens=isl,
+        output_tokens=osl,
+        cached_tokens=cached,
+        mode=mode,
+        concurrency=concurrency,
+        rate_rps=rate,
+        software_year=REFERENCE_YEAR if year is None else year,
+        requests=(_number(cells, "requests", at_least=1.0) if mode == OFFLINE else None) or math.nan,
+        stated_variation=_number(cells, "output_variation", at_most=MAX_CV**2),
+        named=named,
+        stated_precision=stated,
+    )
+    return [_laid_out(point, layout) for layout in layouts]
+
+
+def _laid_out(point: Point, layout: Layout) -> Point:
+    """The point in one of its layouts."""
+    served_by = layout.served_by
+    return replace(point, configuration=served_by.configuration, instances=served_by.count, prefill=layout.prefill)
+
+
+def _mode(cells: Mapping[str, object]) -> str:
+    mode = _text(cells, "mode")
+    if mode not in MODES:
+        near = nearest_names(mode, MODES, 1)
+        hint = f" Did you mean {near[0]}?" if near else f" It must be one of {', '.join(MODES)}."
+        raise _BadCell(f"Unknown mode “{shown(mode, 60)}”.{hint}" if mode else "mode is empty")
+    return mode
 
 
 def _tokens(cells: Mapping[str, object], mode: str) -> tuple[float, float]:
@@ -253,10 +274,8 @@ def _kv_precision(name: str, narrow_kv: bool, precision: Precision, gpu: Gpu) ->
     return "fp8" if narrow else "fp16"
 
 
-def _layouts(
-    cells: Mapping[str, object], mode: str, model: Model, base: Configuration
-) -> list[tuple[Configuration, float]]:
-    """(one instance, how many of them) for the row's GPUs; see :mod:`sizing.evidence.layouts`."""
+def _layouts(cells: Mapping[str, object], mode: str, model: Model, base: Configuration) -> list[Layout]:
+    """How the instances of a row may share its GPUs; see :mod:`sizing.evidence.layouts`."""
     gpus = _whole(cells, "gpus")
     if gpus is None:
         raise _BadCell("gpus is empty")
@@ -265,7 +284,13 @@ def _layouts(
     if tp is None and dp > 1 and gpus % (dp * pp) == 0:
         tp = gpus // (dp * pp)
     if tp is None:
-        return open_layouts(gpus, pp, ep, model, base, tuned=mode in WHOLE_RUN_MODES)
+        alike = open_layouts(gpus, pp, ep, model, base, tuned=mode in WHOLE_RUN_MODES)
+        split = split_layouts(gpus, model, base) if mode == CLOSED_LOOP and pp == 1 else []
+        if split and runs_apart(_text(cells, "engine")):
+            return split
+        if not split or (gpus <= SERVER_GPUS and alike[0].served_by.count == 1):
+            return alike
+        return [*open_layouts(gpus, pp, ep, model, base, tuned=True), *split]
     if tp * pp > gpus:
         raise _BadCell(f"tp {tp} x pp {pp} needs {tp * pp} GPUs, and gpus is {gpus}")
     return [stated_layout(gpus, tp, pp, ep, dp, model, base)]

@@ -4,7 +4,9 @@ One row per input row, in order. Latencies are means, but TTFT in ``fixed_rate``
 Rates are those of all GPUs of the row. Measured columns of the input are ignored. An open loop beyond its largest
 stable rate, or without a rate, has that rate and no latency; ``source`` says so, where a high end is of a smaller load,
 and what was taken from a row's names. An offline run of so many ``requests`` ends with its longest answer, by the
-squared coefficient of variation of the answers, ``output_variation``; both columns may be missing.
+squared coefficient of variation of the answers, ``output_variation``; both columns may be missing. A closed loop under
+NVIDIA Dynamo (``dynamo-sglang``), or on other than one server or instance, without a ``tp`` is answered with the
+prefill and decode instances, or the replicas, that serve most at its load; ``source`` names them.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from sizing.evidence.ends import point_ends
 from sizing.evidence.expected import expected
 from sizing.evidence.open_loop import SAME_RATE, largest_stable_rps
 from sizing.evidence.point_table import PointTable, mixed_times, point_table, step_times
-from sizing.evidence.points import OFFLINE, Point, points_of
+from sizing.evidence.points import CLOSED_LOOP, OFFLINE, Point, points_of
 from sizing.evidence.protocols import Expected
 from sizing.question.named_model import assumed_of_cells
 from sizing.steps.kernel_times import kernel_name
@@ -38,6 +40,10 @@ OVERLOADED = (
     "the heaviest load that it carries"
 )
 """What is said of an open loop whose high ends are not at its own rate."""
+
+
+AT_ONCE = 20_000
+"""Layouts whose rates are worked out at once. Chosen: because more take gigabytes and no less time each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,9 +127,10 @@ def _assumed(point: Point) -> str:
 
 
 def _remarks(points: PointTable, served: Floats) -> list[str]:
-    """What is said of open loops that are answered at another rate than asked, and of bursts; empty for all others."""
+    """What is said of open loops that are answered at another rate than asked, of bursts, and of runs whose GPUs may be
+    split; empty for all others."""
     return [
-        _remark(point.rate_rps, float(rate)) if point.mode == "fixed_rate" else _burst(point)
+        (_remark(point.rate_rps, float(rate)) if point.mode == "fixed_rate" else _burst(point)) + _split(point)
         for point, rate in zip(points.points, served, strict=True)
     ]
 
@@ -133,6 +140,17 @@ def _burst(point: Point) -> str:
     if point.requests != point.requests or point.stated_variation is not None:
         return ""
     return f"; a burst: answers are taken to {'vary as those of ShareGPT' if point.output_variation else 'be equal'}"
+
+
+def _split(point: Point) -> str:
+    """Which of the ways to share the GPUs is answered, where the row leaves that open or an orchestrator has it."""
+    if not point.open_split:
+        return "; under an orchestrator: prefill and decode in the same instances" if point.orchestrated else ""
+    served = f"{point.instances:g} x {point.configuration.parallelism}"
+    if point.prefill is None:
+        return f"; parallelism not stated: {served}, which serves most"
+    prefill = f"{point.prefill.count:g} x {point.prefill.configuration.parallelism}"
+    return f"; prefill and decode instances not stated: {prefill} and {served}, which serve most"
 
 
 def _remark(rate: float, served: float) -> str:
@@ -176,9 +194,13 @@ def best_layouts(points: PointTable, source: StepSource) -> NDArray[np.intp]:
 
 
 def _capacity(points: PointTable, index: NDArray[np.intp], source: StepSource) -> Floats:
-    """Requests per second over all instances that the points at ``index`` can serve: in an open loop for ever,
-    otherwise when everything is queued."""
-    some = point_table([replace(points.points[i], mode=OFFLINE) for i in index])
+    """Requests per second over all instances that the points at ``index`` can serve: in an open loop for ever, in a
+    closed one with its requests in flight, otherwise when everything is queued."""
+    if len(index) > AT_ONCE:
+        parts = np.array_split(index, -(-len(index) // AT_ONCE))
+        return np.concatenate([_capacity(points, part, source) for part in parts])
+    layouts = [points.points[i] for i in index]
+    some = point_table([p if p.mode == CLOSED_LOOP else replace(p, mode=OFFLINE) for p in layouts])
     rate = expected(some, source).rps[:, 0]
     open_loop = np.flatnonzero([points.points[i].mode == "fixed_rate" for i in index])
     if len(open_loop):

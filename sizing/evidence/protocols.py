@@ -70,7 +70,8 @@ class Expected:
     itl_p99_s: Floats
 
 
-def _expected(ttft: Floats, itl: Floats, e2e: Floats, rps: Floats) -> Expected:
+def without_percentiles(ttft: Floats, itl: Floats, e2e: Floats, rps: Floats) -> Expected:
+    """Means alone."""
     unknown = np.full_like(ttft, np.nan)
     return Expected(ttft_s=ttft, itl_s=itl, e2e_s=e2e, rps=rps, ttft_p99_s=unknown, itl_p99_s=unknown)
 
@@ -87,7 +88,7 @@ def static_batch(times: StepTimes, lengths: Lengths, batch: Floats, fits: Floats
     itl = times.decode_s
     one_wave = first + (lengths.output - 1.0) * itl
     waiting = (waves - 1.0) / 2.0 * one_wave
-    return _expected(first + waiting, itl, one_wave + waiting, batch / (waves * one_wave))
+    return without_percentiles(first + waiting, itl, one_wave + waiting, batch / (waves * one_wave))
 
 
 LEAST_IMBALANCE = 1e-9
@@ -142,7 +143,7 @@ def fixed_concurrency(
     ttft = ttft + queued * times.work_s(queued * lengths.chunks, lengths.held)
     ttft = ttft + (concurrency / active - 1.0) * (ttft + lengths.gaps * itl)
     e2e = ttft + lengths.gaps * itl
-    return _expected(ttft, itl, e2e, FULL_SHARE * concurrency / e2e)
+    return without_percentiles(ttft, itl, e2e, FULL_SHARE * concurrency / e2e)
 
 
 def offline_max_throughput(times: StepTimes, lengths: Lengths, fits: Floats) -> Expected:
@@ -157,7 +158,7 @@ def offline_max_throughput(times: StepTimes, lengths: Lengths, fits: Floats) -> 
     itl = work_conserving_itl_s(even, lengths, fits)
     own = even.work_s(fits / lengths.output * lengths.chunks, lengths.held)
     e2e = own + lengths.output * itl
-    return _expected(times.prefill_s[:, None] + itl, itl, e2e, fits / e2e)
+    return without_percentiles(times.prefill_s[:, None] + itl, itl, e2e, fits / e2e)
 
 
 def sustained(lengths: Lengths, batches: Floats) -> Floats:

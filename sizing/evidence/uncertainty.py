@@ -156,6 +156,13 @@ def capacity_exponents() -> Mapping[str, float]:
     return MappingProxyType({end: float(row.get(end, 1.0)) for end in ("low_factor", "high_factor")})
 
 
+@cache
+def open_split_factors() -> Mapping[str, float]:
+    """How many times as far the ends lie where the split of the GPUs into prefill and decode instances is left open, by
+    metric (``bench/open_splits.py``)."""
+    return MappingProxyType(read_yaml("intervals.yaml").get("open_split") or {})
+
+
 def stratum_keys(metric: str, mode: str) -> tuple[Key, ...]:
     """Keys from the narrowest stratum to the widest; the last always exists."""
     return (metric, mode), (metric,)
@@ -197,6 +204,10 @@ def stratum_interval(metric: str, mode: str, case: Case, level: Level = 80) -> E
     scale = float(np.exp(sum(added.values())))
     if why:
         basis += f", widened {scale:.2g} times: {', '.join(why)}"
+    if case.open_split:
+        split = open_split_factors().get(metric, 1.0)
+        scale *= split
+        basis += f", {split:.2g} times as wide because how prompts and answers share the GPUs is not stated"
     near = _narrowed_by(metric, case)
     if near != "none":
         basis += f", narrower for measurements of {NEAR_WORDS[near]}"
