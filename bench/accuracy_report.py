@@ -11,7 +11,7 @@ from bench.fit_targets import Targets
 from bench.held_out import load_columns, load_range
 from sizing.evidence.cases import case_of, configuration_name, deployment_name
 from sizing.evidence.uncertainty import LOAD_NAMES
-from sizing.methodology.accuracy import QUALITIES, TITLES, capacity_alt_text, capacity_in_words, report_chapters
+from sizing.methodology.accuracy import QUALITIES, TITLES, WORDS, capacity_alt_text, capacity_in_words, report_chapters
 
 ROOT = Path(__file__).resolve().parents[1]
 REPORT = ROOT / "docs" / "ACCURACY.md"
@@ -106,6 +106,7 @@ def markdown(figures: Mapping[str, Any]) -> str:
             "median of the roofline alone.",
             _protocols(figures["errors"]),
         ),
+        _section(TITLES["open_split"], WORDS["open_split"], _named_schemes(figures["open_split"])),
         _section("Errors and coverage by slice", "One model left out, all qualities.", _slices(figures["slices"])),
         *_intervals(figures),
         _section(
@@ -124,11 +125,15 @@ def markdown(figures: Mapping[str, Any]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def _named_schemes(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return [{**r, "scheme": SCHEME_NAMES[r["scheme"]]} for r in records]
+
+
 def _capacity(figures: Mapping[str, Any]) -> str:
     """The first page: the error of the answer in words, a table and a figure."""
     answer, method = capacity_in_words(figures)
     picture = f"![{capacity_alt_text(figures['capacity_runs'])}](images/{CAPACITY_FIGURE.name})"
-    summary = [{**r, "scheme": SCHEME_NAMES[r["scheme"]]} for r in figures["capacity"]]
+    summary = _named_schemes(figures["capacity"])
     return "\n\n".join(
         (
             _section(TITLES["capacity"], answer, summary),

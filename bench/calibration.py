@@ -8,6 +8,7 @@ times by measured kernels are those of ``sizing/data/kernel_times.npz`` (``pytho
 
 import argparse
 import sys
+from collections.abc import Sequence
 
 import pandas as pd
 
@@ -16,25 +17,40 @@ from bench.accuracy_notes import OBSTACLES
 from bench.accuracy_report import intervals_yaml, one_line_each, write_report
 from bench.capacity_at_limits import held_out_capacity
 from bench.capacity_intervals import capacity_line, with_ranges
-from bench.conformal import calibration, checked
+from bench.conformal import Calibration, calibration, checked
 from bench.crossvalidate import refits
 from bench.distil_kernels import distil
 from bench.distil_steps import read_new
 from bench.fit_efficiency import Progress, efficiency_yaml, fit_all
 from bench.fit_mixture import kernel_times, mixture_yaml, unseen_steps
-from bench.fit_targets import targets
+from bench.fit_targets import Targets, open_splits, targets
 from bench.held_out import held_out_errors
 from bench.interval_figures import compared
 from bench.kernel_tables import NoTables
 from bench.learning_curve import learning_curve
 from bench.open_loop_intervals import open_loops_checked
+from bench.open_splits import split_errors, split_line, split_records
 from bench.runs_at_limits import runs_at_limits
 from sizing.catalog.files import DATA_DIR, read_yaml
 from sizing.catalog.measured import measured
-from sizing.evidence.uncertainty import capacity_exponents, difficulties, ranges, strata, stratum_interval, weights
-from sizing.steps.efficiency import efficiencies, from_mapping
-from sizing.steps.mixture import Mixture, trust
+from sizing.evidence.uncertainty import (
+    capacity_exponents,
+    difficulties,
+    open_split_factors,
+    ranges,
+    strata,
+    stratum_interval,
+    weights,
+)
+from sizing.steps.efficiency import Efficiencies, efficiencies, from_mapping
+from sizing.steps.mixture import Mixture, Trust, trust
 from sizing.steps.roofline import Roofline
+
+READERS = (
+    *(trust, strata, weights, measured, ranges, difficulties, stratum_interval),
+    *(capacity_exponents, open_split_factors),
+)
+"""What remembers the content of the files that are written."""
 
 
 def _read_kernels(say: Progress) -> None:
@@ -46,6 +62,19 @@ def _read_kernels(say: Progress) -> None:
         say("distilled the measured kernels")
     except NoTables as error:
         say(f"{error} Their committed figures are used.")
+
+
+def _write(tables: Sequence[Targets], fit: Efficiencies, trusted: Trust, intervals: Calibration) -> None:
+    """What ships, but for intervals that build on these."""
+    rows = sum(len(t.points) for t in tables)
+    for name, text in (
+        ("efficiency.yaml", efficiency_yaml(fit, rows)),
+        ("mixture.yaml", mixture_yaml(trusted, rows)),
+        ("intervals.yaml", intervals_yaml(tables, intervals)),
+    ):
+        (DATA_DIR / name).write_text(text, encoding="utf-8")
+    for reader in READERS:
+        reader.cache_clear()
 
 
 def calibrate(say: Progress = print) -> None:
@@ -65,17 +94,12 @@ def calibrate(say: Progress = print) -> None:
     say("worked out held-out errors and intervals")
     curve = learning_curve(tables, kernel, unseen_steps(tables, kernel, fit.efficiencies, without), fit)
     say("drew the learning curve")
-    for name, text in (
-        ("efficiency.yaml", efficiency_yaml(fit.efficiencies, rows)),
-        ("mixture.yaml", mixture_yaml(held_out.whole.trust, rows)),
-        ("intervals.yaml", intervals_yaml(tables, calibration(errors))),
-    ):
-        (DATA_DIR / name).write_text(text, encoding="utf-8")
-    for cached in (trust, strata, weights, measured, ranges, difficulties, stratum_interval, capacity_exponents):
-        cached.cache_clear()  # what was just written
+    _write(tables, fit.efficiencies, held_out.whole.trust, calibration(errors))
+    split = split_errors(open_splits(fit.efficiencies), held_out.whole, without, held_out.without)
+    say("predicted the closed loops whose split is left open")
     capacity = with_ranges(held_out_capacity(runs_at_limits(), held_out.whole, without, held_out.without))
     with (DATA_DIR / "intervals.yaml").open("a", encoding="utf-8") as intervals:
-        intervals.write(capacity_line(capacity))
+        intervals.write(split_line(split) + capacity_line(capacity))
     say("planned every run that was measured at its limits")
     shipped = Mixture(Roofline(from_mapping(read_yaml("efficiency.yaml"))), trust())
     seen = [t for t in tables if t.mode == SHOWN[0][0]]
@@ -83,6 +107,7 @@ def calibrate(say: Progress = print) -> None:
     all_figures = figures(
         published, capacity, with_ends, compared(errors), curve, rows, spot_check(seen, shipped), OBSTACLES
     )
+    all_figures["open_split"] = split_records(split)
     (DATA_DIR / "accuracy.json").write_text(one_line_each(all_figures), encoding="utf-8")
     write_report(all_figures)
 
