@@ -99,6 +99,17 @@ def open_layouts(gpus: int, pp: int, ep: int, model: Model, base: Configuration,
     return [Layout(served_by=Instances(configuration=one, count=gpus / one.gpus)) for one in each]
 
 
+def closed_loop_layouts(gpus: int, ep: int, model: Model, base: Configuration, *, apart: bool) -> list[Layout]:
+    """Without a TP: prefill and decode instances where they are run ``apart``; all GPUs of one server as one instance;
+    else either of them, or replicas of any TP."""
+    split, alike = split_layouts(gpus, model, base), open_layouts(gpus, 1, ep, model, base, tuned=False)
+    if split and apart:
+        return split
+    if not split or (gpus <= SERVER_GPUS and alike[0].served_by.count == 1):
+        return alike
+    return [*open_layouts(gpus, 1, ep, model, base, tuned=True), *split]
+
+
 def split_layouts(gpus: int, model: Model, base: Configuration) -> list[Layout]:
     """Every split of the GPUs into prefill instances and decode instances of one kind each that leaves none over: by TP
     or, with experts, attention-DP; of many GPUs some splits, which may leave a few. None where the engine does not

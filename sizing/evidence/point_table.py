@@ -37,8 +37,8 @@ the offline and static rows of the evidence library best."""
 class PointTable(Columns):
     """Points as columns (C, 1) beside their candidates; ``fits`` is how many sequences one instance's memory holds.
 
-    ``concurrency``, ``rate_rps`` and ``requests`` (NaN: without end) are per instance; ``instances`` scales rates back
-    to the row. ``variation``: squared coefficient of variation of the output.
+    ``concurrency``, ``rate_rps`` and ``requests`` (NaN: without end) are per instance; ``instances``, those that have
+    requests, scales rates back to the row. ``variation``: squared coefficient of variation of the output.
     """
 
     points: tuple[Point, ...] = field(metadata=PER_ROW)
@@ -84,7 +84,7 @@ def point_table(points: Sequence[Point]) -> PointTable:
     def col(values: list[float]) -> Floats:
         return np.asarray(values, dtype=np.float64)[:, None]
 
-    instances = col([p.instances for p in points])
+    instances = col([p.busy for p in points])
     return PointTable(
         points=tuple(points),
         candidates=candidates,

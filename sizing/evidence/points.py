@@ -21,7 +21,7 @@ from sizing.catalog.precisions import (
     resolve_kv_precision,
 )
 from sizing.catalog.resolve import ResolvedModel
-from sizing.evidence.layouts import SERVER_GPUS, Instances, Layout, open_layouts, split_layouts, stated_layout
+from sizing.evidence.layouts import Instances, Layout, closed_loop_layouts, open_layouts, stated_layout
 from sizing.evidence.protocols import assumed_variation
 from sizing.question.configuration import Configuration
 from sizing.scenario.bounds import MAX_CV, MAX_TOKENS
@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # a quarter of a second at every start of a process, for thos
 OFFLINE, CLOSED_LOOP = "offline_max_throughput", "fixed_concurrency"
 MODES = ("static_batch", CLOSED_LOOP, OFFLINE, "fixed_rate")
 REQUIRED = ("model", "gpu", "gpus", "isl", "osl", "mode")
+LOADED_MODES = ("static_batch", CLOSED_LOOP)  # with a number of requests at once
 WHOLE_RUN_MODES = (OFFLINE, "fixed_rate")
 """Modes in which a submitter tunes the layout: without a TP the best one is taken."""
 
@@ -77,6 +78,13 @@ class Point:
     def gpus(self) -> float:
         """GPUs of all instances."""
         return self.instances * self.configuration.gpus + (self.prefill.gpus if self.prefill else 0.0)
+
+    @property
+    def busy(self) -> float:
+        """Instances that have requests: of replicas no more than there are in flight, or in a batch."""
+        if self.prefill or self.mode not in LOADED_MODES:
+            return self.instances
+        return min(self.instances, max(self.concurrency, 1.0))
 
     @property
     def output_variation(self) -> float:
@@ -224,7 +232,7 @@ def _load(cells: Mapping[str, object], mode: str) -> tuple[float, float]:
     """(concurrency or batch, requests/s) as far as the mode uses them, else NaN; an unknown rate means the highest."""
     concurrency = _number(cells, "concurrency_or_batch", at_least=1.0)
     rate = _number(cells, "request_rate_rps", at_least=LOWEST_RPS)
-    if mode in ("static_batch", "fixed_concurrency") and concurrency is None:
+    if mode in LOADED_MODES and concurrency is None:
         raise _BadCell("concurrency_or_batch is empty")
     return (math.nan if concurrency is None else concurrency), (math.nan if rate is None else rate)
 
@@ -284,13 +292,9 @@ def _layouts(cells: Mapping[str, object], mode: str, model: Model, base: Configu
     if tp is None and dp > 1 and gpus % (dp * pp) == 0:
         tp = gpus // (dp * pp)
     if tp is None:
-        alike = open_layouts(gpus, pp, ep, model, base, tuned=mode in WHOLE_RUN_MODES)
-        split = split_layouts(gpus, model, base) if mode == CLOSED_LOOP and pp == 1 else []
-        if split and runs_apart(_text(cells, "engine")):
-            return split
-        if not split or (gpus <= SERVER_GPUS and alike[0].served_by.count == 1):
-            return alike
-        return [*open_layouts(gpus, pp, ep, model, base, tuned=True), *split]
+        if mode == CLOSED_LOOP and pp == 1:
+            return closed_loop_layouts(gpus, ep, model, base, apart=runs_apart(_text(cells, "engine")))
+        return open_layouts(gpus, pp, ep, model, base, tuned=mode in WHOLE_RUN_MODES)
     if tp * pp > gpus:
         raise _BadCell(f"tp {tp} x pp {pp} needs {tp * pp} GPUs, and gpus is {gpus}")
     return [stated_layout(gpus, tp, pp, ep, dp, model, base)]
