@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
 from typing import Any
@@ -18,6 +18,12 @@ from sizing.steps.hardware import Hardware
 MATURITY_YEARS = 3.0
 """Years from a family's first GPU during which the vendor's library gains on 16-bit products. Chosen: because prefill
 on the A100 of 2020, left out of the fit, is 6 % too fast with it and 17 % too slow where gains never end."""
+
+_TIMES = (
+    *("layer_s", "routing_s", "latent_s", "prompt_layer_s", "step_s", "sequence_s", "request_s"),
+    *("collective", "two_shot_s", "host_ageing"),
+)
+"""Fitted numbers of each engine that fixed times come from."""
 
 _SHARED = ("prompt_token_s", "sparse_attention", "activation_passes", "expert_passes", "imbalance", "evenness")
 """Fitted numbers of all candidates alike."""
@@ -133,7 +139,7 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
 
 def _fixed_times(of: _Fitted, tp: Floats) -> dict[str, Any]:
     """Times that no rate divides, by name, (C, 1) each: per layer, collective, step, sequence and request."""
-    common, per = of.fit.common, {f.name: of.engine(attrgetter(f.name)) for f in fields(EngineOverhead)}
+    common, per = of.fit.common, {name: of.engine(attrgetter(name)) for name in _TIMES}
     layer = of.device(lambda d: d.layer) * of.pair(lambda p: p.fixed) * np.exp(common.fixed_ageing * of.age)
     host = np.exp(per["host_ageing"] * of.age)
     latency = np.where(of.facts.fast, common.collective_s, common.pcie_collective_s) * per["collective"]
