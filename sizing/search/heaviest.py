@@ -8,7 +8,7 @@ from sizing.question.limits import LatencyLimits
 from sizing.search.instances import Needed, confirmed
 from sizing.search.trials import limited
 from sizing.simulator.outcome import Outcome
-from sizing.simulator.quantiles import DECIDING_80, sampled_share
+from sizing.simulator.quantiles import DECIDING_80, counted, sampled_share
 from sizing.simulator.work import OutOfWork
 
 STEP = 1.06
@@ -45,7 +45,7 @@ def room_within(outcome: Outcome, limits: LatencyLimits) -> float:
     """By how much more than enough requests stay within the limit that the fewest keep, surely: positive where all
     limits are met. In logits of the share, which are nearly straight lines over the load."""
     enough = limits.percentile / 100.0
-    seen = [(metric, limit) for metric, limit in limited(limits) if outcome.histogram[:, metric].any()]
+    seen = [(metric, limit) for metric, limit in limited(limits) if counted(outcome, metric).any()]
     shares = [sampled_share(outcome, metric, limit, DECIDING_80).low for metric, limit in seen]
     return _logit(min(shares, default=1.0)) - _logit(enough)
 

@@ -22,7 +22,7 @@ from sizing.simulator.fleet import Fleet, Replica
 from sizing.simulator.kept_runs import KeptRuns
 from sizing.simulator.layout import E2E, ITL, TTFT
 from sizing.simulator.outcome import Outcome
-from sizing.simulator.quantiles import DECIDING_80, sampled_share
+from sizing.simulator.quantiles import DECIDING_80, counted, sampled_share
 from sizing.simulator.request_lengths import RequestLengths
 from sizing.simulator.run_length import HEAVIEST, IN_FLIGHT_ROUNDS, MOST_SETTLING, forgotten
 from sizing.simulator.stability import largest_stable_rps
@@ -153,7 +153,7 @@ def finding(outcome: Outcome, limits: LatencyLimits, z: float = TWO_SIDED_95) ->
     """
     result: Finding = "met"
     for metric, limit in limited(limits):
-        if not outcome.histogram[:, metric].any():
+        if not counted(outcome, metric).any():
             continue
         within, enough = sampled_share(outcome, metric, limit, z), limits.percentile / 100.0
         if within.high < enough:

@@ -84,9 +84,8 @@ def sampled_share(outcome: Outcome, metric: int, seconds: float, z: float = TWO_
     Standard error: the larger of the scatter between batches and the binomial one, the latter as if one more request
     lay on the other side, so that it is never 0. Source: batch means, as for :func:`sampled_quantile`.
     """
-    batches = outcome.histogram[:, metric]
-    size = _of_each_batch(batches)
-    total = int(size.sum())
+    batches, size = outcome.histogram[:, metric], counted(outcome, metric)
+    total = float(size.sum())
     if total == 0:
         return Sampled(value=float("nan"), low=float("nan"), high=float("nan"))
     at = np.log(max(seconds, SMALLEST_S) / SMALLEST_S) / np.log(BIN_RATIO)
@@ -96,6 +95,11 @@ def sampled_share(outcome: Outcome, metric: int, seconds: float, z: float = TWO_
     share = min(max(value, 1.0 / (total + 1.0)), total / (total + 1.0))
     error = max(_scatter(below, size), float(np.sqrt(share * (1.0 - share) / total)))
     return Sampled(value=value, low=value - z * error, high=value + z * error)
+
+
+def counted(outcome: Outcome, metric: int) -> Floats:
+    """Requests of each batch of which this latency was counted, (batches,)."""
+    return outcome.sums[:, FIRST_COUNT + metric]
 
 
 def _batch_error(batches: NDArray[np.uint32], k: int) -> float:
@@ -113,7 +117,7 @@ def _over_batches(batches: NDArray[np.uint32]) -> Counts:
     return np.asarray(batches.sum(axis=0, dtype=np.uint32), dtype=np.int64)
 
 
-def _scatter(below: NDArray[Any], size: NDArray[np.int64]) -> float:
+def _scatter(below: NDArray[Any], size: NDArray[Any]) -> float:
     """Standard error of a share from its scatter between batches: ``below`` of ``size`` requests in each."""
     used = size >= FEWEST_PER_BATCH
     if used.sum() < 2:
