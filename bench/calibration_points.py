@@ -19,7 +19,7 @@ from sizing.calibration.fit import FACTORS, fit_calibration
 from sizing.calibration.protocol_points import CalibrationPoint, prepare
 from sizing.evidence.points import points_of
 from sizing.evidence.published import evidence_frame
-from sizing.evidence.uncertainty import interval
+from sizing.evidence.uncertainty import intervals
 from sizing.steps.roofline import Roofline, roofline
 
 NAME = "Calibration by a benchmark: fit of three points"
@@ -115,7 +115,7 @@ def _judged(
 ) -> list[dict[str, object]]:
     (part,) = prepare([a.point for a in rest], roof)
     before, after = part.expected(part.times), part.expected(fitted.scaled(part.times))
-    prior = interval("decode", fitted.configuration, fitted.model)
+    (prior,) = intervals("decode", fitted.model, [fitted.configuration])
     out: list[dict[str, object]] = []
     for i, (calibration_point, load) in enumerate(zip(rest, part.in_flight(), strict=True)):
         now = fitted.interval("decode", float(load))

@@ -14,7 +14,7 @@ from reality.traffic import ObservedTraffic
 from sizing.base.units import MS_PER_S, TWO_SIDED_80
 from sizing.deployments.candidates import table
 from sizing.evidence.uncertainty import ErrorFactors
-from sizing.planning.spread import interval_of
+from sizing.planning.spread import intervals_of
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question, at_lengths
 from sizing.search.replicas import arrivals_of, replica_at
@@ -101,9 +101,9 @@ def predict(
         raise ValueError("the model does not fit on the planned configuration at the observed lengths")
     planned = replica_at(at_observed, evaluated, 0)
     replica = planned if kv_tokens is None else replace(planned, kv_tokens=kv_tokens * row.dp)
+    in_flight = np.array([_in_flight(evaluated, traffic, replicas)])
     decode, prefill = (
-        interval_of(at_observed, metric, row, _in_flight(evaluated, traffic, replicas))
-        for metric in ("decode", "prefill")
+        one for metric in ("decode", "prefill") for one in intervals_of(at_observed, metric, [row], in_flight)
     )
     arrivals = _arrivals(question, traffic, replicas)
     runs = {}
@@ -134,7 +134,7 @@ def _assumed(replicas: int, decode: ErrorFactors, prefill: ErrorFactors, *, depl
     )
 
 
-def _in_flight(evaluated: Evaluated, traffic: ObservedTraffic, replicas: int) -> float | None:
+def _in_flight(evaluated: Evaluated, traffic: ObservedTraffic, replicas: int) -> float:
     """Requests in flight of one replica by the steady state, for intervals that depend on it."""
     state = evaluated.state
     rates = np.maximum.accumulate(state.rps[0])

@@ -14,6 +14,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sizing.base.compiled_rows import largest_so_far
+
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -126,12 +128,7 @@ def position(known: Floats, at: Floats, *, beyond: bool = False) -> Position:
     """
     rows, points = known.shape
     each = known.reshape(rows, *(1,) * (at.ndim - 1), points)
-    return position_behind(known, at, (each <= at[..., None]).sum(axis=-1), beyond=beyond)
-
-
-def position_behind(known: Floats, at: Floats, reached: Counts, *, beyond: bool = False) -> Position:
-    """As :func:`position`, where it is known how many points of its grid each of ``at`` has ``reached``."""
-    rows, points = known.shape
+    reached = (each <= at[..., None]).sum(axis=-1)
     lower = np.clip(reached - 1, 0, points - 2)
     row = np.arange(rows).reshape(-1, *(1,) * (at.ndim - 1))
     low, high = known[row, lower], known[row, lower + 1]
@@ -140,8 +137,7 @@ def position_behind(known: Floats, at: Floats, reached: Counts, *, beyond: bool 
 
 
 def non_decreasing(values: Floats) -> Floats:
-    """The largest of ``values`` (N, K) so far along each row; whole columns at a time are faster than row by row."""
-    highest = values.copy()
-    for k in range(1, values.shape[1]):
-        np.maximum(highest[:, k], highest[:, k - 1], out=highest[:, k])
+    """The largest of ``values`` (N, K) so far along each row."""
+    highest = np.empty(values.shape)
+    largest_so_far(np.ascontiguousarray(values, dtype=np.float64), highest)
     return highest

@@ -11,11 +11,12 @@ from numba import njit
 compiled: Any = njit(  # type: ignore[call-overload]
     error_model="numpy", _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True
 )
-"""An inner function. It is always inlined: by its own judgement LLVM leaves calls to which the simulator's world is copied,
-which takes half of the time of a run. Division follows IEEE 754 (a zero gives infinity), which saves a branch at every
-division; and arrays are not counted in and out of every function, which would cost more than the simulation itself:
-nothing here allocates any. Only entries are called from Python: wrappers for all the others would take a third of the
-time to compile. Without them a call from Python is a crash: tests call ``function.py_func``, or compile a call."""
+"""An inner function. It is always inlined: by its own judgement LLVM leaves calls to which the simulator's world is
+copied, which takes half of the time of a run. Division follows IEEE 754 (a zero gives infinity), which saves a branch
+at every division; and arrays are not counted in and out of every function, which would cost more than the simulation
+itself: nothing here allocates any. Only entries are called from Python: wrappers for all the others would take a third
+of the time to compile. Without them a call from Python is a crash: tests call ``function.py_func``, or compile a
+call."""
 
 compiled_entry: Any = njit(  # type: ignore[call-overload]
     cache=True, nogil=True, error_model="numpy", _nrt=False, no_cfunc_wrapper=True

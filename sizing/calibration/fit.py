@@ -22,7 +22,7 @@ from sizing.calibration.calibrated import HIGHEST, LOWEST, CalibratedConfigurati
 from sizing.calibration.protocol_points import CalibrationPoint, Prepared, prepare
 from sizing.catalog.model import Model
 from sizing.evidence.protocols import Expected
-from sizing.evidence.uncertainty import interval
+from sizing.evidence.uncertainty import intervals
 from sizing.question.configuration import Configuration
 from sizing.steps.mixture import Mixture, mixture
 from sizing.steps.roofline import Roofline
@@ -184,8 +184,9 @@ def left_out_errors(
 
 def _prior_widths(row: Configuration, model: Model, apart: float) -> Floats:
     """Prior standard deviations of (log d, log p, s / decode(1)), from the 80 % intervals before calibration."""
-    intervals = [interval(metric, row, model, apart=apart) for metric in ("decode", "prefill", "decode")]
-    return np.array([math.log(each.high_factor / each.low_factor) / (2.0 * TWO_SIDED_80) for each in intervals])
+    ratio = np.array([apart])
+    each = [one for metric in ("decode", "prefill", "decode") for one in intervals(metric, model, [row], apart=ratio)]
+    return np.array([math.log(one.high_factor / one.low_factor) / (2.0 * TWO_SIDED_80) for one in each])
 
 
 def deviations(part: Prepared, calibration_points: Sequence[CalibrationPoint], expected: Expected) -> Floats:

@@ -21,7 +21,7 @@ from sizing.base.units import MS_PER_S
 from sizing.evidence.cases import Case, case_of
 from sizing.evidence.open_loop import stretched_rate
 from sizing.evidence.point_table import AnySource, PointTable
-from sizing.evidence.uncertainty import MEASURES, Level, Load, Metric, beyond, stratum_interval
+from sizing.evidence.uncertainty import LOAD_NAMES, MEASURES, Level, Metric, beyond, stratum_interval
 from sizing.simulator.run_length import HEAVIEST
 
 OUTPUTS: Mapping[str, Metric] = MappingProxyType(
@@ -101,10 +101,12 @@ def _factors(
 
 def point_cases(points: PointTable, apart: Floats, modes: Sequence[str]) -> list[Case]:
     """How hard every point is to predict, as if it were of its mode in ``modes``."""
-    cases = []
-    for p, mode, ratio in zip(points.points, modes, apart, strict=True):
-        each = p.concurrency / p.instances
-        load = Load(concurrency=each, input_tokens=p.input_tokens, output_tokens=p.output_tokens)
-        case = case_of(p.model, p.configuration, beyond(mode, load), float(ratio))
-        cases.append(replace(case, open_split=p.open_split))
-    return cases
+    each = [(p.concurrency / p.instances, p.input_tokens, p.output_tokens) for p in points.points]
+    loads, outside = np.array(each, dtype=np.float64).reshape(-1, len(LOAD_NAMES)), np.zeros(len(each))
+    for mode in set(modes):
+        there = np.array([other == mode for other in modes])
+        outside[there] = beyond(mode, loads[there])
+    return [
+        replace(case_of(p.model, p.configuration, float(far), float(ratio)), open_split=p.open_split)
+        for p, far, ratio in zip(points.points, outside, apart, strict=True)
+    ]

@@ -9,8 +9,7 @@ protocol; finer ones (engine, GPU family, kind of model) held less often on unse
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from types import MappingProxyType
@@ -105,16 +104,8 @@ class Stratum:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Load:
-    """Sequences in flight (NaN: as many as possible) and mean lengths in tokens."""
-
-    concurrency: float
-    input_tokens: float
-    output_tokens: float
-
-
 LOAD_NAMES = ("concurrency", "input_tokens", "output_tokens")
+"""Columns of loads: sequences in flight (NaN: as many as possible) and mean lengths in tokens."""
 
 
 def doublings_outside(values: Floats, low: Floats, high: Floats) -> Floats:
@@ -124,10 +115,9 @@ def doublings_outside(values: Floats, low: Floats, high: Floats) -> Floats:
     return np.asarray(np.sum(np.nan_to_num(np.maximum(far, 0.0)), axis=-1))
 
 
-def beyond(mode: str, load: Load) -> float:
-    """Doublings between a load and those measured in that mode; tenths."""
-    low, high = ranges()[mode]
-    return round(float(doublings_outside(np.array([getattr(load, n) for n in LOAD_NAMES]), low, high)), 1)
+def beyond(mode: str, loads: Floats) -> Floats:
+    """Doublings between ``loads`` (N, 3), columns :data:`LOAD_NAMES`, and those measured in that mode; tenths, (N,)."""
+    return np.round(doublings_outside(loads, *ranges()[mode]), 1)
 
 
 @cache
@@ -227,19 +217,25 @@ def in_words(key: Key) -> str:
     return " ".join([*(MODE_WORDS.get(mode, mode) for mode in modes), METRIC_WORDS.get(metric, metric)])
 
 
-def interval(
+def intervals(
     metric: str,
-    configuration: Configuration,
     model: Model,
+    configurations: Sequence[Configuration],
     level: Level = 80,
-    load: Load | None = None,
-    apart: float = math.nan,
-) -> ErrorFactors:
-    """The interval of ``decode`` or ``prefill`` times or of ``throughput`` for a configuration.
+    loads: Floats | None = None,
+    apart: Floats | None = None,
+) -> list[ErrorFactors]:
+    """The interval of ``decode`` or ``prefill`` times or of ``throughput`` for each configuration.
 
-    ``apart``: log ratio of measured kernels and roofline, NaN for the roofline alone. Factors on the value: measured /
-    predicted. Raises KeyError for another metric (a bug of the caller).
+    ``loads`` (N, 3) as for :func:`beyond`. ``apart`` (N,): log ratio of measured kernels and roofline, NaN for the
+    roofline alone. Factors on the value: measured / predicted. Raises KeyError for another metric (a bug of the
+    caller).
     """
     name, mode = MEASURES[metric]
-    outside = beyond(mode, load) if load else 0.0
-    return stratum_interval(name, mode, case_of(model, configuration, outside, apart), level)
+    number = len(configurations)
+    outside = np.zeros(number) if loads is None else beyond(mode, loads)
+    ratios = np.full(number, np.nan) if apart is None else apart
+    return [
+        stratum_interval(name, mode, case_of(model, one, float(far), float(ratio)), level)
+        for one, far, ratio in zip(configurations, outside, ratios, strict=True)
+    ]

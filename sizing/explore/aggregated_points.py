@@ -21,7 +21,7 @@ from sizing.explore.operating_point import (
     share_of_systems,
 )
 from sizing.explore.points import Points
-from sizing.planning.spread import ENDS, factors, interval_at, with_slower_steps
+from sizing.planning.spread import ENDS, factors, intervals_at, with_slower_steps
 from sizing.question.understand import Question
 from sizing.search.aggregated import Aggregated, wanted
 from sizing.search.screen import Evaluated
@@ -68,7 +68,7 @@ class AggregatedPoints(Points[Aggregated]):
         row, k = np.divmod(index, self.figures.rps.shape[1])
         used, place = np.unique(row, return_inverse=True)
         question, share = self.question, self.share.take(used)
-        intervals = [[interval_at(question, what, self.evaluated, i) for i in used] for what in ("decode", "prefill")]
+        intervals = [intervals_at(question, what, self.evaluated, used) for what in ("decode", "prefill")]
         for end in ENDS:
             decode, prefill = (factors(each, end) for each in intervals)
             slower = with_slower_steps(question, self.evaluated, used, decode, prefill)

@@ -30,7 +30,7 @@ from sizing.explore.operating_point import (
 )
 from sizing.explore.pareto_front import pareto_front
 from sizing.explore.points import Points
-from sizing.planning.spread import ENDS, factors, interval_at
+from sizing.planning.spread import ENDS, factors, intervals_at
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.queueing.pools import Decoding, FirstToken, first_token, joined
@@ -132,9 +132,7 @@ class DisaggregatedPoints(Points[Disaggregated]):
         place = np.arange(len(index))
         both = np.concatenate([self.prefill[index], self.decode[index]])
         used, of_both = np.unique(both, return_inverse=True)
-        intervals = [
-            [interval_at(self.question, what, self.evaluated, i) for i in used] for what in ("decode", "prefill")
-        ]
+        intervals = [intervals_at(self.question, what, self.evaluated, used) for what in ("decode", "prefill")]
         small, share = self.evaluated.take(both), self.share.take(both)
         prefill, decode = (place, self.busy[index]), (place + len(index), self.slot[index])
         for end in ENDS:

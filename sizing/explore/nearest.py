@@ -10,7 +10,7 @@ from sizing.evidence.cases import NEAR_WORDS
 from sizing.evidence.published import Near, measurements_alike, nearest
 from sizing.evidence.sources import SOURCES
 from sizing.explore.own_benchmark import own_measurements
-from sizing.planning.spread import interval_of
+from sizing.planning.spread import intervals_of
 from sizing.question.configuration import Configuration, deployed_configuration
 from sizing.question.understand import understand
 from sizing.scenario.schema import Scenario
@@ -38,7 +38,7 @@ def narrowed_by(scenario: Scenario, plan: Plan) -> str:
     if plan.deployment is None or plan.deployment.gpu not in gpus():
         return ""
     question, row = understand(scenario), deployed_configuration(plan.deployment, gpus()[plan.deployment.gpu])
-    near = interval_of(question, "decode", row).near
+    near = intervals_of(question, "decode", [row])[0].near
     if near == "none":
         return ""
     rows = measurements_alike(question.model, row)

@@ -20,7 +20,7 @@ from sizing.planning.binding import Binding, at_the_load, reached_first
 from sizing.planning.deployment import Metric, PlannedDeployment, identity_of, memory_gb
 from sizing.planning.explain import Stated, explain
 from sizing.planning.second_opinion import second_opinion
-from sizing.planning.spread import ENDS, AtEnd, Spread, factors, interval_at, spreads_of, widened, with_slower_steps
+from sizing.planning.spread import ENDS, AtEnd, Spread, factors, intervals_at, spreads_of, widened, with_slower_steps
 from sizing.prices.hardware import HardwareOption
 from sizing.question.configuration import Configuration
 from sizing.queueing.capacity import at_rate
@@ -144,7 +144,7 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
         """Its candidate alone."""
         kind, question = self.kind.take(np.array([self.k])), self.question
         decode, prefill = (
-            factors([interval_at(question, what, self.evaluated, self.index)], end) for what in ("decode", "prefill")
+            factors(intervals_at(question, what, self.evaluated, kind.index), end) for what in ("decode", "prefill")
         )
         there = with_slower_steps(question, kind.evaluated, kind.index, decode, prefill)
         return PlannedAggregated(replace(kind, evaluated=there, index=np.zeros(1, dtype=np.intp)), 0)
@@ -198,8 +198,7 @@ def intervals_of(kind: Aggregated) -> tuple[list[ErrorFactors], list[ErrorFactor
     """The intervals of decode and of prefill times of every deployment, at its load."""
     load = kind.position.of(kind.evaluated.state.concurrency[kind.index])
     decode, prefill = (
-        [interval_at(kind.question, what, kind.evaluated, *each) for each in zip(kind.index, load, strict=True)]
-        for what in ("decode", "prefill")
+        intervals_at(kind.question, what, kind.evaluated, kind.index, load) for what in ("decode", "prefill")
     )
     return decode, prefill
 

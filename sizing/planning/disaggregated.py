@@ -23,7 +23,7 @@ from sizing.planning.explain import Stated
 from sizing.planning.explain_disaggregated import explain_pools
 from sizing.planning.pool_bindings import decode_binds, pool_bindings, prefill_binds
 from sizing.planning.second_opinion import AGGREGATED_ONLY, no_opinion
-from sizing.planning.spread import ENDS, AtEnd, Spread, factors, interval_at, spreads_of, widened
+from sizing.planning.spread import ENDS, AtEnd, Spread, factors, intervals_at, spreads_of, widened
 from sizing.prices.hardware import HardwareOption
 from sizing.question.configuration import Configuration
 from sizing.queueing.steady_state import SteadyState
@@ -61,8 +61,8 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
         """The same pools with all step times at the ends of their interval."""
         only = kind.take(np.array(chosen, dtype=np.intp))
         question, evaluated = only.question, only.evaluated
-        decode = [interval_at(question, "decode", evaluated, i) for i in only.pools.decode]
-        prefill = [interval_at(question, "prefill", evaluated, i) for i in only.pools.prefill]
+        decode = intervals_at(question, "decode", evaluated, only.pools.decode)
+        prefill = intervals_at(question, "prefill", evaluated, only.pools.prefill)
         fast, slow = (_at_end(only, decode, prefill, end) for end in ENDS)
         fast = replace(fast, gpus=np.minimum(fast.gpus, only.gpus))  # what is planned does with faster steps, too
         return spreads_of(fast, slow, decode, prefill)
@@ -226,8 +226,8 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
     def with_steps_at(self, end: str) -> PlannedDisaggregated:
         """Its pair alone."""
         kind = self.kind.take(np.array([self.k]))
-        one = ("prefill", int(kind.pools.prefill[0])), ("decode", int(kind.pools.decode[0]))
-        prefill, decode = (factors([interval_at(self.question, what, self.evaluated, i)], end) for what, i in one)
+        one = ("prefill", kind.pools.prefill), ("decode", kind.pools.decode)
+        prefill, decode = (factors(intervals_at(self.question, what, self.evaluated, rows), end) for what, rows in one)
         scaled = _with_other_steps(kind.pools, decode, prefill)
         return PlannedDisaggregated(replace(kind, evaluated=scaled.evaluated, pools=scaled), 0)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from sizing.base.arrays import Floats, Rows
 from sizing.calibration.benchmark import calibrated_configuration
-from sizing.evidence.uncertainty import ErrorFactors, Load, capacity_exponents, interval
+from sizing.evidence.uncertainty import LOAD_NAMES, ErrorFactors, capacity_exponents, intervals
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.search.screen import Evaluated, under_load
@@ -74,31 +74,35 @@ def spreads_of(
     ]
 
 
-def interval_of(
-    question: Question, metric: str, row: Configuration, concurrency: float | None = None, apart: float = math.nan
-) -> ErrorFactors:
-    """The posterior of a configuration that was measured, else the cross-validated interval of its stratum.
+def intervals_of(
+    question: Question,
+    metric: str,
+    rows: Sequence[Configuration],
+    concurrency: Floats | None = None,
+    apart: Floats | None = None,
+) -> list[ErrorFactors]:
+    """The interval of each configuration: the posterior of one that was measured, else the cross-validated one.
 
-    ``apart``: log ratio of measured kernels and roofline, NaN for the roofline alone.
+    ``concurrency`` (N,); None: as much as possible. ``apart`` (N,): log ratio of measured kernels and roofline, NaN for
+    the roofline alone.
     """
-    calibrated = calibrated_configuration(question)
-    if calibrated is not None and calibrated.covers(row):
-        return calibrated.interval(metric, concurrency)
-    traffic = question.traffic
-    load = Load(
-        concurrency=math.nan if concurrency is None else concurrency,
-        input_tokens=traffic.input_tokens,
-        output_tokens=traffic.output_tokens,
-    )
-    return interval(metric, row, question.model, load=load, apart=apart)
+    calibrated, traffic = calibrated_configuration(question), question.traffic
+    loads = np.full((len(rows), len(LOAD_NAMES)), (math.nan, traffic.input_tokens, traffic.output_tokens))
+    if concurrency is not None:
+        loads[:, 0] = concurrency
+    found = intervals(metric, question.model, rows, loads=loads, apart=apart)
+    for n, row in enumerate(rows):
+        if calibrated is not None and calibrated.covers(row):
+            found[n] = calibrated.interval(metric, None if concurrency is None else float(concurrency[n]))
+    return found
 
 
-def interval_at(
-    question: Question, metric: str, evaluated: Evaluated, i: int, concurrency: float | None = None
-) -> ErrorFactors:
-    """:func:`interval_of` of one evaluated candidate, with the source of its step times."""
-    apart = float(evaluated.times.apart_of(np.array([i]))[0])
-    return interval_of(question, metric, evaluated.candidates.rows[i], concurrency, apart)
+def intervals_at(
+    question: Question, metric: str, evaluated: Evaluated, index: Rows, concurrency: Floats | None = None
+) -> list[ErrorFactors]:
+    """:func:`intervals_of` of the evaluated candidates at ``index``, with the sources of their step times."""
+    rows = [evaluated.candidates.rows[i] for i in index]
+    return intervals_of(question, metric, rows, concurrency, evaluated.times.apart_of(index))
 
 
 def factors(intervals: Sequence[ErrorFactors], end: str) -> Floats:

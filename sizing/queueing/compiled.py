@@ -56,7 +56,7 @@ def _ninth_of_square(variance: float, mean: float) -> Callable[[float, float], f
 
 @compiled
 def slope_at(values: Floats, at: Floats, k: int) -> float:
-    """:func:`sizing.queueing.waiting.slope` of one row, (K,) each, at one place."""
+    """Growth of ``values`` with ``at``, (K,) each, at one place: between both neighbours, at an end to the only one."""
     low, high = max(k - 1, 0), min(k + 1, len(values) - 1)
     return float((values[high] - values[low]) / (at[high] - at[low]))
 
@@ -133,6 +133,25 @@ def _entry(sources: str) -> Callable[..., None]:
     return queues  # type: ignore[no-any-return]
 
 
+def _decoding_entry(sources: str) -> Callable[..., None]:
+    """As :func:`_entry`."""
+
+    @compiled_entry
+    def decoding(tables: tuple[Floats, ...], slots: Floats, spread: Spread, steps: float, out: Floats) -> None:
+        decode, concurrency, rps = tables
+        for c in range(decode.shape[0] if len(sources) > 0 else 0):
+            full_rps = rps[c, -1]
+            for k in range(decode.shape[1]):
+                step, at = decode[c, k], concurrency[c, k]
+                growth = slope_at(rps[c], concurrency[c], k)
+                varies, _, wait, wait_var, held = for_a_slot(at, rps[c, k], growth, slots[c], full_rps, spread)
+                moving = drift(slope_at(decode[c], concurrency[c], k), at, varies, held)
+                out[0, c, k] = step * (1.0 + 0.5 / steps) + wait / steps
+                out[1, c, k] = moving + (step**2 / 12.0 + wait_var) / steps**2
+
+    return decoding  # type: ignore[no-any-return]
+
+
 def _percentile_entry(sources: str) -> Callable[..., None]:
     """As :func:`_entry`."""
 
@@ -158,6 +177,13 @@ percentiles: Any = _percentile_entry(digest(waiting.__file__))
 
 ``tables``, (C, K) each: TTFT mean, its fixed part and its variance, then mean and variance of ITL and of E2E; ``full``
 (C, 2): mean and variance of ITL while every slot is taken. ``out`` (3, C, K) is filled.
+"""
+
+decoding: Any = _decoding_entry(digest(waiting.__file__))
+"""``decoding(tables, slots, spread, steps, out)``: mean and variance of the time of a decode step of a request, its
+share of the rest of the running step and of the wait for a slot included, into ``out`` (2, C, K).
+
+``tables``, (C, K) each: decode steps, concurrency and growing rate; ``slots`` (C,); ``steps`` of one request.
 """
 
 queues: Any = _entry(digest(waiting.__file__))

@@ -15,8 +15,9 @@ from scipy.special import ndtri
 
 from sizing.base.arrays import Columns, Floats, non_decreasing, position
 from sizing.question.traffic import Traffic, Variability
+from sizing.queueing.compiled import decoding as of_steps
 from sizing.queueing.steady_state import NEVER_FULL, SteadyState
-from sizing.queueing.waiting import drift, gamma_quantile, in_flight_variance, prompt_queue, slope, slot_queue
+from sizing.queueing.waiting import gamma_quantile, prompt_queue
 from sizing.steps.ranks import counted_unevenness
 from sizing.steps.times import StepTimes
 
@@ -169,16 +170,10 @@ def decoding(
     gaps = max(tokens / tokens_per_step, 1.0)
     per_token = gaps / tokens
     rps = non_decreasing(concurrency / (gaps * decode_s))
-    arrivals, output = variability.arrivals, variability.output
-    in_flight_var = in_flight_variance(concurrency, rps, slope(rps, concurrency), arrivals)
-    queue = slot_queue(concurrency, in_flight_var, slots[:, None], rps, rps[:, -1:], arrivals, output)
-    moving = drift(slope(decode_s, concurrency), concurrency, in_flight_var, queue.held_var)
-    return Decoding(
-        concurrency=concurrency,
-        rps=rps,
-        mean_s=(decode_s * (1.0 + 0.5 / gaps) + queue.mean_s / gaps) * per_token,
-        var=(moving + (decode_s**2 / 12.0 + queue.var) / gaps**2) * per_token**2,
-    )
+    spread = (float(variability.arrivals), float(variability.prompt), float(variability.output))
+    out, tables = np.empty((2, *decode_s.shape)), map(np.ascontiguousarray, (decode_s, concurrency, rps))
+    of_steps(tuple(tables), np.asarray(slots, dtype=np.float64), spread, gaps, out)
+    return Decoding(concurrency=concurrency, rps=rps, mean_s=out[0] * per_token, var=out[1] * per_token**2)
 
 
 def joined(

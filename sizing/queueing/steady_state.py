@@ -84,9 +84,9 @@ def concurrency_grid(max_concurrency: Floats, points: int = 24) -> Floats:
 
     There the wait for a slot grows without bound; the last point is just below the limit.
     """
-    most = np.maximum(max_concurrency, 1.0)
+    most, place = np.unique(np.maximum(max_concurrency, 1.0), return_inverse=True)  # powers take long, and few differ
     spread = np.geomspace(0.05, most * NEARLY_FULL[0], points, axis=1)
-    return np.concatenate([spread, np.multiply.outer(most, NEARLY_FULL[1:])], axis=1)
+    return np.concatenate([spread, np.multiply.outer(most, NEARLY_FULL[1:])], axis=1)[place]
 
 
 def steady_state(

@@ -143,15 +143,6 @@ def ninth_of_square(variance: Floats, mean: Floats) -> Floats:
     return np.divide(variance, 9.0 * mean**2, out=np.zeros_like(mean), where=mean > 0)
 
 
-def slope(values: Floats, at: Floats) -> Floats:
-    """Growth of ``values`` (C, K) with ``at`` (C, K): between both neighbours, at the ends to the only one."""
-    grown = np.empty_like(values)
-    np.divide(values[:, 2:] - values[:, :-2], at[:, 2:] - at[:, :-2], out=grown[:, 1:-1])
-    for end, other in ((0, 1), (-1, -2)):
-        grown[:, end] = (values[:, end] - values[:, other]) / (at[:, end] - at[:, other])
-    return grown
-
-
 def cubed(values: Number) -> Number:
     """Third power: two products take a tenth of the time of a general power."""
     return values * values * values

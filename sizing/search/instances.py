@@ -120,8 +120,13 @@ def confirmed(tries: Tries, instances: int, requests: int) -> bool:
     if not tries.met(instances):
         return False
     if tries.trials[instances].finished < requests:
-        tries.trials[instances] = decided(tries.case, instances, math.ceil(requests * (1.0 + SPARE_SHARE)))
+        tries.trials[instances] = decided(tries.case, instances, asked_for(requests))
     return tries.met(instances)
+
+
+def asked_for(requests: int) -> int:
+    """Requests to simulate, so that ``requests`` are finished: arrivals are random."""
+    return math.ceil(requests * (1.0 + SPARE_SHARE))
 
 
 def fewest(met: Callable[[int], bool], *, guess: int, most: int | None = None, least: int = 1) -> int | None:

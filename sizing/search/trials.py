@@ -224,10 +224,10 @@ class Tries:
         case = self.case
         return largest_stable_rps(Fleet(replicas=(case.replica,)), case.lengths, case.seed, work=case.work)
 
-    def under(self, factor: float) -> Tries:
+    def under(self, factor: float, first: int = FIRST_REQUESTS) -> Tries:
         """The same candidate under so many times the load; what it carries for ever stays known."""
         arrivals = replace(self.case.arrivals, rate_rps=self.case.arrivals.rate_rps * factor)
-        heavier = Tries(replace(self.case, arrivals=arrivals), self.first)
+        heavier = Tries(replace(self.case, arrivals=arrivals), max(first, self.first))
         if "stable_rps" in vars(self):
             heavier.stable_rps = self.stable_rps
         return heavier

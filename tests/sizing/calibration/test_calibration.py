@@ -16,7 +16,7 @@ from sizing.calibration.benchmark import calibration_points
 from sizing.calibration.calibrated import WIDEST
 from sizing.calibration.fit import fit_calibration, left_out_errors
 from sizing.calibration.protocol_points import prepare
-from sizing.evidence.uncertainty import interval
+from sizing.evidence.uncertainty import intervals
 from sizing.question.understand import understand
 from sizing.steps.roofline import roofline
 from tests.sizing.asking import LLAMA_70B, raw
@@ -97,7 +97,7 @@ def width(found):
 
 
 def width_before(found):
-    prior = interval("decode", found.configuration, found.model)
+    (prior,) = intervals("decode", found.model, [found.configuration])
     return prior.high_factor / prior.low_factor
 
 

@@ -17,7 +17,7 @@ from sizing.evidence.open_loop import SAME_RATE, stretched_rate
 from sizing.evidence.point_table import mixed_times, point_table
 from sizing.evidence.points import points_of
 from sizing.evidence.predict import OVERLOADED, predict_points
-from sizing.evidence.uncertainty import Load, interval
+from sizing.evidence.uncertainty import intervals
 from sizing.steps.mixture import mixture
 from tests.sizing.asking import LLAMA_8B, LLAMA_70B, raw
 
@@ -132,9 +132,10 @@ def test_the_interval_is_the_same_load_with_step_times_at_their_ends() -> None:
     row = {**ROW, **SYSTEMS[0], "request_rate_rps": 0.5 * predict(SYSTEMS[0]).loc[0, "requests_per_s"]}
     points = point_table(points_of(pd.DataFrame([row]))[0])
     point = points.points[0]
-    load = Load(concurrency=math.nan, input_tokens=1000, output_tokens=200)
-    apart = float(mixed_times(points, np.ones((1, 1)), mixture()).times.apart_of(np.array([0]))[0])
-    steps = [interval(name, point.configuration, point.model, load=load, apart=apart) for name in ("decode", "prefill")]
+    loads = np.array([[math.nan, 1000.0, 200.0]])
+    apart = mixed_times(points, np.ones((1, 1)), mixture()).times.apart_of(np.array([0]))
+    asked = (("decode", point.model, [point.configuration]), ("prefill", point.model, [point.configuration]))
+    steps = [one for each in asked for one in intervals(*each, loads=loads, apart=apart)]
     found = predict(row).loc[0]
     for end in ("low", "high"):
         factors = [np.array([getattr(one, f"{end}_factor")]) for one in steps]

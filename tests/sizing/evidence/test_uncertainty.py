@@ -12,13 +12,12 @@ from sizing.evidence.published import measurements_alike
 from sizing.evidence.uncertainty import (
     DIFFICULTIES,
     MEASURES,
-    Load,
     Stratum,
     beyond,
     difficulties,
     doublings_outside,
     in_words,
-    interval,
+    intervals,
     ranges,
     strata,
     stratum_interval,
@@ -43,7 +42,7 @@ def on(gpu, engine="vllm", precision="bf16"):
 @pytest.mark.parametrize("metric", MEASURES)
 @pytest.mark.parametrize("gpu", ["h100_sxm", "mi300x", "l4", "tpu_v6e", "gaudi3"])
 def test_every_interval_holds_the_prediction_and_says_why(metric, gpu):
-    found = interval(metric, on(gpu), LLAMA)
+    (found,) = intervals(metric, LLAMA, [on(gpu)])
     assert 0 < found.low_factor <= 1 <= found.high_factor < 30
     assert found.rows > 0
     assert "cross-validated" in found.basis
@@ -51,7 +50,7 @@ def test_every_interval_holds_the_prediction_and_says_why(metric, gpu):
 
 @pytest.mark.parametrize("metric", MEASURES)
 def test_95_percent_is_no_narrower_than_80(metric):
-    narrow, wide = (interval(metric, on("h100_sxm"), LLAMA, level) for level in (80, 95))
+    narrow, wide = (intervals(metric, LLAMA, [on("h100_sxm")], level)[0] for level in (80, 95))
     assert wide.low_factor <= narrow.low_factor
     assert wide.high_factor >= narrow.high_factor
 
@@ -64,7 +63,7 @@ def test_an_interval_is_the_stratum_to_the_power_of_the_scale():
 
 
 def test_an_engine_on_a_family_without_measurements_is_widened_and_says_so():
-    measured, not_measured = (interval("decode", on(gpu), LLAMA) for gpu in ("h100_sxm", "gaudi3"))
+    measured, not_measured = intervals("decode", LLAMA, [on(gpu) for gpu in ("h100_sxm", "gaudi3")])
     hard = [difficulties(case_of(LLAMA, on(gpu))) for gpu in ("h100_sxm", "gaudi3")]
     assert hard[1]["new_platform"] > hard[0]["new_platform"] == 0.0
     added = sum(weight * (hard[1][name] - hard[0][name]) for name, weight in weights("itl").items())
@@ -100,12 +99,9 @@ def test_tables_that_contradict_the_roofline_widen():
 
 def test_loads_outside_the_measured_range_are_widened_by_doublings():
     low, high = ranges()["fixed_concurrency"]
-    inside = Load(concurrency=64, input_tokens=1000, output_tokens=500)
-    far = replace(inside, concurrency=high[0] * 4, input_tokens=high[1] * 2)
-    assert beyond("fixed_concurrency", inside) == 0.0
-    assert beyond("fixed_concurrency", far) == pytest.approx(3.0)
-    assert beyond("fixed_concurrency", replace(inside, concurrency=math.nan)) == 0.0
-    near, wide = (interval("decode", on("h100_sxm"), LLAMA, load=load) for load in (inside, far))
+    loads = np.array([[64.0, 1000.0, 500.0], [high[0] * 4, high[1] * 2, 500.0], [math.nan, 1000.0, 500.0]])
+    assert beyond("fixed_concurrency", loads) == pytest.approx([0.0, 3.0, 0.0])
+    near, wide, _ = intervals("decode", LLAMA, [on("h100_sxm")] * 3, loads=loads)
     assert wide.high_factor > near.high_factor
     assert DIFFICULTIES["beyond"] in wide.basis
     assert doublings_outside(np.array([low[0] / 8]), low[:1], high[:1]) == pytest.approx(3.0)

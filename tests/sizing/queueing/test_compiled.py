@@ -24,6 +24,11 @@ def waits_at(
     return variance, compiled.slot_queue(concurrency[k], variance, slots, rps[k], full, arrivals, output)
 
 
+def slope(values: Floats, at: Floats) -> Floats:
+    """Growth of ``values`` (1, K) with ``at``: between both neighbours, at the ends to the only one."""
+    return np.gradient(values, axis=1) / np.gradient(at, axis=1)
+
+
 def rates() -> tuple[np.ndarray, np.ndarray]:
     """Rates that grow less and less with the concurrency, and the gap between tokens there."""
     itl = 0.01 + 2e-4 * CONCURRENCY
@@ -34,7 +39,7 @@ def rates() -> tuple[np.ndarray, np.ndarray]:
 def test_every_number_is_that_of_the_arrays(spread: tuple[float, float, float]) -> None:
     arrivals, _, output = spread
     rps, _ = rates()
-    in_flight = waiting.in_flight_variance(CONCURRENCY, rps, waiting.slope(rps, CONCURRENCY), arrivals)
+    in_flight = waiting.in_flight_variance(CONCURRENCY, rps, slope(rps, CONCURRENCY), arrivals)
     full = rps.max(axis=1, keepdims=True)
     expected = waiting.slot_queue(CONCURRENCY, in_flight, SLOTS, rps, full, arrivals, output)
     for k in range(CONCURRENCY.shape[1]):
@@ -65,14 +70,28 @@ def test_the_table_is_filled_as_the_arrays_say() -> None:
     rest, rest_var = waiting.residual_step(itl, work / 2.0, itl, np.full_like(itl, 100.0), 0.5)
     service = work + 0.25 * itl
     queue, queue_var = waiting.prompt_queue(service, np.minimum(rps * service, 0.999), rps, 1.0, 0.5)
-    in_flight = waiting.in_flight_variance(CONCURRENCY, rps, waiting.slope(rps, CONCURRENCY), 1.0)
+    in_flight = waiting.in_flight_variance(CONCURRENCY, rps, slope(rps, CONCURRENCY), 1.0)
     slots = waiting.slot_queue(CONCURRENCY, in_flight, SLOTS, rps, rps.max(axis=1, keepdims=True), 1.0, 0.5)
     assert out[compiled.TTFT_MEAN] == pytest.approx(1.0 + rest + queue + slots.mean_s, rel=1e-12)
     assert out[compiled.TTFT_VAR] == pytest.approx(rest_var + queue_var + slots.var + 0.5, rel=1e-9)
-    moving = waiting.drift(waiting.slope(itl, CONCURRENCY), CONCURRENCY, in_flight, slots.held_var)
+    moving = waiting.drift(slope(itl, CONCURRENCY), CONCURRENCY, in_flight, slots.held_var)
     interruption = CONCURRENCY * (work / 100.0) ** 2 * 1.5 * (0.5 + 1.0 - slots.waits * 0.5)
     assert out[compiled.ITL_VAR] == pytest.approx(interruption + moving, rel=1e-9)
     assert out[compiled.PREFILL_LOAD] == pytest.approx(np.minimum(rps * work, 1.0), rel=1e-12)
+
+
+def test_decode_steps_of_a_pool_are_what_the_arrays_say() -> None:
+    """Mean step with its share of the rest of a step and of the wait for a slot; the variance of both, and of slow
+    changes of the number in flight."""
+    arrivals, output, steps = 4.0, 0.8, 100.0
+    step = 0.01 + 2e-4 * CONCURRENCY
+    rps, found = CONCURRENCY / (steps * step), np.empty((2, *CONCURRENCY.shape))
+    compiled.decoding((step, CONCURRENCY, rps), np.array([SLOTS]), (arrivals, 0.0, output), steps, found)
+    in_flight = waiting.in_flight_variance(CONCURRENCY, rps, slope(rps, CONCURRENCY), arrivals)
+    queue = waiting.slot_queue(CONCURRENCY, in_flight, SLOTS, rps, rps[:, -1:], arrivals, output)
+    moving = waiting.drift(slope(step, CONCURRENCY), CONCURRENCY, in_flight, queue.held_var)
+    assert found[0] == pytest.approx(step + (step / 2.0 + queue.mean_s) / steps, rel=1e-9)
+    assert found[1] == pytest.approx(moving + (step**2 / 12.0 + queue.var) / steps**2, rel=1e-9)
 
 
 @pytest.mark.parametrize("percentile", [50.0, 99.0])

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from sizing.base.arrays import non_decreasing
-from sizing.queueing.waiting import gamma_quantile, prompt_queue, slope, slot_queue
+from sizing.queueing.waiting import gamma_quantile, prompt_queue, slot_queue
 from tests.sizing.queueing.test_steady_state import column
 
 
@@ -91,11 +90,3 @@ def test_gamma_quantile_grows_with_the_percentile(mean, cv, low, more):
         gamma_quantile(np.array([mean]), variance, low)
         <= gamma_quantile(np.array([mean]), variance, low + more) + 1e-12
     )
-
-
-def test_slopes_and_running_maxima_are_those_of_numpy():
-    rng = np.random.default_rng(1)
-    at_x, values = np.sort(rng.random((5, 9)), axis=1), rng.random((5, 9))
-    assert slope(values, at_x) == pytest.approx(np.gradient(values, axis=1) / np.gradient(at_x, axis=1), rel=1e-12)
-    assert (non_decreasing(values) == np.maximum.accumulate(values, axis=1)).all()
-    assert slope(values[:, :2], at_x[:, :2]).shape == (5, 2)
