@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
 from sizing.base.errors import SizingError
@@ -54,10 +55,17 @@ class LeverSettings:
     size_b: float | None = None
 
 
+@cache
+def lever_facts() -> Mapping[str, Any]:
+    """What the file says of each lever."""
+    read: Mapping[str, Any] = read_yaml(FILE)
+    return read
+
+
 def default_settings() -> LeverSettings:
     """The what-ifs of the catalogue."""
     assumed: dict[str, Any] = {}
-    for lever in read_yaml(FILE).values():
+    for lever in lever_facts().values():
         assumed |= lever.get("assumed", {})
     assumed.pop("size_share")
     return LeverSettings(**assumed)
@@ -141,7 +149,7 @@ def next_smaller(model: Model) -> str | None:
 
 def pruned_size_b(model: Model) -> float:
     """The size that pruning leaves where none is asked, in billions of parameters."""
-    share: float = read_yaml(FILE)["pruned"]["assumed"]["size_share"]
+    share: float = lever_facts()["pruned"]["assumed"]["size_share"]
     return share * model.params_total / BILLION
 
 

@@ -6,10 +6,9 @@ from typing import Any, Literal, get_args
 
 from sizing.base.quantity import Result, quantity
 from sizing.base.result import Plan
-from sizing.catalog.files import read_yaml
 from sizing.decision.formats import difference, refuse_measured
 from sizing.decision.keys import with_values
-from sizing.decision.lever_changes import FILE, Change, LeverName, LeverSettings, Obstacle, change
+from sizing.decision.lever_changes import Change, LeverName, LeverSettings, Obstacle, change, lever_facts
 from sizing.decision.outcome import NOTHING, Answers, Outcome, Progress
 from sizing.decision.static_batching import with_static_batching
 from sizing.scenario.schema import Scenario
@@ -89,7 +88,7 @@ def _stated(
     *,
     obstacle: Obstacle | None = None,
 ) -> LeverRow:
-    facts = read_yaml(FILE)[name]
+    facts = lever_facts()[name]
     gpus = None if outcome is None else outcome.gpus
     return LeverRow(
         name=name,

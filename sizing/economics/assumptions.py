@@ -83,6 +83,16 @@ def _data() -> Any:
     return read_yaml(FILE)
 
 
+def regions() -> tuple[str, ...]:
+    """Names of the regions that have a price of electricity, as a scenario writes them."""
+    return tuple(_data()["regions"])
+
+
+def default_region() -> str:
+    """The region of a scenario that names none."""
+    return str(_data()["default_region"])
+
+
 def used_in(location: Location, costs: Costs) -> tuple[str, ...]:
     """Names of the constants that the cost of one way, its energy or its carbon rests on."""
     own = location == "on_prem" or (location == "hybrid" and costs.hybrid_base == "on_prem")

@@ -11,8 +11,7 @@ import streamlit as st
 from pydantic import ValidationError
 
 from sizing.base.choices import Facility, HybridBase, Licence, Purchase
-from sizing.catalog.files import read_yaml
-from sizing.economics.assumptions import FILE, Assumption, assumptions_for
+from sizing.economics.assumptions import Assumption, assumptions_for, default_region, regions
 from sizing.scenario.costs import Costs
 from ui import state
 from ui.format import as_markdown, known
@@ -65,15 +64,14 @@ def costs() -> Chosen | None:
 def _choices() -> dict[str, Any]:
     """Controls above the figures, kept in the address."""
     with st.container(horizontal=True, gap="medium"):
-        regions = {name: name.replace("_", " ").title() for name in read_yaml(FILE)["regions"]}
-        first = str(read_yaml(FILE)["default_region"])
-        kept = state.linked("cost_region", regions, default=first)
+        names = {name: name.replace("_", " ").title() for name in regions()}
+        kept = state.linked("cost_region", names, default=default_region())
         draw_wrong_in_link("cost_region", "region")
         region = st.selectbox(
             "Region",
-            list(regions),
+            list(names),
             key="cost_region",
-            format_func=regions.__getitem__,
+            format_func=names.__getitem__,
             width=200,
             help="Price of electricity and carbon of the grid. Rented instances have their provider's region.",
             **kept,

@@ -21,6 +21,7 @@ from sizing.economics.curves import OverLoad, over_load, over_months
 from sizing.economics.results import CostAnswer
 from sizing.economics.views import ViewName
 from sizing.economics.ways import Ways, ways_of
+from sizing.planning.plan import plan
 from sizing.question.understand import understand
 from sizing.scenario.costs import Costs
 from sizing.scenario.schema import Scenario
@@ -76,11 +77,11 @@ def elsewhere(scenario_json: str, costs_json: str, on: date) -> tuple[Plan, Cost
     scenario = _scenario(scenario_json, costs_json)
     other = "on_prem" if scenario.deployment.location == "cloud" else "cloud"
     moved = scenario.model_copy(update={"deployment": scenario.deployment.model_copy(update={"location": other})})
-    plan = plan_of(moved.model_dump_json())
-    if plan.deployment is None:
+    there = plan(moved, alternatives=0, brief=True)
+    if there.deployment is None:
         return None
     try:
-        return plan, cost(moved, plan=plan, on=on)
+        return there, cost(moved, plan=there, on=on)
     except InvalidScenario:
         return None
 
