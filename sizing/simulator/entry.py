@@ -27,7 +27,7 @@ from sizing.simulator.layout import (
     TIME_ROW,
     World,
 )
-from sizing.simulator.recording import bin_at, release
+from sizing.simulator.recording import bin_at, release, take_row
 from sizing.simulator.replica import advance
 from sizing.simulator.routing import route
 from sizing.steps import ranks  # step_time compiles one of its constants in
@@ -99,8 +99,7 @@ def _entry(sources: str) -> Callable[[World, Floats, float], None]:
     def run_chunk(world: World, chunk: Floats, until: float) -> None:
         state = world.state[0]
         for i in range(chunk.shape[1] if len(sources) > 0 else 0):
-            time, row = chunk[TIME_ROW, i], state.free
-            state.free = world.requests[row].after
+            time, row = chunk[TIME_ROW, i], take_row(world.requests, state)
             fill(world.requests, state, row, chunk, i)
             if chunk[ID_ROW, i] < 0.0:
                 world.series[bin_at(world.series, state.bin_s, time), ARRIVED] += 1.0

@@ -106,7 +106,9 @@ STATE = np.dtype(
         # Work done, counted in events (see ``Measurement``), and where it ends.
         *_counts("events most_events"),
         *_reals("prefilled recomputed generated lost cached"),
-        *_counts("free turn records"),
+        # Rows of requests: the first of those given back, and the first that was never used.
+        *_counts("free fresh"),
+        *_counts("turn records"),
         # What is measured, and how requests are routed.
         *_counts("policy"),
         *_reals("expected"),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,8 @@ SPARE_PART = 4
 """One in so many rows of requests is spare."""
 SHORTEST_BIN_S = 1e-9
 """Width of a bin of the series at least, so that nothing is divided by 0."""
+KEPT_TABLES = 32
+"""Tables of step times kept, 0.1 MB each: a search simulates one replica many times."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,24 +122,23 @@ class Pool:
         needed = self.in_system + arriving
         if needed <= len(old):
             return
-        rows = np.zeros(max(needed + needed // SPARE_PART, 2 * len(old)), layout.REQUEST)
-        rows[: len(old)] = old
-        rows["after"][len(old) :] = np.arange(len(old) + 1, len(rows) + 1)
-        rows["after"][-1] = self.state["free"]
-        self.world.state["free"] = len(old)
+        rows = np.empty(max(needed + needed // SPARE_PART, 2 * len(old)), layout.REQUEST)  # each is filled when taken
+        used = int(self.state["fresh"])
+        rows[:used] = old[:used]
         self.world = self.world._replace(requests=rows)
 
 
 def _world(fleet: Fleet, measurement: Measurement, role: int) -> World:
     """Arrays for a fleet; replicas that share a specification share its tables."""
-    kinds: list[Replica] = list(dict.fromkeys(fleet.replicas))
+    kinds = tuple(dict.fromkeys(fleet.replicas))
     most, count = max(k.max_sequences for k in kinds), len(fleet.replicas)
+    decode, rows = _tables(kinds)
     return World(
         requests=np.zeros(0, layout.REQUEST),
         replicas=_replicas(fleet, kinds, role),
         state=_state(fleet, measurement),
-        decode=_decode(kinds, most),
-        rows=_rows(kinds),
+        decode=decode,
+        rows=rows,
         heap=np.zeros((count, 4, max(most + 1, *(k.grid.ranks for k in kinds))), np.int64),
         seen=np.full((count, fleet.prefix_groups), -np.inf),
         histogram=np.zeros((BATCHES, METRICS, BINS), np.uint32),
@@ -145,7 +148,7 @@ def _world(fleet: Fleet, measurement: Measurement, role: int) -> World:
     )
 
 
-def _replicas(fleet: Fleet, kinds: list[Replica], role: int) -> NDArray[Any]:
+def _replicas(fleet: Fleet, kinds: Sequence[Replica], role: int) -> NDArray[Any]:
     rows = np.zeros(len(fleet.replicas), layout.REPLICA)
     rows["up"], rows["back"] = 1, np.inf
     rows["head"] = rows["tail"] = rows["newest"] = NONE
@@ -180,7 +183,13 @@ def _state(fleet: Fleet, measurement: Measurement) -> NDArray[Any]:
     return row
 
 
-def _rows(kinds: list[Replica]) -> Floats:
+@lru_cache(maxsize=KEPT_TABLES)
+def _tables(kinds: tuple[Replica, ...]) -> tuple[Floats, Floats]:
+    """What the step times of all kinds are read from, never written: decode steps, and what prompts add."""
+    return _decode(kinds, max(k.max_sequences for k in kinds)), _rows(kinds)
+
+
+def _rows(kinds: Sequence[Replica]) -> Floats:
     """Knots of rows, matrix times, pipeline lags, a rank's own part and the fullest rank's share of all kinds
     (kinds, 5, M)."""
     width = max(MOST_COUNTED + 1, *(len(k.grid.row_knots) for k in kinds))
@@ -200,7 +209,7 @@ def _padded(knots: list[Floats]) -> Floats:
     return np.stack([np.concatenate([k, k[-1] * 2.0 ** np.arange(1, most - len(k) + 1)]) for k in knots])
 
 
-def _decode(kinds: list[Replica], most: int) -> Floats:
+def _decode(kinds: Sequence[Replica], most: int) -> Floats:
     """Knots and decode tables of all kinds (kinds, S + 2, K), continued along the last slope where knots were added."""
     knots = _padded([k.grid.knots for k in kinds])
     table = np.zeros((len(kinds), most + 2, knots.shape[1]))

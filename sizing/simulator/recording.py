@@ -123,6 +123,18 @@ def record_row(records: Any, state: Any, request: Any, finish: float) -> None:
 
 
 @compiled
+def take_row(requests: Any, state: Any) -> int:
+    """A row for a request: one that was given back, else one that was never used, whose memory nobody has touched."""
+    row = state.free
+    if row == layout.NONE:
+        row = state.fresh
+        state.fresh += 1
+    else:
+        state.free = requests[row].after
+    return row  # type: ignore[no-any-return]
+
+
+@compiled
 def release(requests: Any, state: Any, row: int) -> None:
     """Give the row of a request back."""
     requests[row].after = state.free
