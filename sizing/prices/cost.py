@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sizing.base.arrays import Counts, Flags, Floats
+from sizing.base.arrays import Counts, Floats
 from sizing.base.checks import number_between, whole_number
 from sizing.base.deployed import Cost
 from sizing.base.errors import SizingError
 from sizing.base.units import HOURS_PER_DAY, HOURS_PER_MONTH, MILLION, S_PER_DAY, S_PER_HOUR
+from sizing.prices.compiled_choice import best_of_each
 from sizing.prices.hardware import HardwareOption
 from sizing.prices.packing import MAX_COUNT, systems_for_both, systems_needed
 
@@ -134,10 +135,8 @@ def cheapest_option(
         each = np.maximum(each, others[1])
     spread = -(-each.astype(np.int64) // offers.gpus[option])
     price = systems * np.nan_to_num(offers.usd_per_hour[option])
-    best = np.arange(len(option))
-    for key in (2 * spread + offers.unpriced[option], price, systems):
-        best = best[_least(key[best].astype(np.float64), candidate[best])]
-    best = best[_starts(candidate[best])]
+    best = np.empty(len(gpu), dtype=np.int64)
+    best_of_each(offers.counts[gpu], 2 * spread + offers.unpriced[option], price, systems, TIE, best)
     chosen = option[best]
     return OptionChoice(
         options=offers.options[chosen],
@@ -146,20 +145,6 @@ def cheapest_option(
         power_kw=systems[best] * offers.power_kw[chosen],
         gpus_bought=systems[best] * offers.gpus[chosen],
     )
-
-
-def _least(key: Floats, candidate: Counts) -> Flags:
-    """Which pairs have the least key of their candidate, ties included; pairs are in the order of candidates."""
-    starts = _starts(candidate)
-    counts = np.diff(starts, append=len(candidate))
-    bound = np.minimum.reduceat(key, starts) * (1.0 + TIE)
-    least: Flags = key <= np.repeat(bound, counts)
-    return least
-
-
-def _starts(candidate: Counts) -> Counts:
-    """Position of the first pair of each candidate."""
-    return np.flatnonzero(np.diff(candidate, prepend=-1))
 
 
 def _nothing() -> OptionChoice:
