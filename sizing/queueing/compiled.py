@@ -23,8 +23,11 @@ TAIL_ENDS = 12.0
 """Standard deviations from where on nobody waits for a slot. Chosen: because the share that waits by then, 1e-28, is
 lost in the rounding of all that it is added to or taken from."""
 PREFILL_LOAD, TTFT_MEAN, TTFT_VAR, ITL_MEAN, ITL_VAR, E2E_MEAN, E2E_VAR = range(7)
-"""Places of the results."""
+"""Places of the results of ``queues``."""
 RESULTS = 7
+WORK, EVEN, GAP, RATE, PAST_PROMPT, FLOOR = range(6)
+"""Places of the results of ``loaded``."""
+LOADED = 6
 
 Spread = tuple[float, float, float]
 """Squared coefficients of variation of arrivals, prompts and outputs."""
@@ -133,6 +136,32 @@ def _entry(sources: str) -> Callable[..., None]:
     return queues  # type: ignore[no-any-return]
 
 
+def _loaded_entry(sources: str) -> Callable[..., None]:
+    """As :func:`_entry`."""
+
+    @compiled_entry
+    def loaded(tables: tuple[Floats, ...], of_rows: Floats, out: Floats) -> None:
+        decode, concurrency, stalled = tables
+        last_stalled = stalled.shape[1] - 1
+        for c in range(decode.shape[0] if len(sources) > 0 else 0):
+            alone, prefill, step_s, gaps, chunks, others = of_rows[c]
+            for k in range(decode.shape[1]):
+                step, at = decode[c, k], concurrency[c, k]
+                prompts = at / max(gaps, 1.0)
+                even = chunks * (step_s * -math.expm1(-prompts) / prompts) + prefill
+                work, answering = even + stalled[c, min(k, last_stalled)], gaps * step
+                past_prompt = answering / (alone + answering)
+                out[WORK, c, k], out[EVEN, c, k], out[PAST_PROMPT, c, k] = work, even, past_prompt
+                out[GAP, c, k] = step + at * work * min(gaps, 1.0) / max(gaps, 1.0)
+                out[RATE, c, k] = at / (alone + answering + max(at - 1.0, 0.0) * work)
+                # Prefill alone streams the weights once; a step shared with decoding has paid for that. Prompts on
+                # other attention-DP ranks share its steps.
+                longer = chunks * max(step - decode[c, 0], 0.0) * past_prompt
+                out[FLOOR, c, k] = alone + longer + others * at * prefill
+
+    return loaded  # type: ignore[no-any-return]
+
+
 def _decoding_entry(sources: str) -> Callable[..., None]:
     """As :func:`_entry`."""
 
@@ -184,6 +213,15 @@ decoding: Any = _decoding_entry(digest(waiting.__file__))
 share of the rest of the running step and of the wait for a slot included, into ``out`` (2, C, K).
 
 ``tables``, (C, K) each: decode steps, concurrency and growing rate; ``slots`` (C,); ``steps`` of one request.
+"""
+
+loaded: Any = _loaded_entry(digest())
+"""``loaded(tables, of_rows, out)``: an engine at each concurrency of its grid, in the mean, as
+:func:`sizing.queueing.steady_state.steady_state` has it, into ``out`` (6, C, K) in the order of :data:`WORK` and so on.
+
+``tables``: decode steps and concurrency, (C, K), and what prompts take more where attention-DP ranks wait, (C, K) or
+(C, 1); ``of_rows`` (C, 6): prefill of a prompt alone, its engine time, fixed time of a step with prompts, decode steps
+of a request, chunks of a prompt, and chunks on other ranks for each request in flight.
 """
 
 queues: Any = _entry(digest(waiting.__file__))

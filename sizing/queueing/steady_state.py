@@ -19,12 +19,20 @@ from sizing.question.traffic import Traffic, TrafficColumns, Variability
 from sizing.queueing.compiled import (
     E2E_MEAN,
     E2E_VAR,
+    EVEN,
+    FLOOR,
+    GAP,
     ITL_MEAN,
     ITL_VAR,
+    LOADED,
+    PAST_PROMPT,
     PREFILL_LOAD,
+    RATE,
     RESULTS,
     TTFT_MEAN,
     TTFT_VAR,
+    WORK,
+    loaded,
     queues,
 )
 from sizing.queueing.waiting import gamma_quantile
@@ -106,97 +114,60 @@ def steady_state(
     TTFT = front end + rest of the running step + prompt queue + slot queue + own prefill, each chunk of which shares
     its step with the decoding sequences. Validity: against the simulator, ``docs/LOAD_MODEL.md``.
     """
-    load = _loaded(times, concurrency, budget[:, None], traffic)
-    filled = traffic.new_tokens / (budget[:, None] * load.ranks)
-    rows = np.empty((len(concurrency), 5))
-    for place, column in enumerate((load.gaps, load.per_token, load.chunks, filled, max_concurrency[:, None])):
-        rows[:, place : place + 1] = column
-    tables = (times.decode_s, concurrency, load.rps, load.itl, load.work, load.even, load.past_prompt, load.floor)
+    budget, tokens = budget[:, None], np.maximum(traffic.output_tokens - 1.0, 0.0)
+    gaps = np.maximum(tokens / times.tokens_per_step, np.minimum(tokens, 1.0))  # steps of one request, at least one
+    per_token = np.where(tokens > 0.0, gaps / np.maximum(tokens, TINY), 1.0)
+    chunks = np.ceil(traffic.new_tokens / budget)
+    load = _loaded(times, concurrency, gaps, chunks, budget * chunks / traffic.new_tokens)
+    filled = traffic.new_tokens / (budget * np.reshape(times.ranks, (-1, 1)))
+    rows = _side_by_side(len(concurrency), gaps, per_token, chunks, filled, max_concurrency[:, None])
     spread = (float(variability.arrivals), float(variability.prompt), float(variability.output))
     out = np.empty((RESULTS, *concurrency.shape))
-    queues(tuple(map(np.ascontiguousarray, tables)), rows, spread, NEVER_FULL, out)
+    in_mean = (load[name] for name in (RATE, GAP, WORK, EVEN, PAST_PROMPT, FLOOR))
+    queues(tuple(map(np.ascontiguousarray, (times.decode_s, concurrency, *in_mean))), rows, spread, NEVER_FULL, out)
     front = np.reshape(times.front_s, (-1, 1))
-    floor = load.floor if variability.prompt == 0.0 else np.zeros_like(load.floor)
-    full_var = concurrency[:, -1:] * (load.work[:, -1:] / np.maximum(load.gaps, 1.0)) ** 2 * (1.0 + variability.output)
+    floor = load[FLOOR] if variability.prompt == 0.0 else np.zeros_like(load[FLOOR])
+    full_var = concurrency[:, -1:] * (load[WORK, :, -1:] / np.maximum(gaps, 1.0)) ** 2 * (1.0 + variability.output)
     return SteadyState(
         concurrency=concurrency,
-        rps=load.rps,
+        rps=load[RATE],
         prefill_load=out[PREFILL_LOAD],
         ttft_mean_s=out[TTFT_MEAN] + front,
         ttft_floor_s=floor + front,
         ttft_var=out[TTFT_VAR],
         itl_mean_s=out[ITL_MEAN],
         itl_var=out[ITL_VAR],
-        itl_full_s=load.itl[:, -1:] * load.per_token,
-        itl_full_var=full_var * (variability.prompt + min(variability.output, 1.0)) * load.per_token**2,
+        itl_full_s=load[GAP, :, -1:] * per_token,
+        itl_full_var=full_var * (variability.prompt + min(variability.output, 1.0)) * per_token**2,
         e2e_mean_s=out[E2E_MEAN] + front,
         e2e_var=out[E2E_VAR],
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Loaded:
-    """An engine at each concurrency of its grid, in the mean: columns (C, 1) or (C, K), times in s.
+def _loaded(times: StepTimes, concurrency: Floats, gaps: Floats | float, chunks: Floats, held: Floats) -> Floats:
+    """An engine at each concurrency of its grid, in the mean, (6, C, K): Little's law and work conservation, see
+    :func:`steady_state`.
 
-    ``gaps``: decode steps of a request, ``per_token`` of each token; ``chunks`` of a prompt; ``work``: engine time of a
-    prompt, ``even`` with even attention-DP ranks; ``itl``: time of a decode step with its share of prompts;
-    ``past_prompt``: share of the requests in flight that is decoding; ``floor``: own prefill of a request.
+    The fixed time of steps that carry prompts is shared by those that fall into one: f x (1 - e^-a) / a with a = B / D
+    prompts a step (Poisson). ``held`` (C, 1): prompts that the token budget of one attention-DP rank holds in a step.
     """
-
-    gaps: Floats
-    per_token: Floats
-    chunks: Floats
-    ranks: Floats
-    work: Floats
-    even: Floats
-    itl: Floats
-    rps: Floats
-    past_prompt: Floats
-    floor: Floats
-
-
-def _loaded(times: StepTimes, concurrency: Floats, budget: Floats, traffic: Traffic | TrafficColumns) -> _Loaded:
-    """Little's law and work conservation, see :func:`steady_state`; ``budget`` (C, 1)."""
-    alone, decode = times.prefill_s[:, None], times.decode_s
-    tokens = np.maximum(traffic.output_tokens - 1.0, 0.0)
-    gaps = np.maximum(tokens / times.tokens_per_step, np.minimum(tokens, 1.0))  # steps of one request, at least one
-    per_token = np.where(tokens > 0.0, gaps / np.maximum(tokens, TINY), 1.0)
-    ranks, chunks = np.reshape(times.ranks, (-1, 1)), np.ceil(traffic.new_tokens / budget)
-    work, even = _work(times, concurrency / np.maximum(gaps, 1.0), chunks, budget * chunks / traffic.new_tokens)
-    past_prompt = gaps * decode / (alone + gaps * decode)
-    # Prefill alone streams the weights once; a step shared with decoding has paid for that.
-    floor = alone + chunks * np.maximum(decode - decode[:, :1], 0.0) * past_prompt
-    if even is not work:  # prompts on other attention-DP ranks share its steps
-        others = (1.0 - 1.0 / ranks) * np.minimum(gaps, 1.0) / np.maximum(gaps, 1.0) * chunks * concurrency
-        floor += others * times.prefill_work_s[:, None]
-    return _Loaded(
-        gaps=gaps,
-        per_token=per_token,
-        chunks=chunks,
-        ranks=ranks,
-        work=work,
-        even=even,
-        itl=decode + concurrency * work * np.minimum(gaps, 1.0) / np.maximum(gaps, 1.0),
-        rps=concurrency / (alone + gaps * decode + np.maximum(concurrency - 1.0, 0.0) * work),
-        past_prompt=past_prompt,
-        floor=floor,
-    )
+    stalled, others = np.zeros((len(concurrency), 1)), np.zeros(1)
+    if np.any(times.stall_s):
+        prompts = concurrency / np.maximum(gaps, 1.0) * chunks
+        stalled = times.work_s(prompts, held) - times.prefill_work_s[:, None]
+        beside = 1.0 - 1.0 / np.reshape(times.ranks, (-1, 1))
+        others = beside * np.minimum(gaps, 1.0) / np.maximum(gaps, 1.0) * chunks
+    step_s = np.reshape(np.asarray(times.prompt_step_s, dtype=np.float64), (-1, 1))
+    alone, work = times.prefill_s[:, None], times.prefill_work_s[:, None]
+    rows = _side_by_side(len(concurrency), alone, work, step_s, gaps, chunks, others)
+    out = np.empty((LOADED, *concurrency.shape))
+    loaded(tuple(map(np.ascontiguousarray, (times.decode_s, concurrency, stalled))), rows, out)
+    return out
 
 
-def _work(times: StepTimes, prompts: Floats, chunks: Floats, held: Floats) -> tuple[Floats, Floats]:
-    """Engine time of a prompt (C, K) with so many ``prompts`` a step: as they fall on attention-DP ranks, and with even
-    ranks (the same array where there are none)."""
-    fixed = chunks * _launches(times, prompts)
-    if not np.any(times.stall_s):
-        fixed += times.prefill_work_s[:, None]
-        return fixed, fixed
-    return times.work_s(prompts * chunks, held) + fixed, times.prefill_work_s[:, None] + fixed
-
-
-def _launches(times: StepTimes, prompts: Floats) -> Floats:
-    """Fixed time of prompt-carrying steps per chunk of one prompt (C, K): prompts that fall into one step share it.
-
-    f x (1 - e^-a) / a with a = B / D ``prompts`` a step (Poisson).
-    """
-    fixed = np.broadcast_to(np.asarray(times.prompt_step_s, dtype=np.float64), times.prefill_s.shape)[:, None]
-    return np.asarray(fixed * -np.expm1(-prompts) / prompts)
+def _side_by_side(rows: int, *columns: Floats | float) -> Floats:
+    """Columns (C, 1), or single numbers, as a table (C, N)."""
+    table = np.empty((rows, len(columns)))
+    for place, column in enumerate(columns):
+        table[:, place : place + 1] = column
+    return table

@@ -80,6 +80,25 @@ def test_the_table_is_filled_as_the_arrays_say() -> None:
     assert out[compiled.PREFILL_LOAD] == pytest.approx(np.minimum(rps * work, 1.0), rel=1e-12)
 
 
+def test_an_engine_in_the_mean_is_what_the_arrays_say() -> None:
+    """Little's law: a request holds its place for its own prefill, its decode steps and the prompts of the others."""
+    step, out = 0.01 + 2e-4 * CONCURRENCY, np.empty((compiled.LOADED, *CONCURRENCY.shape))
+    alone, prefill, launch, gaps, chunks, others = 0.2, 0.15, 0.01, 100.0, 2.0, 0.01
+    stalled, rows = 0.001 * CONCURRENCY, np.array([[alone, prefill, launch, gaps, chunks, others]])
+    compiled.loaded((step, CONCURRENCY, stalled), rows, out)
+    prompts = CONCURRENCY / gaps
+    even = prefill + chunks * launch * (1.0 - np.exp(-prompts)) / prompts
+    work, decoding = even + stalled, gaps * step
+    longer = chunks * (step - step[:, :1]) * decoding / (alone + decoding)
+    assert out[compiled.EVEN] == pytest.approx(even, rel=1e-9)
+    assert out[compiled.WORK] == pytest.approx(work, rel=1e-9)
+    assert out[compiled.GAP] == pytest.approx(step + CONCURRENCY * work / gaps, rel=1e-9)
+    held = alone + decoding + np.maximum(CONCURRENCY - 1.0, 0.0) * work
+    assert out[compiled.RATE] == pytest.approx(CONCURRENCY / held, rel=1e-9)
+    assert out[compiled.PAST_PROMPT] == pytest.approx(decoding / (alone + decoding), rel=1e-12)
+    assert out[compiled.FLOOR] == pytest.approx(alone + longer + others * CONCURRENCY * prefill, rel=1e-9)
+
+
 def test_decode_steps_of_a_pool_are_what_the_arrays_say() -> None:
     """Mean step with its share of the rest of a step and of the wait for a slot; the variance of both, and of slow
     changes of the number in flight."""
