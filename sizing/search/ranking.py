@@ -36,10 +36,9 @@ class Keys:
         another beats on a fraction of the GPUs comes last. Where cost or power is unknown, GPUs stand in for it."""
         return np.lexsort(self._columns(objective))
 
-    def first(self, objective: Objective, among: Rows | None = None) -> int:
-        """The first position of :meth:`order`, or the first of those in ``among`` (growing): no sorting, which would
-        take longer than all else that a step of the search does."""
-        place = np.arange(len(self.cost)) if among is None else among
+    def first(self, objective: Objective) -> int:
+        """The first position of :meth:`order`, without sorting."""
+        place = np.arange(len(self.cost))
         for column in reversed(self._columns(objective)):
             values = column[place]
             least = values == np.fmin.reduce(values)

@@ -15,7 +15,18 @@ from sizing.economics.results import CostAnswer, CostSource, WayToPay
 from sizing.economics.text import CONSTANTS, PARTS, WHY_UNKNOWN
 from sizing.economics.views import ViewName
 from ui.currency import DOLLARS, Currency
-from ui.figures.template import DASHES, INK, NEUTRAL, axis, layout, message, palette, short_ticks, spread_out
+from ui.figures.template import (
+    DASHES,
+    INK,
+    NEUTRAL,
+    axis,
+    layout,
+    message,
+    palette,
+    quick_figure,
+    short_ticks,
+    spread_out,
+)
 from ui.format import known
 
 WAYS: Mapping[ViewName, str] = {
@@ -61,7 +72,7 @@ def build_ways(cost: CostAnswer, *, currency: Currency = DOLLARS, dark: bool = F
         for n, part in enumerate(parts)
     ]
     most = max(way.usd_per_month or 0.0 for way in ways)
-    return go.Figure(
+    return quick_figure(
         data=data,
         layout=layout(
             dark=dark,

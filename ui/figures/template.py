@@ -149,8 +149,8 @@ def template(*, dark: bool = False) -> go.layout.Template:
 
 
 def quick_figure(data: list[dict[str, Any]], layout: dict[str, Any]) -> go.Figure:
-    """A figure of plain dictionaries, for pages with many: without Plotly's check of every property, which takes most
-    of the time that a small figure takes. The tests of such figures check them."""
+    """A figure of plain dictionaries, for pages that are drawn after every input: without Plotly's check of every
+    property, which takes most of the time that a small figure takes. The tests of such figures check them."""
     return go.Figure(data=data, layout=layout, _validate=False)
 
 
