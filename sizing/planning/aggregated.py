@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
-from sizing.base.arrays import Floats
+from sizing.base.arrays import Floats, Position
 from sizing.base.choices import DecidedBy
 from sizing.base.deployed import Deployed, PerInstance
 from sizing.base.format import percent
@@ -24,6 +25,7 @@ from sizing.planning.spread import ENDS, AtEnd, Spread, factors, intervals_at, s
 from sizing.prices.hardware import HardwareOption
 from sizing.question.configuration import Configuration
 from sizing.queueing.capacity import at_rate
+from sizing.queueing.steady_state import SteadyState
 from sizing.search.aggregated import Aggregated
 from sizing.search.replicas import Planned, planned_instances
 from sizing.search.screen import instances_needed
@@ -88,10 +90,14 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
 
     def percentile_s(self, metric: Metric, percentile: float) -> float:
         """Of the steady state, at the load of one instance."""
-        state = self.evaluated.state.take(np.array([self.index]))
-        at = self.kind.position.take(np.array([self.k]))
+        state, at = self._at_load
         of: Floats = getattr(state, metric)(percentile)
         return float(at.of(np.maximum.accumulate(of, axis=1))[0])
+
+    @cached_property
+    def _at_load(self) -> tuple[SteadyState, Position]:
+        """The steady state of its candidate, and the place of its load in that."""
+        return self.evaluated.state.take(np.array([self.index])), self.kind.position.take(np.array([self.k]))
 
     @property
     def max_rps(self) -> float:
