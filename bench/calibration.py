@@ -16,7 +16,7 @@ from bench.accuracy_figures import SHOWN, figures, spot_check
 from bench.accuracy_notes import OBSTACLES
 from bench.accuracy_report import intervals_yaml, one_line_each, write_report
 from bench.capacity_at_limits import held_out_capacity
-from bench.capacity_intervals import capacity_line, with_ranges
+from bench.capacity_intervals import capacity_line, compared_ranges, with_ranges
 from bench.conformal import Calibration, calibration, checked
 from bench.crossvalidate import refits
 from bench.distil_kernels import distil
@@ -97,16 +97,15 @@ def calibrate(say: Progress = print) -> None:
     _write(tables, fit.efficiencies, held_out.whole.trust, calibration(errors))
     split = split_errors(open_splits(fit.efficiencies), held_out.whole, without, held_out.without)
     say("predicted the closed loops whose split is left open")
-    capacity = with_ranges(held_out_capacity(runs_at_limits(), held_out.whole, without, held_out.without))
+    at_limits = held_out_capacity(runs_at_limits(), held_out.whole, without, held_out.without)
+    capacity, forms = with_ranges(at_limits), [*compared(errors), *compared_ranges(at_limits)]
     with (DATA_DIR / "intervals.yaml").open("a", encoding="utf-8") as intervals:
         intervals.write(split_line(split) + capacity_line(capacity))
     say("planned every run that was measured at its limits")
     shipped = Mixture(Roofline(from_mapping(read_yaml("efficiency.yaml"))), trust())
     seen = [t for t in tables if t.mode == SHOWN[0][0]]
     published = errors[~errors["derived"]]
-    all_figures = figures(
-        published, capacity, with_ends, compared(errors), curve, rows, spot_check(seen, shipped), OBSTACLES
-    )
+    all_figures = figures(published, capacity, with_ends, forms, curve, rows, spot_check(seen, shipped), OBSTACLES)
     all_figures["open_split"] = split_records(split)
     (DATA_DIR / "accuracy.json").write_text(one_line_each(all_figures), encoding="utf-8")
     write_report(all_figures)

@@ -2,34 +2,39 @@
 
 A score is log(measured / planned) over log(end / planned), where the end is the capacity with all step times at that
 end of their 80 % interval: 1 where reality lies there, more where it lies outside. Its quantiles over runs at their
-limits, configurations weighing alike, are the exponents by which a plan's range of GPUs is wider, or narrower, than its
+limits are the exponents by which a plan's range of GPUs is wider, or narrower, than its
 step times alone would have it: submitters choose layouts, formats and schedulers that nobody publishes, but errors of
-decode steps and of prompts do not all point the same way, nor does every limit bind where they are largest.
+decode steps and of prompts do not all point the same way, nor does every limit bind where they are largest. How much
+runs of one configuration weigh together is the form of :mod:`bench.interval_forms`.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from bench.capacity_figures import CONFIGURATION, OF_RUN
+from bench.capacity_figures import CONFIGURATION, OF_RUN, Records
 from bench.crossvalidate import UNSEEN
-from bench.interval_forms import group_wise
+from bench.interval_forms import CAPACITY, FORMS
 from sizing.base.arrays import Floats
 
 TAILS = (0.1, 0.9)
 """Shares outside an 80 % interval, one at each end."""
 
+AT_LIMITS = "at_limits"
+"""Runs at their limits, where the protocol of other measurements stands."""
+
 Exponents = Mapping[str, float]
 """By end of the step times: ``low_factor`` (fast), ``high_factor`` (slow)."""
 
 
-def exponents(runs: pd.DataFrame) -> Exponents:
+def exponents(runs: pd.DataFrame, form: str = CAPACITY) -> Exponents:
     """The exponents from judged runs (:func:`bench.capacity_at_limits.judged`), at least 0: the range holds the plan.
 
     Runs that the plan cannot serve, or not at the slow end, count as inside: their range has no upper end.
     """
-    slow, fast = group_wise(_scores(runs), _configuration(runs), TAILS)
+    slow, fast = FORMS[form](_scores(runs), _configuration(runs), TAILS)
     return {"low_factor": round(max(0.0, float(fast)), 3), "high_factor": round(max(0.0, -float(slow)), 3)}
 
 
@@ -46,14 +51,14 @@ def _configuration(runs: pd.DataFrame) -> pd.Series:
     return runs[CONFIGURATION].astype(str).agg("; ".join, axis=1)
 
 
-def with_ranges(runs: pd.DataFrame) -> pd.DataFrame:
+def with_ranges(runs: pd.DataFrame, form: str = CAPACITY) -> pd.DataFrame:
     """The runs with the range of the rate and of the GPUs, each by exponents of the other configurations alone."""
     names, known = _configuration(runs), _unseen(runs)
     known = known if len(known) else runs
     parts = []
     for name, part in runs.groupby(names):
         others = known[names[known.index] != name]
-        parts.append(ranged(part, exponents(others if len(others) else known)))
+        parts.append(ranged(part, exponents(others if len(others) else known, form)))
     return pd.concat(parts).sort_index()
 
 
@@ -85,6 +90,28 @@ def ranged(runs: pd.DataFrame, by_end: Exponents) -> pd.DataFrame:
         gpus_low=np.where(served, low, np.nan),
         gpus_high=np.where(served, high, np.nan),
     )
+
+
+def compared_ranges(runs: pd.DataFrame) -> Records:
+    """The forms of :mod:`bench.interval_forms` side by side: how often the range of the rate holds and how wide it is,
+    source and configuration unseen, in the terms of :func:`bench.interval_figures.compared`."""
+    return [_held(_unseen(with_ranges(runs, form)), form) for form in FORMS]
+
+
+def _held(runs: pd.DataFrame, form: str) -> dict[str, Any]:
+    inside = (runs["rps_low"] <= runs["measured_rps"]) & (runs["measured_rps"] <= runs["rps_high"])
+    each = inside.groupby(_configuration(runs)).mean()
+    wide = (runs["rps_high"] - runs["rps_low"]) / runs["planned_rps"]
+    return {
+        "mode": AT_LIMITS,
+        "metric": "throughput",
+        "form": form,
+        "rows": len(runs),
+        "configurations": len(each),
+        "inside_80_pct": round(100.0 * float(inside.mean()), 1),
+        "inside_80_by_configuration_pct": round(100.0 * float(each.mean()), 1),
+        "width_80_pct": round(100.0 * float(wide.median()), 1),
+    }
 
 
 def capacity_line(runs: pd.DataFrame) -> str:

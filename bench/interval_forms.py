@@ -88,6 +88,10 @@ SHIPPED: Mapping[str, Mapping[str, str]] = MappingProxyType(
 about 80 %; of open loops (of which rates alone have errors of their own) and offline runs none holds 78 to 85 %, and it
 is the nearest above. Long sweeps, as closed loops and static batches are published in, would outweigh many others."""
 
+CAPACITY = BY_FOURTH_ROOT
+"""The form of the capacity of an instance, of which there are a few runs of each of some 30 configurations. Chosen by
+the rule of closed loops, in the same table."""
+
 
 def shipped(metric: str, modes: Sequence[str]) -> str:
     """The form of errors of a metric in these protocols: that of a single one, else configurations weigh alike."""

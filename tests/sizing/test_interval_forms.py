@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bench.capacity_intervals import AT_LIMITS
 from bench.conformal import INTERVAL_METRICS, checked, inside
 from bench.crossvalidate import UNSEEN
-from bench.interval_forms import Form, group_wise, random_effects, shipped
+from bench.interval_forms import CAPACITY, FORMS, Form, group_wise, random_effects, shipped
 from sizing.base.arrays import Floats
 from sizing.catalog.files import DATA_DIR
 from sizing.evidence.uncertainty import DIFFICULTIES
@@ -37,6 +38,13 @@ def test_the_forms_that_ship_hold_what_was_asked_of_closed_loops() -> None:
     held = {(r["mode"], r["metric"], r["form"]): r["inside_80_pct"] for r in compared}
     for metric in INTERVAL_METRICS:
         assert 78 <= held["fixed_concurrency", metric, shipped(metric, ["fixed_concurrency"])] <= 85, metric
+
+
+def test_the_form_that_ships_holds_what_was_asked_of_runs_at_their_limits() -> None:
+    compared = json.loads((DATA_DIR / "accuracy.json").read_text(encoding="utf-8"))["forms"]
+    held = {r["form"]: r["inside_80_pct"] for r in compared if r["mode"] == AT_LIMITS}
+    assert set(held) == set(FORMS)
+    assert 78 <= held[CAPACITY] <= 85
 
 
 def test_random_effects_add_both_variances() -> None:
