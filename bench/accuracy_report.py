@@ -162,8 +162,8 @@ def _intervals(figures: Mapping[str, Any]) -> list[str]:
         _section(
             "Forms of intervals",
             "Source and configuration both unseen; the quantiles of each source come from the configurations of the "
-            "others (`bench/interval_forms.py`). At limits: the largest rate, whose ends follow from those of its steps "
-            "by exponents from the other configurations. The forms that ship were chosen on this table.",
+            "others (`bench/interval_forms.py`). At limits: the largest rate, whose ends follow from those of its step "
+            "times by exponents from the other configurations. The forms that ship were chosen on this table.",
             figures["forms"],
         ),
         _section(
