@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
@@ -63,7 +64,9 @@ def draw_rows(table: pd.DataFrame, *, key: str, alt: str, height: Literal["auto"
 
 def grouped(table: pd.DataFrame) -> dict[str, Any]:
     """How columns with thousands are written."""
-    large = [str(name) for name in table.select_dtypes("number") if table[name].abs().max() >= _GROUPED]
+    numbers = table.select_dtypes("number")
+    largest = np.nan_to_num(np.abs(numbers.to_numpy(dtype=np.float64, na_value=np.nan))).max(axis=0, initial=0.0)
+    large = [str(name) for name, value in zip(numbers, largest, strict=True) if value >= _GROUPED]
     return {name: st.column_config.NumberColumn(format="localized") for name in large}
 
 
