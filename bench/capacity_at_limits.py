@@ -20,7 +20,7 @@ from bench.runs_at_limits import Run, labels
 from sizing.base.provenance import StepSource
 from sizing.deployments.candidates import table
 from sizing.deployments.memory import memory_fit
-from sizing.planning.aggregated import intervals_of
+from sizing.planning.aggregated import step_intervals
 from sizing.planning.spread import ENDS, factors, with_slower_steps
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question, understand
@@ -193,7 +193,7 @@ def rates_at_ends(capacity: Capacity, rate_rps: float) -> tuple[float, float]:
     question, evaluated, index = capacity.question, capacity.evaluated, np.array([capacity.index])
     at_rate = replace(question, demand=replace(question.demand, peak_rps=rate_rps))
     kind = aggregated(at_rate, evaluated, index, np.ones(1, dtype=np.int64))
-    decode, prefill = intervals_of(kind)
+    decode, prefill = step_intervals(kind)
     screened = float(evaluated.capacity.rps[capacity.index])
     moved = capacity.rps / screened if screened > 0.0 else 1.0
     ends = (

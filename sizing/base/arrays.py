@@ -14,8 +14,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.base.compiled_rows import largest_so_far
-
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -134,10 +132,3 @@ def position(known: Floats, at: Floats, *, beyond: bool = False) -> Position:
     low, high = known[row, lower], known[row, lower + 1]
     share = (at - low) / np.maximum(high - low, LEAST_GAP)
     return Position(lower, share if beyond else np.clip(share, 0.0, 1.0))
-
-
-def non_decreasing(values: Floats) -> Floats:
-    """The largest of ``values`` (N, K) so far along each row."""
-    highest = np.empty(values.shape)
-    largest_so_far(np.ascontiguousarray(values, dtype=np.float64), highest)
-    return highest

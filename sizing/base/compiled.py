@@ -22,7 +22,7 @@ compiled_entry: Any = njit(  # type: ignore[call-overload]
     cache=True, nogil=True, error_model="numpy", _nrt=False, no_cfunc_wrapper=True
 )
 """What Python calls, kept on disk under a key that holds its closure (numba hashes that): :func:`digest` has to be in
-it."""
+it, unless the entry calls nothing and divides by nothing that may be 0: its own file numba looks at."""
 
 
 def digest(*sources: str | Path) -> str:

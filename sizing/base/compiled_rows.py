@@ -1,7 +1,7 @@
-"""Compiled: what is asked of every row of a table (N, K), a number at a time.
+"""What is asked of every row of a table (N, K), compiled, a number at a time.
 
-As arrays, every step of it would write and read the whole table. The entries call nothing: numba, which looks at the
-file of an entry, notices every change of them.
+As arrays, every step of it would write and read the whole table. Apart from :mod:`sizing.base.arrays`, because numba
+takes long to load.
 """
 
 from __future__ import annotations
@@ -14,9 +14,16 @@ from sizing.base.compiled import compiled_entry
 Table = NDArray[np.float64]
 
 
+def non_decreasing(values: Table) -> Table:
+    """The largest of ``values`` (N, K) so far along each row."""
+    highest = np.empty(values.shape)
+    _largest_so_far(np.ascontiguousarray(values, dtype=np.float64), highest)
+    return highest
+
+
 @compiled_entry
-def largest_so_far(values: Table, out: Table) -> None:
-    """The largest of ``values`` (N, K) so far along each row, into ``out`` (N, K)."""
+def _largest_so_far(values: Table, out: Table) -> None:
+    """:func:`non_decreasing`, into ``out`` (N, K)."""
     for n in range(values.shape[0]):
         most = values[n, 0]
         for k in range(values.shape[1]):

@@ -13,8 +13,9 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.base.arrays import ROUNDING, Counts, Floats, Rows, non_decreasing
+from sizing.base.arrays import ROUNDING, Counts, Floats, Rows
 from sizing.base.choices import Serving
+from sizing.base.compiled_rows import non_decreasing
 from sizing.deployments.candidates import Candidates
 from sizing.explore.at_load import fleet_for, usd_per_million
 from sizing.explore.operating_point import (

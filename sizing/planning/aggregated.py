@@ -57,7 +57,7 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
     def spreads(cls, kind: Aggregated, chosen: Sequence[int]) -> list[Spread]:
         """The same question with all step times at the ends of their interval."""
         only = kind.take(np.array(chosen, dtype=np.intp))
-        decode, prefill = intervals_of(only)
+        decode, prefill = step_intervals(only)
         fast, slow = (_holding_the_plan(only, _at_end(only, decode, prefill, end), end) for end in ENDS)
         return spreads_of(fast, slow, decode, prefill)
 
@@ -200,7 +200,7 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
         return second_opinion(stated)
 
 
-def intervals_of(kind: Aggregated) -> tuple[list[ErrorFactors], list[ErrorFactors]]:
+def step_intervals(kind: Aggregated) -> tuple[list[ErrorFactors], list[ErrorFactors]]:
     """The intervals of decode and of prefill times of every deployment, at its load."""
     load = kind.position.of(kind.evaluated.state.concurrency[kind.index])
     decode, prefill = (

@@ -90,11 +90,11 @@ def intervals_of(
     loads = np.full((len(rows), len(LOAD_NAMES)), (math.nan, traffic.input_tokens, traffic.output_tokens))
     if concurrency is not None:
         loads[:, 0] = concurrency
-    found = intervals(metric, question.model, rows, loads=loads, apart=apart)
+    of_rows = intervals(metric, question.model, rows, loads=loads, apart=apart)
     for n, row in enumerate(rows):
         if calibrated is not None and calibrated.covers(row):
-            found[n] = calibrated.interval(metric, None if concurrency is None else float(concurrency[n]))
-    return found
+            of_rows[n] = calibrated.interval(metric, None if concurrency is None else float(concurrency[n]))
+    return of_rows
 
 
 def intervals_at(

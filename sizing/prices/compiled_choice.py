@@ -1,4 +1,4 @@
-"""Compiled: the best option of each candidate, a number at a time. The entry calls nothing: numba sees its changes."""
+"""Compiled: the best option of each candidate, a number at a time."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ from enum import IntEnum
 import numpy as np
 from scipy.special import ndtri
 
-from sizing.base.arrays import LEAST_GAP, Columns, Floats, Position, Rows, non_decreasing, position
-from sizing.base.compiled_rows import where_reached
+from sizing.base.arrays import LEAST_GAP, Columns, Floats, Position, Rows, position
+from sizing.base.compiled_rows import non_decreasing, where_reached
 from sizing.question.limits import LatencyLimits
 from sizing.queueing.compiled import percentiles
 from sizing.queueing.steady_state import SteadyState
@@ -74,8 +74,9 @@ def rate_at_limit(rps: Floats, values: Floats, limit: float | Floats) -> Floats:
     above, inf if never."""
     if np.all(np.isinf(limit)):
         return np.full(len(rps), np.inf)
-    rate, limits = np.empty(len(rps)), np.broadcast_to(np.asarray(limit, dtype=np.float64), len(rps))
-    where_reached(*map(np.ascontiguousarray, (rps, values, limits)), LEAST_GAP, rate)
+    rate, limits = np.empty(len(rps)), np.empty(len(rps))
+    limits[:] = limit
+    where_reached(*map(np.ascontiguousarray, (rps, values)), limits, LEAST_GAP, rate)
     return rate
 
 

@@ -130,7 +130,7 @@ def steady_state(
     full_var = concurrency[:, -1:] * (load[WORK, :, -1:] / np.maximum(gaps, 1.0)) ** 2 * (1.0 + variability.output)
     return SteadyState(
         concurrency=concurrency,
-        rps=load[RATE],
+        rps=load[RATE].copy(),  # and not five other tables with it
         prefill_load=out[PREFILL_LOAD],
         ttft_mean_s=out[TTFT_MEAN] + front,
         ttft_floor_s=floor + front,

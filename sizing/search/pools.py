@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.base.arrays import SHARED, Columns, Counts, Floats, Rows, non_decreasing
+from sizing.base.arrays import SHARED, Columns, Counts, Floats, Rows
+from sizing.base.compiled_rows import non_decreasing
 from sizing.deployments.kv_transfer import (
     inside_bytes_per_s,
     largest_share,

@@ -13,7 +13,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.base.arrays import ROUNDING, Counts, Floats, Rows, non_decreasing
+from sizing.base.arrays import ROUNDING, Counts, Floats, Rows
+from sizing.base.compiled_rows import non_decreasing
 from sizing.deployments.candidates import Candidates
 from sizing.deployments.kv_transfer import supports
 from sizing.question.understand import Question

@@ -225,7 +225,8 @@ class Tries:
         return largest_stable_rps(Fleet(replicas=(case.replica,)), case.lengths, case.seed, work=case.work)
 
     def under(self, factor: float, first: int = FIRST_REQUESTS) -> Tries:
-        """The same candidate under so many times the load; what it carries for ever stays known."""
+        """The same candidate under so many times the load, from ``first`` requests on at least; what it carries for
+        ever stays known."""
         arrivals = replace(self.case.arrivals, rate_rps=self.case.arrivals.rate_rps * factor)
         heavier = Tries(replace(self.case, arrivals=arrivals), max(first, self.first))
         if "stable_rps" in vars(self):

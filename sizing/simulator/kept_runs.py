@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sizing.base.arrays import Rows
 from sizing.simulator import run_length
 from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.fleet import Fleet
@@ -29,21 +29,23 @@ KEPT_RUNS = 256
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Kept:
     """An outcome whose histogram, 2 MB of mostly zeros, holds only the ``cells`` of a batch in which any counted
-    something; ``shape`` is that of the whole."""
+    something, in as few bytes as hold the counts; ``shape`` is that of the whole."""
 
     outcome: Outcome
     shape: tuple[int, ...]
-    cells: Rows
+    cells: NDArray[np.uint32]
 
     @classmethod
     def of(cls, outcome: Outcome) -> _Kept:
         batches = outcome.histogram.reshape(len(outcome.histogram), -1)
-        cells = np.flatnonzero(np.bitwise_or.reduce(batches, axis=0))
-        return cls(outcome=replace(outcome, histogram=batches[:, cells]), shape=outcome.histogram.shape, cells=cells)
+        cells = np.flatnonzero(np.bitwise_or.reduce(batches, axis=0)).astype(np.uint32)
+        counts = batches[:, cells]
+        narrow = counts.astype(np.min_scalar_type(int(counts.max(initial=0))))
+        return cls(outcome=replace(outcome, histogram=narrow), shape=outcome.histogram.shape, cells=cells)
 
     def whole(self) -> Outcome:
         """The outcome as it was counted."""
-        histogram = np.zeros(self.shape, dtype=self.outcome.histogram.dtype)
+        histogram = np.zeros(self.shape, dtype=np.uint32)
         histogram.reshape(self.shape[0], -1)[:, self.cells] = self.outcome.histogram
         return replace(self.outcome, histogram=histogram)
 

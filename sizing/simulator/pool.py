@@ -29,7 +29,7 @@ SPARE_PART = 4
 SHORTEST_BIN_S = 1e-9
 """Width of a bin of the series at least, so that nothing is divided by 0."""
 KEPT_TABLES = 32
-"""Tables of step times kept, 0.1 MB each: a search simulates one replica many times."""
+"""Tables of step times kept, 0.5 MB each with their replica: a search simulates one many times."""
 
 
 @dataclass(frozen=True, kw_only=True)

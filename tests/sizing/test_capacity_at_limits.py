@@ -11,10 +11,11 @@ import pytest
 import sizing
 from bench.capacity_at_limits import capacity_of, held_out_capacity, judged, largest_rate, question_of
 from bench.capacity_figures import OF_RUN, TODAY, capacity_records, configuration_records, run_records
-from bench.capacity_intervals import exponents, ranged, with_ranges
+from bench.capacity_intervals import AT_LIMITS, compared_ranges, exponents, ranged, with_ranges
 from bench.capacity_svg import capacity_svg
 from bench.crossvalidate import Refit
 from bench.fit_efficiency import Fit
+from bench.interval_forms import FORMS
 from bench.runs_at_limits import MLPERF_LIMITS, mlperf_runs, runs_at_limits, series_runs
 from sizing.evidence.published import evidence_frame
 from sizing.evidence.uncertainty import capacity_exponents
@@ -177,6 +178,20 @@ def test_a_range_does_not_learn_from_its_own_configuration() -> None:
     wide = with_ranges(_at_ends([100.0] * 12 + [1600.0]).assign(gpus_needed=128.0))
     assert wide["gpus_low"].iloc[-1] == 128.0
     assert wide["gpus_low"].iloc[0] == 2.0
+
+
+def test_the_forms_of_the_range_are_compared_on_what_is_unseen() -> None:
+    """Twelve runs as planned and one far above, which no form of the others' runs can hold; as many seen in the fit,
+    which count for nothing."""
+    runs = _at_ends([100.0] * 12 + [1600.0])
+    compared = compared_ranges(pd.concat([runs, runs.assign(scheme="fit", measured_rps=1.0)], ignore_index=True))
+    assert [record["form"] for record in compared] == list(FORMS)
+    for record in compared:
+        assert (record["mode"], record["rows"], record["configurations"]) == (AT_LIMITS, 13, 13)
+        assert (
+            record["inside_80_pct"] == record["inside_80_by_configuration_pct"] == pytest.approx(100 * 12 / 13, abs=0.1)
+        )
+    assert compared[0]["width_80_pct"] > 0
 
 
 def test_summaries_count_what_cannot_be_served_as_an_error() -> None:

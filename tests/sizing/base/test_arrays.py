@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from sizing.base.arrays import PER_ROW, SHARED, Columns, Floats, non_decreasing, position
+from sizing.base.arrays import PER_ROW, SHARED, Columns, Floats, position
+from sizing.base.compiled_rows import non_decreasing
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,6 +29,15 @@ def test_rate_at_a_limit_is_interpolated(limit, rate):
     assert rate_at_limit(RATES, np.array([[0.1, 0.2, 0.4]]), limit)[0] == pytest.approx(rate)
 
 
+def test_every_row_has_its_own_limit():
+    """At half of the way, never, always, of a latency that is not known, and none at all."""
+    rates = np.repeat([[1.0, 2.0, 4.0]], 4, axis=0)
+    values = np.array([[0.1, 0.2, 0.4]] * 3 + [[np.nan] * 3])
+    found = rate_at_limit(rates, values, np.array([0.3, np.inf, 0.05, 0.3]))
+    assert found.tolist() == [pytest.approx(3.0), np.inf, 0.0, 0.0]
+    assert rate_at_limit(rates[:0], values[:0], 0.3).shape == (0,)
+
+
 def test_without_limits_the_stability_limit_binds():
     found = held(limits())
     assert found.rps[0] == 4.0

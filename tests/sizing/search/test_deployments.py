@@ -1,9 +1,13 @@
 """Deployments of both kinds in one ranking, through one interface."""
 
+from dataclasses import replace
+from typing import get_args
+
 import numpy as np
 import pytest
 
 from sizing import Scenario
+from sizing.base.choices import Objective
 from sizing.question.understand import understand
 from sizing.search.decide import Decided, decide, estimate
 from sizing.search.deployments import AllDeployments, comes_before
@@ -52,6 +56,22 @@ def test_the_order_of_all_keeps_that_of_each_kind(every: AllDeployments) -> None
         own = order[(order >= first) & (order < first + len(kind))] - first
         np.testing.assert_array_equal(own, kind.order())
         first += len(kind)
+
+
+@pytest.mark.parametrize("objective", get_args(Objective))
+def test_the_first_is_that_of_the_order(every: AllDeployments, objective: Objective) -> None:
+    """Of all, and of any of them: what the search looks at instead of sorting."""
+    rng = np.random.default_rng(0)
+    for kind in every.kinds:
+        scenario = kind.question.scenario
+        deployment = scenario.deployment.model_copy(update={"objective": objective})
+        question = replace(kind.question, scenario=scenario.model_copy(update={"deployment": deployment}))
+        asked = replace(kind, question=question)
+        order = asked.order()
+        assert asked.first() == order[0]
+        for size in (1, 2, len(asked) // 2):
+            among = np.sort(rng.choice(len(asked), size, replace=False))
+            assert asked.first(among) == order[np.isin(order, among)][0]
 
 
 def test_the_better_of_two_deployments_comes_first(every: AllDeployments) -> None:

@@ -9,12 +9,14 @@ import sizing
 from sizing import Plan, Scenario
 from sizing.planning.analytic import analytic_plan
 from sizing.question.understand import understand
+from sizing.search import trials
 from sizing.search.aggregated import smallest_aggregated
 from sizing.search.heaviest import RESOLUTION, heaviest_rps, room_within
-from sizing.search.instances import Needed
+from sizing.search.instances import Needed, asked_for
 from sizing.search.refine import refine
 from sizing.search.screen import all_configurations, evaluate
-from sizing.search.trials import Tries
+from sizing.search.trials import Case, Tries
+from sizing.simulator.outcome import Outcome
 from sizing.simulator.run_length import REPORTED_REQUESTS
 from tests.sizing.asking import raw
 from tests.sizing.search.simulated import GAMMA, scenario
@@ -88,6 +90,19 @@ def test_the_heaviest_load_is_found_from_any_guess(factor: float) -> None:
     result = decided(of_pairs(1.0))
     usual = heaviest_rps(result, 1.4, REPORTED_REQUESTS)
     assert heaviest_rps(result, 1.4 * factor, REPORTED_REQUESTS) == pytest.approx(usual, rel=RESOLUTION - 1.0)
+
+
+def test_near_a_limit_enough_requests_are_simulated_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    result, asked = decided(of_pairs(1.0)), list[int]()
+    simulate = trials.run
+
+    def counted(case: Case, instances: int, requests: int) -> Outcome:
+        asked.append(requests)
+        return simulate(case, instances, requests)
+
+    monkeypatch.setattr(trials, "run", counted)
+    heaviest_rps(result, 1.4, REPORTED_REQUESTS)
+    assert min(asked) >= asked_for(REPORTED_REQUESTS)
 
 
 def test_bursts_stay_bursts_under_a_heavier_load() -> None:

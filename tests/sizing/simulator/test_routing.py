@@ -17,6 +17,7 @@ from sizing.question.speculation import Speculation
 from sizing.simulator import entry
 from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Deployment, Disaggregated, Fleet, Outage, Replica
+from sizing.simulator.layout import REQUEST
 from sizing.simulator.outcome import Outcome
 from sizing.simulator.pool import Measurement
 from tests.sizing.simulator.building import columns, grid, simulate_all
@@ -263,3 +264,23 @@ def test_the_digest_covers_every_module_that_is_compiled() -> None:
     assert inside == set(entry.COMPILED)
     types_and_packages = {"sizing.base.arrays", "sizing.base.compiled", "sizing.steps", "sizing.simulator"}
     assert outside - types_and_packages == {"sizing.steps.ranks"}
+
+
+def test_a_row_that_was_never_used_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of requests are filled when they are taken, also by what a replica left when it failed: whatever lies in the
+    memory of the others as their number grows, the same is counted."""
+    outages = (Outage(replica=0, start_s=2.0, end_s=4.0),)
+    fleet, chunk = Fleet(replicas=(REPLICA,) * 2, routing="least_loaded", outages=outages), traffic(200, 40.0)
+    empty, usual = np.empty, run(fleet, chunk)
+
+    def poisoned(shape: Any, dtype: Any = float, **more: Any) -> Any:
+        filled = empty(shape, dtype, **more)
+        if dtype is REQUEST:
+            filled.view(np.uint8)[:] = 0xA5
+        return filled
+
+    monkeypatch.setattr(np, "empty", poisoned)
+    found = run(fleet, chunk)
+    assert usual.failed_over
+    np.testing.assert_array_equal(found.records, usual.records)
+    np.testing.assert_array_equal(found.sums, usual.sums)

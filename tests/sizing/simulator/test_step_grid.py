@@ -14,7 +14,7 @@ from sizing.simulator.fleet import Replica
 from sizing.simulator.step_grid import roofline_grid
 from sizing.steps.roofline import roofline
 from tests.sizing.asking import model_named
-from tests.sizing.simulator.building import columns, simulate_all
+from tests.sizing.simulator.building import columns, grid, simulate_all
 
 MODELS = ("meta-llama/Meta-Llama-3-8B-Instruct", "openai/gpt-oss-120b", "deepseek-ai/DeepSeek-R1")
 
@@ -57,6 +57,17 @@ def test_a_lone_prompt_takes_the_prefill_time_of_the_roofline(name: str, paralle
     )
     _, found = simulate_all(replica, columns([0.0], 3000.0, 1.0))
     assert found["first"][0] == pytest.approx(exact, rel=0.02)
+
+
+def test_grids_are_equal_where_every_duration_is() -> None:
+    """So are the replicas that have them: their runs are simulated once."""
+    one, same, other = grid(8), grid(8), grid(8, row_s=1e-6)
+    assert one is not same
+    assert (one, hash(one)) == (same, hash(same))
+    assert one not in (other, one.scaled(1.1), grid(9), "a grid")
+    assert Replica(grid=one, max_sequences=8, token_budget=64.0) == Replica(
+        grid=same, max_sequences=8, token_budget=64.0
+    )
 
 
 def test_another_source_moves_the_level_of_the_grid() -> None:
