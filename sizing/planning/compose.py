@@ -58,12 +58,11 @@ def compose(
     """The plan of what was decided, with so many alternatives at most; infeasible where nothing serves.
 
     ``second_opinion``: the chosen deployment by another source of step times, too; ``brief``: without trade-off, load
-    curve and explanations.
+    curve, explanations and, where something serves, what was left out.
     """
-    question = screened.question
+    question, places = screened.question, decided.shortlist(alternatives)
     by_pools = frozenset[str]().union(*(pools.gpu_types() for pools in screened.pools))
-    out = excluded(question, screened.base, by_pools)
-    places = decided.shortlist(alternatives)
+    out = () if brief and places else excluded(question, screened.base, by_pools)
     if not places:
         return infeasible(question, out, second_opinion=second_opinion)
     figures = figures_of(question, decided)
