@@ -16,7 +16,7 @@ from sizing.decision.heat_map import TwoInputs, two_inputs
 from sizing.decision.outcome import Answers, Progress
 from sizing.decision.promises import Promise, promises
 from sizing.decision.tornado import Tornado, tornado
-from sizing.economics.cost import cost
+from sizing.economics.cost import cost, month_of_plan
 from sizing.economics.curves import OverLoad, over_load, over_months
 from sizing.economics.results import CostAnswer
 from sizing.economics.views import ViewName
@@ -71,9 +71,9 @@ def cost_of(scenario_json: str, costs_json: str, on: date) -> CostAnswer:
 
 
 @_kept
-def elsewhere(scenario_json: str, costs_json: str, on: date) -> tuple[Plan, CostAnswer] | None:
-    """What would be planned, and what it costs, were the place chosen anew: in the cloud instead of on premises, or the
-    other way round. None where nothing serves there, or no price is known."""
+def elsewhere(scenario_json: str, costs_json: str) -> tuple[Plan, float | None] | None:
+    """What would be planned, and its USD a month, were the place chosen anew: in the cloud instead of on premises, or
+    the other way round. None where nothing serves there, or its cost cannot be told."""
     scenario = _scenario(scenario_json, costs_json)
     other = "on_prem" if scenario.deployment.location == "cloud" else "cloud"
     moved = scenario.model_copy(update={"deployment": scenario.deployment.model_copy(update={"location": other})})
@@ -81,7 +81,7 @@ def elsewhere(scenario_json: str, costs_json: str, on: date) -> tuple[Plan, Cost
     if there.deployment is None:
         return None
     try:
-        return there, cost(moved, plan=there, on=on)
+        return there, month_of_plan(moved, there)["usd_per_month"]
     except InvalidScenario:
         return None
 

@@ -134,15 +134,14 @@ def _elsewhere(answer: Answer, constants: str, currency: Currency) -> str:
     """That every way pays for the GPUs of this plan, and which others would be taken for the other place."""
     rented = answer.scenario.deployment.location == "cloud"
     text = "Every way pays for this deployment, on the same GPUs."
-    other = computed.elsewhere(answer.scenario.model_dump_json(), constants, today())
+    other = computed.elsewhere(answer.scenario.model_dump_json(), constants)
     if other is None or other[0].deployment is None or answer.plan.deployment is None:
         return text
-    plan, cost = other[0].deployment, currency.converted(other[1])
+    plan, usd_per_month = other[0].deployment, other[1]
     if plan.gpu == answer.plan.deployment.gpu:
         return f"{text} A plan {'on premises' if rented else 'for the cloud'} would choose these GPUs, too."
-    what = (
-        f"{systems_named(plan.systems, plan.system)} ({label('gpu', plan.gpu)}), {currency.written(cost.usd_per_month)}"
-    )
+    month = currency.written(None if usd_per_month is None else currency.of(usd_per_month))
+    what = f"{systems_named(plan.systems, plan.system)} ({label('gpu', plan.gpu)}), {month}"
     return f"{text} A plan {'on premises would buy' if rented else 'for the cloud would rent'} others: {what} a month."
 
 
