@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from sizing.question.limits import LatencyLimits
-from sizing.search.instances import Needed, asked_for, confirmed
+from sizing.search.instances import Needed, confirmed
 from sizing.search.trials import limited
 from sizing.simulator.outcome import Outcome
 from sizing.simulator.quantiles import DECIDING_80, counted, sampled_share
@@ -31,8 +31,7 @@ def heaviest_rps(result: Needed, guess: float, requests: int) -> float:
     at = min(max(guess, good * RESOLUTION), bad / RESOLUTION)
     try:
         while bad > good * RESOLUTION:
-            # Near a limit few requests leave it unclear: enough are simulated at once.
-            heavier = result.tries.under(at / result.met_rps, asked_for(requests))
+            heavier = result.tries.under(at / result.met_rps)
             up = confirmed(heavier, instances, requests)
             margin = room_within(heavier.trials[instances].outcome, limits)
             good, room, bad, lack = (at, margin, bad, lack) if up else (good, room, at, margin)

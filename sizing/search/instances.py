@@ -116,8 +116,9 @@ def sharpened(result: Needed, requests: int) -> Needed | NotMet:
 
 
 def confirmed(tries: Tries, instances: int, requests: int) -> bool:
-    """Whether so many instances meet every limit with at least ``requests`` requests each."""
-    if not tries.met(instances):
+    """Whether so many instances meet every limit with at least ``requests`` requests each: near a limit fewer would
+    leave it unclear, so that they are simulated at once."""
+    if not tries.met(instances, asked_for(requests)):
         return False
     if tries.trials[instances].finished < requests:
         tries.trials[instances] = decided(tries.case, instances, asked_for(requests))

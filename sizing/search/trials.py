@@ -224,11 +224,10 @@ class Tries:
         case = self.case
         return largest_stable_rps(Fleet(replicas=(case.replica,)), case.lengths, case.seed, work=case.work)
 
-    def under(self, factor: float, first: int = FIRST_REQUESTS) -> Tries:
-        """The same candidate under so many times the load, from ``first`` requests on at least; what it carries for
-        ever stays known."""
+    def under(self, factor: float) -> Tries:
+        """The same candidate under so many times the load; what it carries for ever stays known."""
         arrivals = replace(self.case.arrivals, rate_rps=self.case.arrivals.rate_rps * factor)
-        heavier = Tries(replace(self.case, arrivals=arrivals), max(first, self.first))
+        heavier = Tries(replace(self.case, arrivals=arrivals), self.first)
         if "stable_rps" in vars(self):
             heavier.stable_rps = self.stable_rps
         return heavier
@@ -259,14 +258,15 @@ class Tries:
             return not self.carried(instances)
         return self.load(instances) > self.highest_share * self.case.stable_rps * BEYOND_DOUBT
 
-    def met(self, instances: int) -> bool:
-        """Whether so many instances meet every limit, for ever."""
+    def met(self, instances: int, first: int = FIRST_REQUESTS) -> bool:
+        """Whether so many instances meet every limit, for ever; simulated from ``first`` requests on at least."""
         if instances not in self.trials:
             if self.trials and self._surely_overloaded(instances):  # one is simulated anyway: there is an outcome
                 self.overloaded.add(instances)
                 return False
-            self.trials[instances] = trial = decided(self.case, instances, self.first)
-            if trial.arrived > GROWTH * ENOUGH_SHARE * self.first:
+            asked = max(first, self.first)
+            self.trials[instances] = trial = decided(self.case, instances, asked)
+            if trial.arrived > GROWTH * ENOUGH_SHARE * asked:
                 self.first = max(self.first, most_requests(self.case.limits))
         if self.trials[instances].finding != "met" or not self.carried(instances):
             return False
