@@ -264,9 +264,9 @@ class Tries:
             if self.trials and self._surely_overloaded(instances):  # one is simulated anyway: there is an outcome
                 self.overloaded.add(instances)
                 return False
-            asked = max(first, self.first)
-            self.trials[instances] = trial = decided(self.case, instances, asked)
-            if trial.arrived > GROWTH * ENOUGH_SHARE * asked:
+            begins_with = max(first, self.first)
+            self.trials[instances] = trial = decided(self.case, instances, begins_with)
+            if trial.arrived > GROWTH * ENOUGH_SHARE * begins_with:
                 self.first = max(self.first, most_requests(self.case.limits))
         if self.trials[instances].finding != "met" or not self.carried(instances):
             return False
