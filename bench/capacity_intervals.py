@@ -2,10 +2,10 @@
 
 A score is log(measured / planned) over log(end / planned), where the end is the capacity with all step times at that
 end of their 80 % interval: 1 where reality lies there, more where it lies outside. Its quantiles over runs at their
-limits are the exponents by which a plan's range of GPUs is wider, or narrower, than its
-step times alone would have it: submitters choose layouts, formats and schedulers that nobody publishes, but errors of
-decode steps and of prompts do not all point the same way, nor does every limit bind where they are largest. How much
-runs of one configuration weigh together is the form of :mod:`bench.interval_forms`.
+limits are the exponents by which a plan's range of GPUs is wider, or narrower, than its step times alone would have it:
+submitters choose layouts, formats and schedulers that nobody publishes, but errors of decode steps and of prompts do
+not all point the same way, nor does every limit bind where they are largest. How much runs of one configuration weigh
+together is the form of :mod:`bench.interval_forms`.
 """
 
 from collections.abc import Mapping
@@ -16,6 +16,7 @@ import pandas as pd
 
 from bench.capacity_figures import CONFIGURATION, OF_RUN, Records
 from bench.crossvalidate import UNSEEN
+from bench.interval_figures import held
 from bench.interval_forms import CAPACITY, FORMS
 from sizing.base.arrays import Floats
 
@@ -95,23 +96,13 @@ def ranged(runs: pd.DataFrame, by_end: Exponents) -> pd.DataFrame:
 def compared_ranges(runs: pd.DataFrame) -> Records:
     """The forms of :mod:`bench.interval_forms` side by side: how often the range of the rate holds and how wide it is,
     source and configuration unseen, in the terms of :func:`bench.interval_figures.compared`."""
-    return [_held(_unseen(with_ranges(runs, form)), form) for form in FORMS]
+    return [{"mode": AT_LIMITS, "metric": "throughput", "form": form, **_held(runs, form)} for form in FORMS]
 
 
 def _held(runs: pd.DataFrame, form: str) -> dict[str, Any]:
-    inside = (runs["rps_low"] <= runs["measured_rps"]) & (runs["measured_rps"] <= runs["rps_high"])
-    each = inside.groupby(_configuration(runs)).mean()
-    wide = (runs["rps_high"] - runs["rps_low"]) / runs["planned_rps"]
-    return {
-        "mode": AT_LIMITS,
-        "metric": "throughput",
-        "form": form,
-        "rows": len(runs),
-        "configurations": len(each),
-        "inside_80_pct": round(100.0 * float(inside.mean()), 1),
-        "inside_80_by_configuration_pct": round(100.0 * float(each.mean()), 1),
-        "width_80_pct": round(100.0 * float(wide.median()), 1),
-    }
+    ranges = _unseen(with_ranges(runs, form))
+    low, high, measured = ranges["rps_low"], ranges["rps_high"], ranges["measured_rps"]
+    return held((low <= measured) & (measured <= high), _configuration(ranges), (high - low) / ranges["planned_rps"])
 
 
 def capacity_line(runs: pd.DataFrame) -> str:

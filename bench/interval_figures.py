@@ -30,14 +30,18 @@ def coverage_records(checked: pd.DataFrame) -> Records:
 
 def _held(part: pd.DataFrame) -> dict[str, Any]:
     """How many, the share inside 80 % by rows and with configurations weighing alike, and the median width."""
-    hit = inside(part, 80)
-    each = hit.groupby([part[name] for name in PART]).mean()
+    return held(inside(part, 80), [part[name] for name in PART], width(part, 80))
+
+
+def held(hit: pd.Series, configuration: Any, wide: pd.Series) -> dict[str, Any]:
+    """The same of any rows: whether each was ``hit``, what its ``configuration`` is, and how wide its interval."""
+    each = hit.groupby(configuration).mean()
     return {
-        "rows": len(part),
+        "rows": len(hit),
         "configurations": len(each),
         "inside_80_pct": _percent(hit.mean()),
         "inside_80_by_configuration_pct": _percent(each.mean()),
-        "width_80_pct": _percent(width(part, 80).median()),
+        "width_80_pct": _percent(wide.median()),
     }
 
 

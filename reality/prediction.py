@@ -26,7 +26,7 @@ from sizing.simulator.fleet import Fleet, Replica
 from sizing.simulator.layout import E2E, ITL, QUEUE, TTFT
 from sizing.simulator.outcome import Outcome
 from sizing.simulator.pool import Measurement
-from sizing.simulator.quantiles import Sampled, sampled_mean, sampled_quantile
+from sizing.simulator.quantiles import Sampled, counted, sampled_mean, sampled_quantile
 from sizing.simulator.request_lengths import ObservedLengths
 from sizing.simulator.stability import largest_stable_rps
 from sizing.simulator.step_grid import StepGrid
@@ -192,13 +192,13 @@ def _latencies(runs: Mapping[str, _Run]) -> dict[str, Interval]:
 
 
 def _mean(run: _Run, metric: int) -> Sampled | None:
-    if run.outcome is None or not run.outcome.histogram[:, metric].any():
+    if run.outcome is None or not counted(run.outcome, metric).any():
         return None
     return sampled_mean(run.outcome, metric)
 
 
 def _quantile(run: _Run, metric: int, percent: float) -> Sampled | None:
-    if run.outcome is None or not run.outcome.histogram[:, metric].any():
+    if run.outcome is None or not counted(run.outcome, metric).any():
         return None
     return sampled_quantile(run.outcome, metric, percent)
 

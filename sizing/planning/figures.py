@@ -19,7 +19,7 @@ from sizing.search.decide import Decided
 from sizing.search.deployments import Deployments
 from sizing.simulator.layout import E2E, ITL, TTFT
 from sizing.simulator.outcome import Outcome
-from sizing.simulator.quantiles import quantiles, sampled_quantile
+from sizing.simulator.quantiles import counted, quantiles, sampled_quantile
 
 METRICS = {"ttft_ms": TTFT, "itl_ms": ITL, "e2e_ms": E2E}
 
@@ -64,7 +64,7 @@ class Figures:
         return {
             name: quantiles(outcome, metric, [self.percentile])[0] * MS_PER_S
             for name, metric in METRICS.items()
-            if outcome.histogram[:, metric].any()
+            if counted(outcome, metric).any()
         }
 
 
@@ -115,7 +115,7 @@ def _how_sure(decided: Decided) -> str:
 
 def _counted(outcome: Outcome, metric: int, percentile: float, analytic: Latency) -> Latency:
     """Percentiles of one latency; the analytic value where no request had it (answers of one token have no gaps)."""
-    if not outcome.histogram[:, metric].any():
+    if not counted(outcome, metric).any():
         return analytic
     p50, p95, p99 = (value * MS_PER_S for value in quantiles(outcome, metric, (50.0, 95.0, 99.0)))
     at = sampled_quantile(outcome, metric, percentile)

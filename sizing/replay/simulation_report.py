@@ -19,7 +19,7 @@ from sizing.replay.what_if import failure_in, failure_text
 from sizing.simulator.fleet import Deployment, Fleet
 from sizing.simulator.layout import E2E, ITL, QUEUE, TTFT
 from sizing.simulator.outcome import Outcome
-from sizing.simulator.quantiles import Sampled, sampled_good_share, sampled_mean, sampled_quantile
+from sizing.simulator.quantiles import Sampled, counted, sampled_good_share, sampled_mean, sampled_quantile
 
 POINTS = ("mean", "p50", "p90", "p95", "p99", "p999")
 NOTHING: dict[str, Any] = {
@@ -149,7 +149,7 @@ def _share(good: Sampled) -> Estimate:
 
 def distribution(outcome: Outcome, metric: int, percentile: float) -> Distribution | None:
     """Percentiles of one latency; None when no request had it (one token has no gaps)."""
-    if not outcome.histogram[:, metric].any():
+    if not counted(outcome, metric).any():
         return None
     percentiles = (*PERCENTILES, ("at_percentile", percentile))
     at = {name: _in_ms(sampled_quantile(outcome, metric, percent)) for name, percent in percentiles}

@@ -186,7 +186,7 @@ def _state(fleet: Fleet, measurement: Measurement) -> NDArray[Any]:
 @lru_cache(maxsize=KEPT_TABLES)
 def _tables(kinds: tuple[Replica, ...]) -> tuple[Floats, Floats]:
     """What the step times of all kinds are read from, never written: decode steps, and what prompts add."""
-    return _decode(kinds, max(k.max_sequences for k in kinds)), _rows(kinds)
+    return _decode(kinds), _rows(kinds)
 
 
 def _rows(kinds: Sequence[Replica]) -> Floats:
@@ -209,10 +209,10 @@ def _padded(knots: list[Floats]) -> Floats:
     return np.stack([np.concatenate([k, k[-1] * 2.0 ** np.arange(1, most - len(k) + 1)]) for k in knots])
 
 
-def _decode(kinds: Sequence[Replica], most: int) -> Floats:
+def _decode(kinds: Sequence[Replica]) -> Floats:
     """Knots and decode tables of all kinds (kinds, S + 2, K), continued along the last slope where knots were added."""
     knots = _padded([k.grid.knots for k in kinds])
-    table = np.zeros((len(kinds), most + 2, knots.shape[1]))
+    table = np.zeros((len(kinds), max(k.max_sequences for k in kinds) + 2, knots.shape[1]))
     table[:, 0] = knots
     for i, kind in enumerate(kinds):
         grid, rows = kind.grid, kind.max_sequences + 1
