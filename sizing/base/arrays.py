@@ -26,10 +26,6 @@ PER_ROW: Mapping[str, bool] = MappingProxyType({"per_row": True})
 SHARED: Mapping[str, bool] = MappingProxyType({"per_row": False})
 """Metadata of an array or table in :class:`Columns` that belongs to all rows together."""
 
-LEAST_GAP = 1e-12
-"""Points of a grid that are closer count as so far apart, so that nothing is divided by 0. Chosen: because points
-of the grids in use are as close only where they are meant to be the same."""
-
 ROUNDING = 1e-9
 """What float arithmetic may leave of a whole number, or of two equal ones as a share of them. Chosen: because the error
 of a double is a millionth of it, and no count or rate is known to a billionth."""
@@ -76,8 +72,9 @@ def _declared(kind: Any) -> Mapping[str, bool | None]:
 def _per_row(table: Columns) -> Iterator[tuple[str, Any]]:
     """Name and value of what has one entry per row."""
     kind: Any = type(table)
+    values = vars(table)
     for name, declared in _declared(kind).items():
-        value = getattr(table, name)
+        value = values[name]
         if isinstance(value, TABLES) if declared is None else declared:
             yield name, value
 
@@ -116,19 +113,3 @@ class Position(Columns):
         row = np.arange(len(values)).reshape(-1, *(1,) * (self.lower.ndim - 1))
         low, high = values[row, self.lower], values[row, self.lower + 1]
         return np.asarray(low + self.share * (high - low), dtype=np.float64)
-
-
-def position(known: Floats, at: Floats, *, beyond: bool = False) -> Position:
-    """The position of ``at``, (N,) or (N, M), on growing grids ``known`` (N, K): row by row, at its ends if outside.
-
-    ``beyond``: the first and the last line go on outside the grid. The compiled simulator has its own interpolation
-    (:mod:`sizing.simulator.step_time`): it is asked for single numbers, many thousand times a run.
-    """
-    rows, points = known.shape
-    each = known.reshape(rows, *(1,) * (at.ndim - 1), points)
-    reached = (each <= at[..., None]).sum(axis=-1)
-    lower = np.clip(reached - 1, 0, points - 2)
-    row = np.arange(rows).reshape(-1, *(1,) * (at.ndim - 1))
-    low, high = known[row, lower], known[row, lower + 1]
-    share = (at - low) / np.maximum(high - low, LEAST_GAP)
-    return Position(lower, share if beyond else np.clip(share, 0.0, 1.0))

@@ -12,7 +12,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.base.arrays import Floats, position
+from sizing.base.arrays import Floats
+from sizing.base.compiled_rows import position
 from sizing.evidence.expected import first_token, offline, offline_sizes
 from sizing.evidence.open_loop import EQUAL_LENGTHS, System, columns, fitted_to, systems
 from sizing.evidence.point_table import PointTable, alike, asked_at, point_table, step_times, traffic_of

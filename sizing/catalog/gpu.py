@@ -52,6 +52,10 @@ class Gpu:
     kernel_tables_engines: tuple[str, ...] = ()
     aliases: tuple[str, ...] = field(default=(), compare=False)
 
+    def __hash__(self) -> int:
+        """Of the id, which equal ones share: caches ask for it, of all GPUs together, many times a plan."""
+        return hash(self.id)
+
     @property
     def sizable(self) -> bool:
         """Whether memory, bandwidth and a 16-bit matrix rate are known, which every estimate needs."""

@@ -1,34 +1,72 @@
-"""Compiled: the best option of each candidate, a number at a time."""
+"""Compiled: the cheapest option of each candidate, a number at a time.
+
+As arrays, every step would write and read all pairs of candidates and options. Systems are counted by the formulas of
+:mod:`sizing.prices.packing`, compiled as they are.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
+from numba.extending import register_jitable
 
-from sizing.base.arrays import Counts, Floats
-from sizing.base.compiled import compiled_entry
+from sizing.base.arrays import Counts
+from sizing.base.compiled import compiled, compiled_entry, digest
+from sizing.prices import packing
+
+MOST = np.iinfo(np.int64).max
+"""More than any count."""
+
+register_jitable(packing.whole_systems)
+shared_systems = compiled(packing.shared_systems)
 
 
-@compiled_entry
-def best_of_each(counts: Counts, spread: Counts, price: Floats, systems: Counts, tie: float, best: Counts) -> None:
-    """The place of the pair that each candidate takes, into ``best`` (C,): of those with the least ``spread`` those
-    with the least ``price``, of these those with the fewest ``systems``, of these the first.
+@compiled
+def in_order_of_size(kinds: tuple[Counts, ...], c: int) -> tuple[int, int, int, int]:
+    """Instances and GPUs of each of the larger kind of instances of a candidate, then of the smaller."""
+    count, each, other_count, other_each = kinds[0][c], kinds[1][c], kinds[2][c], kinds[3][c]
+    if each < other_each:
+        return other_count, other_each, count, each
+    return count, each, other_count, other_each
 
-    Pairs (P,) of candidates and options, ``counts`` (C,) of them for each candidate; values within ``tie`` are equal.
-    """
-    start, more = 0, 1.0 + tie
-    for c in range(len(counts)):
-        end = start + counts[c]
-        least, cheapest, fewest = np.inf, np.inf, np.inf
-        for k in range(start, end):
-            least = min(least, spread[k] * more)
-        for k in range(start, end):
-            if spread[k] <= least:
-                cheapest = min(cheapest, price[k] * more)
-        for k in range(start, end):
-            if spread[k] <= least and price[k] <= cheapest:
-                fewest = min(fewest, systems[k] * more)
-        for k in range(start, end):
-            if spread[k] <= least and price[k] <= cheapest and systems[k] <= fewest:
-                best[c] = k
-                break
-        start = end
+
+def _entry(sources: str) -> Callable[..., None]:
+    """The compiled entry; ``sources``: digest of all that it calls."""
+
+    @compiled_entry
+    def cheapest_of_each(
+        gpu: Counts, kinds: tuple[Counts, ...], offers: tuple[Any, ...], tie: float, chosen: Counts, systems: Counts
+    ) -> None:
+        first, counts, sizes, unpriced, usd = offers
+        for c in range(len(gpu) if len(sources) > 0 else 0):
+            n_large, large, n_small, small = in_order_of_size(kinds, c)
+            begin = first[gpu[c]]
+            end = begin + counts[gpu[c]]
+            least, cheapest, fewest = MOST, np.inf, MOST
+            for k in range(begin, end):
+                spread = 2 * -(-large // sizes[k]) + unpriced[k]
+                if spread <= least:
+                    price = usd[k] * shared_systems(n_large, large, n_small, small, sizes[k])
+                    cheapest = price if spread < least else min(cheapest, price)
+                    least = spread
+            for k in range(begin, end):
+                if 2 * -(-large // sizes[k]) + unpriced[k] == least:
+                    number = shared_systems(n_large, large, n_small, small, sizes[k])
+                    if usd[k] * number <= cheapest * (1.0 + tie) and number < fewest:
+                        fewest = number
+                        chosen[c], systems[c] = k, number
+
+    return cheapest_of_each  # type: ignore[no-any-return]
+
+
+cheapest_of_each: Any = _entry(digest(packing.__file__))
+"""``cheapest_of_each(gpu, kinds, offers, tie, chosen, systems)``: the option that each candidate takes and how many of
+it, into ``chosen`` (C,) and ``systems`` (C,).
+
+Of the options in which one instance spans the fewest systems, priced before unpriced, those of the least price; of
+these, within ``tie``, the one with the fewest systems, of these the first. ``gpu`` (C,): which GPU; ``kinds``, (C,)
+each: instances and GPUs per instance of the one kind and of the other. ``offers``: by GPU its first option and their
+number, then by option its GPUs, whether it has no price, and its USD/h, 0 where that is not known.
+"""

@@ -13,9 +13,9 @@ from sizing.base.checks import number_between, whole_number
 from sizing.base.deployed import Cost
 from sizing.base.errors import SizingError
 from sizing.base.units import HOURS_PER_DAY, HOURS_PER_MONTH, MILLION, S_PER_DAY, S_PER_HOUR
-from sizing.prices.compiled_choice import best_of_each
+from sizing.prices.compiled_choice import cheapest_of_each
 from sizing.prices.hardware import HardwareOption
-from sizing.prices.packing import MAX_COUNT, systems_for_both, systems_needed
+from sizing.prices.packing import MAX_COUNT, gpu_counts, instance_counts, system_sizes
 
 MAX_TOKENS_PER_S = 1e12
 """Token rates beyond this are not looked at."""
@@ -89,19 +89,11 @@ class Offers:
         self.options: NDArray[np.object_] = np.array(flat, dtype=np.object_)
         self.counts: Counts = np.array([len(options) for options in options_by_gpu], dtype=np.int64)
         self.first: Counts = np.cumsum(self.counts) - self.counts
-        self.gpus: Counts = np.array([option.gpus for option in flat], dtype=np.int64)
+        self.gpus: Counts = system_sizes(np.array([option.gpus for option in flat], dtype=np.int64))
         self.unpriced: Counts = np.array([not option.priced for option in flat], dtype=np.int64)
         self.usd_per_hour: Floats = np.array([option.usd_per_hour for option in flat], dtype=np.float64)
         self.power_kw: Floats = np.array([option.power_kw for option in flat], dtype=np.float64)
-
-    def pairs(self, gpu: Counts) -> tuple[Counts, Counts]:
-        """Every (candidate, option) pair, candidate by candidate, options in the listed order."""
-        counts = self.counts[gpu]
-        if counts.min() < 1:
-            raise SizingError(f"GPU {int(gpu[counts.argmin()])} has no hardware option.")
-        starts = np.cumsum(counts) - counts
-        candidate = np.repeat(np.arange(len(gpu), dtype=np.int64), counts)
-        return candidate, np.arange(len(candidate)) + (self.first[gpu] - starts)[candidate]
+        self.ranked_by = (self.first, self.counts, self.gpus, self.unpriced, np.nan_to_num(self.usd_per_hour))
 
 
 def cheapest_option(
@@ -125,25 +117,21 @@ def cheapest_option(
         return _nothing()
     if gpu.min() < 0 or gpu.max() >= len(offers.counts):
         raise SizingError(f"A candidate names GPU {gpu.max()}, but options are given for {len(offers.counts)}.")
-    candidate, option = offers.pairs(gpu)
-    count, each = np.asarray(instances)[candidate], np.asarray(gpus_per_instance)[candidate]
-    if beside is None:
-        systems = systems_needed(count, each, offers.gpus[option])
-    else:
-        others = np.asarray(beside[0])[candidate], np.asarray(beside[1])[candidate]
-        systems = systems_for_both((count, each), others, offers.gpus[option])
-        each = np.maximum(each, others[1])
-    spread = -(-each.astype(np.int64) // offers.gpus[option])
-    price = systems * np.nan_to_num(offers.usd_per_hour[option])
-    best = np.empty(len(gpu), dtype=np.int64)
-    best_of_each(offers.counts[gpu], 2 * spread + offers.unpriced[option], price, systems, TIE, best)
-    chosen = option[best]
+    if (without := np.flatnonzero(offers.counts[gpu] < 1)).size:
+        raise SizingError(f"GPU {gpu[without[0]]} has no hardware option.")
+    kinds = tuple(
+        np.full(gpu.shape, counts)
+        for pair in ((instances, gpus_per_instance), beside or (0, 1))
+        for counts in (instance_counts(pair[0]), gpu_counts(pair[1]))
+    )
+    chosen, systems = np.empty(len(gpu), dtype=np.int64), np.empty(len(gpu), dtype=np.int64)
+    cheapest_of_each(gpu, kinds, offers.ranked_by, TIE, chosen, systems)
     return OptionChoice(
         options=offers.options[chosen],
-        systems=systems[best],
-        usd_per_hour=systems[best] * offers.usd_per_hour[chosen],
-        power_kw=systems[best] * offers.power_kw[chosen],
-        gpus_bought=systems[best] * offers.gpus[chosen],
+        systems=systems,
+        usd_per_hour=systems * offers.usd_per_hour[chosen],
+        power_kw=systems * offers.power_kw[chosen],
+        gpus_bought=systems * offers.gpus[chosen],
     )
 
 

@@ -26,13 +26,7 @@ def systems_needed(instances: ArrayLike, gpus_per_instance: ArrayLike, system_gp
     a number of GPUs is below 1. Source: NVIDIA "LLM inference sizing", instances x TP = 8 on an 8-GPU server (TP1 8,
     TP2 4, TP4 2, TP8 1).
     """
-    count = _counts("Instances", instances, 0, MAX_COUNT)
-    each = _counts("GPUs per instance", gpus_per_instance, 1, MAX_GPUS_PER_SYSTEM)
-    size = _counts("GPUs per system", system_gpus, 1, MAX_GPUS_PER_SYSTEM)
-    per_system = size // each
-    per_instance = -(-each // size)
-    whole: Counts = -(-count // np.maximum(per_system, 1)) * per_instance
-    return whole
+    return whole_systems(instance_counts(instances), gpu_counts(gpus_per_instance), system_sizes(system_gpus))
 
 
 def systems_for_both(
@@ -43,19 +37,42 @@ def systems_for_both(
     The larger fill systems as in :func:`systems_needed`; what they leave takes smaller ones, the rest systems of their
     own. Never more than both kinds apart. The same errors.
     """
-    size = _counts("GPUs per system", system_gpus, 1, MAX_GPUS_PER_SYSTEM)
-    counts = [_counts("Instances", n, 0, MAX_COUNT) for n, _ in (first, second)]
-    each = [_counts("GPUs per instance", g, 1, MAX_GPUS_PER_SYSTEM) for _, g in (first, second)]
+    size = system_sizes(system_gpus)
+    counts, each = [instance_counts(n) for n, _ in (first, second)], [gpu_counts(g) for _, g in (first, second)]
     swap = each[0] < each[1]
     large, small = np.where(swap, each[1], each[0]), np.where(swap, each[0], each[1])
     n_large, n_small = np.where(swap, counts[1], counts[0]), np.where(swap, counts[0], counts[1])
-    systems = systems_needed(n_large, large, size)
+    return np.asarray(shared_systems(n_large, large, n_small, small, size), dtype=np.int64)
+
+
+def whole_systems(count: Counts, each: Counts, size: Counts) -> Counts:
+    """The formula of :func:`systems_needed`, of counts or arrays that are known to be such."""
+    return -(-count // np.maximum(size // each, 1)) * -(-each // size)  # type: ignore[no-any-return]
+
+
+def shared_systems(n_large: Counts, large: Counts, n_small: Counts, small: Counts, size: Counts) -> Counts:
+    """The formula of :func:`systems_for_both`, likewise; ``large`` are the GPUs of one of the larger instances."""
     per_system = size // large
     full = n_large // np.maximum(per_system, 1)
     rest = n_large - full * per_system
-    beside = full * ((size - per_system * large) // small) + np.where(rest > 0, (size - rest * large) // small, 0)
-    left = np.maximum(n_small - np.where(per_system > 0, beside, 0), 0)
-    return np.asarray(systems + systems_needed(left, small, size), dtype=np.int64)
+    beside = full * ((size - per_system * large) // small) + (rest > 0) * ((size - rest * large) // small)
+    left = np.maximum(n_small - (per_system > 0) * beside, 0)
+    return whole_systems(n_large, large, size) + whole_systems(left, small, size)
+
+
+def instance_counts(values: ArrayLike) -> Counts:
+    """Numbers of instances as int64. Raises SizingError for what is no count."""
+    return _counts("Instances", values, 0, MAX_COUNT)
+
+
+def gpu_counts(values: ArrayLike) -> Counts:
+    """GPUs of one instance as int64. Raises SizingError for what is no such number."""
+    return _counts("GPUs per instance", values, 1, MAX_GPUS_PER_SYSTEM)
+
+
+def system_sizes(values: ArrayLike) -> Counts:
+    """GPUs of a system as int64. Raises SizingError for what is no such number."""
+    return _counts("GPUs per system", values, 1, MAX_GPUS_PER_SYSTEM)
 
 
 def _counts(name: str, values: ArrayLike, low: int, high: int) -> Counts:

@@ -8,8 +8,8 @@ from enum import IntEnum
 import numpy as np
 from scipy.special import ndtri
 
-from sizing.base.arrays import LEAST_GAP, Columns, Floats, Position, Rows, position
-from sizing.base.compiled_rows import non_decreasing, where_reached
+from sizing.base.arrays import Columns, Floats, Position, Rows
+from sizing.base.compiled_rows import LEAST_GAP, non_decreasing, position, where_reached
 from sizing.question.limits import LatencyLimits
 from sizing.queueing.compiled import percentiles
 from sizing.queueing.steady_state import SteadyState

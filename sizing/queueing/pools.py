@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from sizing.base.arrays import Columns, Floats, position
-from sizing.base.compiled_rows import non_decreasing
+from sizing.base.arrays import Columns, Floats
+from sizing.base.compiled_rows import non_decreasing, position
 from sizing.question.traffic import Traffic, Variability
 from sizing.queueing.compiled import decoding as of_steps
 from sizing.queueing.steady_state import NEVER_FULL, SteadyState

@@ -12,8 +12,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.base.arrays import ROUNDING, Floats, Rows, position
-from sizing.base.compiled_rows import non_decreasing
+from sizing.base.arrays import ROUNDING, Floats, Rows
+from sizing.base.compiled_rows import non_decreasing, position
 from sizing.question.understand import Question
 from sizing.queueing.capacity import Bound, rate_at_limit
 from sizing.queueing.steady_state import NEARLY_FULL, concurrency_grid

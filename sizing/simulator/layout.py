@@ -52,6 +52,9 @@ times are known to, and 5,000 bins of four latencies in 24 batches take 2 MB."""
 BINS = int(np.ceil(np.log(LARGEST_S / SMALLEST_S) / np.log(BIN_RATIO))) + 2
 """Bins of the histogram, with one below and one above its range."""
 
+UPPER_S = SMALLEST_S * BIN_RATIO ** np.arange(BINS)
+"""Where each bin of the histogram ends, in seconds; but the last, which has no end."""
+
 
 def _counts(names: str) -> list[tuple[str, type[np.int64]]]:
     """Fields of a record that hold whole numbers, rows of other records or switches."""

@@ -5,7 +5,6 @@ The compiled leaves take the arrays and records they touch, not the whole world:
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from numpy.typing import NDArray
 
 from sizing.base.arrays import Floats
 from sizing.base.compiled import compiled
-from sizing.simulator import layout
 from sizing.simulator.layout import (
     BATCHES,
     BINS,
@@ -27,26 +25,43 @@ from sizing.simulator.layout import (
     GOOD,
     ITL,
     KV_S,
+    NONE,
     OUTPUT_TOKENS,
     QUEUE,
     RUNNING_S,
     SMALLEST_S,
     TTFT,
     TTFT_SUM,
+    UPPER_S,
     WAITING_S,
     World,
 )
 
-BINS_PER_E_FOLD = 1.0 / math.log(layout.BIN_RATIO)
-"""Bins of the histogram per factor of e."""
+LONGEST_S = float(UPPER_S[BINS - 2])
+"""From here on durations are in the last bin."""
+
+MANTISSA_BITS = 8
+"""Bits after the binary point that name a cell. Chosen: the fewest with which a cell, at most 1/256 of its duration
+wide, is narrower than a bin, so that no more than one bin ends in it."""
+CELL_SHIFT = np.int64(np.finfo(np.float64).nmant - MANTISSA_BITS)
+"""Bits of a double below those that name its cell: its exponent and the first bits of its mantissa."""
+FIRST_CELL, LAST_CELL = (int(np.float64(s).view(np.int64) >> CELL_SHIFT) for s in (SMALLEST_S, LONGEST_S))
+BIN_OF_CELL = np.maximum(
+    np.searchsorted(UPPER_S, (np.arange(FIRST_CELL, LAST_CELL + 1) << CELL_SHIFT).view(np.float64), side="right"), 1
+).astype(np.int16)
+"""The bin in which each cell begins."""
 
 
 @compiled
 def bin_of(seconds: float) -> int:
-    """Histogram bin of a duration: 0 below the smallest, logarithmic above."""
+    """Histogram bin of a duration: 0 below the smallest, logarithmic above. Looked up: four logarithms would be a
+    quarter of the time of a request."""
     if seconds < SMALLEST_S:
         return 0
-    return min(1 + int(math.log(seconds / SMALLEST_S) * BINS_PER_E_FOLD), BINS - 1)
+    if not seconds < LONGEST_S:
+        return BINS - 1
+    k = BIN_OF_CELL[(np.float64(seconds).view(np.int64) >> CELL_SHIFT) - FIRST_CELL]
+    return k + 1 if seconds >= UPPER_S[k] else k  # type: ignore[no-any-return]
 
 
 @compiled
@@ -126,7 +141,7 @@ def record_row(records: Any, state: Any, request: Any, finish: float) -> None:
 def take_row(requests: Any, state: Any) -> int:
     """A row for a request: one that was given back, else one that was never used, whose memory nobody has touched."""
     row = state.free
-    if row == layout.NONE:
+    if row == NONE:
         row = state.fresh
         state.fresh += 1
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.arrays import Floats
-from sizing.simulator.layout import BIN_RATIO, BINS, E2E, ITL, METRICS, QUEUE, SMALLEST_S, TTFT
+from sizing.simulator.layout import BINS, E2E, ITL, METRICS, QUEUE, TTFT, UPPER_S
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +43,5 @@ class Tally:
         self._count(ITL, (several["finished"] - several["first"]) / (several["output"] - 1.0))
 
     def _count(self, metric: int, seconds: Floats) -> None:
-        at = 1 + np.log(np.maximum(seconds, SMALLEST_S) / SMALLEST_S) / math.log(BIN_RATIO)
-        bins = np.where(seconds < SMALLEST_S, 0, np.minimum(at, BINS - 1)).astype(np.int64)
+        bins = np.minimum(np.searchsorted(UPPER_S, seconds, side="right"), BINS - 1)
         self.histogram[metric] += np.bincount(bins, minlength=BINS)

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from sizing.base.arrays import PER_ROW, SHARED, Columns, Floats, position
-from sizing.base.compiled_rows import non_decreasing
+from sizing.base.arrays import PER_ROW, SHARED, Columns, Floats
+from sizing.base.compiled_rows import non_decreasing, position
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +83,10 @@ def test_interpolation_agrees_with_numpy_row_by_row() -> None:
     at = rng.uniform(-1.0, 8.0, (5, 20))
     rows = [np.interp(a, k, v) for a, k, v in zip(at, known, values, strict=True)]
     np.testing.assert_allclose(position(known, at).of(values), rows)
+
+
+def test_no_rows_have_no_positions() -> None:
+    assert len(position(np.empty((0, 3)), np.empty(0)).lower) == 0
 
 
 def test_points_that_coincide_are_no_division_by_zero() -> None:

