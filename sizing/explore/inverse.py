@@ -26,7 +26,7 @@ from sizing.queueing.capacity import capacity
 from sizing.scenario.bounds import MAX_RPS, MAX_TOKENS
 from sizing.scenario.business import in_business_terms
 from sizing.scenario.schema import Scenario
-from sizing.search.deployments import AllDeployments
+from sizing.search.all_deployments import AllDeployments
 from sizing.search.screen import Evaluated, all_configurations, evaluate, evaluate_all
 from sizing.search.serving import fewest_gpus, screened
 

@@ -9,8 +9,8 @@ from sizing.planning.compose import as_planned
 from sizing.planning.spread import ENDS
 from sizing.question.understand import understand
 from sizing.scenario.schema import Scenario
+from sizing.search.all_deployments import Place
 from sizing.search.considered import as_considered
-from sizing.search.deployments import Place
 
 
 class LoadBand(Result):

@@ -24,7 +24,7 @@ from sizing.planning.compose import as_planned
 from sizing.prices.hardware import HardwareOption
 from sizing.question.understand import Question, understand
 from sizing.scenario.schema import Scenario
-from sizing.search.deployments import AllDeployments
+from sizing.search.all_deployments import AllDeployments
 from sizing.search.screen import all_offers
 from sizing.search.serving import screened
 

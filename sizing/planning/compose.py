@@ -22,8 +22,9 @@ from sizing.planning.second_opinion import no_opinion
 from sizing.planning.spread import Spread
 from sizing.question.understand import Question
 from sizing.search.aggregated import Aggregated
+from sizing.search.all_deployments import AllDeployments, Place
 from sizing.search.decide import Decided
-from sizing.search.deployments import AllDeployments, Deployments, Place
+from sizing.search.deployments import Deployments
 from sizing.search.disaggregated import Disaggregated
 from sizing.search.serving import Screened
 

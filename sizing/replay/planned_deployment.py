@@ -5,8 +5,8 @@ from __future__ import annotations
 from sizing.base.result import Plan
 from sizing.planning.compose import as_planned
 from sizing.question.understand import Question
+from sizing.search.all_deployments import Place
 from sizing.search.considered import as_considered
-from sizing.search.deployments import Place
 from sizing.search.replicas import Planned
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from sizing.base.arrays import Rows
 from sizing.base.choices import NotSimulated
-from sizing.search.deployments import AllDeployments
+from sizing.search.all_deployments import AllDeployments
 from sizing.search.disaggregated import Disaggregated
 from sizing.search.heaviest import heaviest_rps
 from sizing.search.instances import Needed, NotMet, settled
@@ -68,7 +68,7 @@ def decide(screened: Screened, seed: int, work: Work | None = None) -> Decided:
     """
     question, work = screened.question, work or Work()
     refined = refine(screened.together, seed, work)
-    best = None if refined.best is None else refined.deployments.take(refined.ranked[:1])
+    best = None if refined.best is None else refined.deployments.take(np.array([refined.position]))
     for pools in screened.pools:
         winner = refine_pools(question, pools, best, seed, work)
         if winner is not None:
@@ -83,33 +83,26 @@ def decide(screened: Screened, seed: int, work: Work | None = None) -> Decided:
 def _pools_first(refined: Refined, pools: Disaggregated, first: Disaggregated, outcome: Outcome) -> Decided:
     """Pools that were simulated come before the instances that do both, and before the other pairs of ``pools``."""
     every, place = AllDeployments((refined.deployments, first, pools)), len(refined.deployments)
-    order = every.order()
     alike = (pools.pools.prefill == first.pools.prefill) & (pools.pools.decode == first.pools.decode)
-    unsure = _promised(order, int(refined.ranked[0]), place) if refined.first is not None else order[:0]
+    before = every.before(place)
+    unsure = before[:0] if refined.first is None else _promised(every.before(refined.position), place)
     left = np.concatenate([[place], place + 1 + np.flatnonzero(alike), unsure])
-    ranked = _from(order, place)
     return Decided(
         every=every,
-        ranked=ranked[~np.isin(ranked, left)],
+        ranked=every.contenders(without=np.concatenate([before, left])),
         ahead=(place,),
         tried=_tried(refined),
         outcome=outcome,
-        left_out=len(_promised(order, place, place)),
+        left_out=len(_promised(before, place)),
     )
 
 
-def _from(order: Rows, first: int) -> Rows:
-    """The order from a place on.
+def _promised(before: Rows, together: int) -> Rows:
+    """Instances that do both, the places below ``together``, of those that come ``before`` what is certain.
 
     What is compared is decided the same way: what promises less by an estimate, or by a run after which no work was
     left to confirm it, is not listed beside what is certain, as those like it did not keep what theirs promised.
     """
-    return order[int(np.flatnonzero(order == first)[0]) :]
-
-
-def _promised(order: Rows, first: int, together: int) -> Rows:
-    """Instances that do both, the places below ``together``, that come before ``first`` by what is not certain."""
-    before = order[: int(np.flatnonzero(order == first)[0])]
     return before[before < together]
 
 
@@ -132,15 +125,14 @@ def _confirmed(screened: Screened, refined: Refined, best: Needed) -> Decided:
     rps[refined.winner] = heaviest_rps(best, float(screened_rps[refined.winner]), REPORTED_REQUESTS)
     evaluated = replace(refined.deployments.evaluated, capacity=replace(capacity, rps=rps), screened_rps=screened_rps)
     together = replace(refined.deployments, evaluated=evaluated)
-    tried, first = _tried(refined), int(refined.ranked[0])
     every = AllDeployments((together, *screened.pools))
-    order = every.order()
+    before = every.before(refined.position)
     return Decided(
         every=every,
-        ranked=_from(order, first),
-        tried=tried,
+        ranked=every.contenders(without=before),
+        tried=_tried(refined),
         outcome=settled(refined.search.case(refined.winner), best, REPORTED_REQUESTS),
         others_tried=len(refined.search.results) - 1,
         fewer=best.instances - best.perhaps,
-        left_out=len(_promised(order, first, len(together))),
+        left_out=len(_promised(before, len(together))),
     )

@@ -7,9 +7,8 @@ Ranking, simulation and planning know this interface only; :mod:`sizing.search.a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence, Set
+from collections.abc import Set
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -20,7 +19,7 @@ from sizing.base.format import count
 from sizing.prices.hardware import HardwareOption
 from sizing.question.configuration import Configuration, instance_text
 from sizing.question.understand import Question
-from sizing.search.ranking import Keys, chosen_few
+from sizing.search.ranking import Keys
 from sizing.search.screen import Evaluated
 
 WORTH_A_STEP = 0.98
@@ -147,6 +146,11 @@ class Deployments(Columns, ABC):
         """Positions, best first by the objective of the question."""
         return self.keys().order(self.question.scenario.deployment.objective)
 
+    def near(self, most: float) -> Rows:
+        """Positions that count ``most`` at most, best first: what a search begins with, without sorting the others."""
+        place = np.flatnonzero(self.counted() <= most)
+        return place[self.keys(place).order(self.question.scenario.deployment.objective)]
+
     def first(self, among: Rows | None = None) -> int:
         """The position that comes first in :meth:`order`, or the first of those in ``among`` (growing): no sorting,
         which would take longer than all else that a step of the search does, and no more keys than it takes."""
@@ -182,87 +186,3 @@ def comes_before(one: Deployments, other: Deployments) -> bool:
     """Whether the single deployment of ``one`` ranks before that of ``other``; of equals the other stays first."""
     both = other.keys().followed_by(one.keys())
     return int(both.order(one.question.scenario.deployment.objective)[0]) == 1
-
-
-@dataclass(frozen=True, eq=False)
-class Place:
-    """One deployment of a ranking: number ``k`` of those of its kind."""
-
-    kind: Deployments
-    k: int
-
-    @property
-    def label(self) -> str:
-        """GPU, engine, precision and parallelism."""
-        return self.kind.label(self.k)
-
-    @property
-    def systems(self) -> int:
-        """Whole systems that it takes."""
-        return int(self.kind.systems[self.k])
-
-
-@dataclass(frozen=True, eq=False)
-class AllDeployments(Sequence[Place]):
-    """The deployments of every kind in one numbering: the places of the first kind, then those of the next."""
-
-    kinds: tuple[Deployments, ...]
-
-    @cached_property
-    def _first(self) -> list[int]:
-        """The first place of every kind."""
-        return [0, *np.cumsum([len(kind) for kind in self.kinds]).tolist()]
-
-    def __len__(self) -> int:
-        return self._first[-1]
-
-    def __getitem__(self, place: int) -> Place:  # type: ignore[override]
-        for kind, first in zip(self.kinds, self._first, strict=False):
-            if 0 <= place - first < len(kind):
-                return Place(kind, int(place) - first)
-        raise IndexError(place)
-
-    @cached_property
-    def gpus(self) -> Counts:
-        """GPUs of each, spares counted."""
-        return np.concatenate([kind.gpus for kind in self.kinds])
-
-    @cached_property
-    def usd_per_hour(self) -> Floats:
-        """List cost of each, NaN where unknown."""
-        return np.concatenate([kind.usd_per_hour for kind in self.kinds])
-
-    @cached_property
-    def max_rps(self) -> Floats:
-        """Requests/s that each carries within the limits with these instances, spares aside."""
-        return np.concatenate([kind.max_rps for kind in self.kinds])
-
-    def order(self, objective: Objective | None = None) -> Rows:
-        """Places, best first by ``objective``, or by that of the question."""
-        keys = self.kinds[0].keys()
-        for kind in self.kinds[1:]:
-            keys = keys.followed_by(kind.keys())
-        return keys.order(objective or self.kinds[0].question.scenario.deployment.objective)
-
-    def shortlist(self, ranked: Rows, count: int) -> list[int]:
-        """The first of ``ranked``, the best of every other GPU, then the other kind of serving, engines, formats and
-        parallelism on the first one's GPU; at most ``count`` beyond the first, each group in ranked order."""
-        if not len(ranked):
-            return []
-        gpu = np.concatenate([kind.evaluated.candidates.gpu_number[kind.rows] for kind in self.kinds])[ranked]
-
-        def traits(position: int) -> Set[object]:
-            one = self[ranked[position]]
-            return one.kind.traits(one.k)
-
-        return [int(ranked[position]) for position in chosen_few(gpu, traits, count)]
-
-    def fewest_of_other_kinds(self, place: int) -> int | None:
-        """GPUs that the other kinds of serving need at least on the GPU type of ``place``; None where none serves."""
-        chosen, fewest = self[place], []
-        gpu = chosen.kind.gpu(chosen.k)
-        for kind in self.kinds:
-            if type(kind) is not type(chosen.kind):
-                same = kind.evaluated.candidates.column(lambda r: r.gpu.id == gpu)[kind.rows] > 0
-                fewest += kind.gpus[same].tolist()
-        return min(fewest, default=None)

@@ -33,12 +33,9 @@ def refine_pools(
 
     Only pairs that could come first are simulated, in the order of the screen, as far as the ``work`` reaches.
     """
-    counted = pools.counted()
     known = np.inf if best is None else float(best.counted()[0])
     first: tuple[Disaggregated, Outcome] | None = None
-    for k in pools.order()[:MOST_PAIRS]:
-        if np.isfinite(known) and not counted[k] <= CLOSE * known:
-            break
+    for k in pools.near(CLOSE * known)[:MOST_PAIRS]:
         pair = pools.pools.take(np.array([k]))
         wins, fewest = _wins(question, pair, known, None if first is None else first[0]), with_fewest(question, pair)
         if not wins(fewest.prefill_instances, fewest.decode_instances)[0]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sizing.base.arrays import Counts, Floats, Rows
+from sizing.base.arrays import Counts, Flags, Floats, Rows
 from sizing.base.choices import Objective
 
 
@@ -46,6 +46,24 @@ class Keys:
             if len(place) == 1:
                 break
         return int(place[0])
+
+    def before(self, k: int, objective: Objective) -> Flags:
+        """Which positions come before ``k`` in :meth:`order`, (N,), without sorting."""
+        before, alike = np.zeros(len(self.cost), dtype=np.bool_), np.arange(len(self.cost))
+        for column in reversed(self._columns(objective)):
+            values = column[alike]
+            before[alike[values < column[k]]] = True
+            alike = alike[values == column[k]]
+        before[alike[alike < k]] = True
+        return before
+
+    def counted(self, objective: Objective) -> Floats:
+        """What the objective ranks by first, (N,)."""
+        return self._columns(objective)[-1]
+
+    def take(self, positions: Rows) -> Keys:
+        """Those of the deployments at some positions."""
+        return Keys(**{name: values[positions] for name, values in vars(self).items()})
 
     def _columns(self, objective: Objective) -> tuple[Floats, ...]:
         """What the objective ranks by, the most important last."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -182,18 +181,17 @@ class Refined:
     deployments: Aggregated
     first: int | None
 
-    @cached_property
-    def ranked(self) -> Rows:
-        """Positions: the first, then all others by what is known of them, simulated or not."""
-        plain = self.deployments.order()
-        return plain if self.first is None else np.concatenate([[self.first], plain[plain != self.first]])
+    @property
+    def position(self) -> int:
+        """That of the one that comes first. Raises IndexError when none is left."""
+        if self.first is None:
+            raise IndexError("no deployment is left")
+        return self.first
 
     @property
     def winner(self) -> int:
         """Row of the evaluated candidates that comes first. Raises IndexError when none is left."""
-        if self.first is None:
-            raise IndexError("no deployment is left")
-        return int(self.deployments.index[self.first])
+        return int(self.deployments.index[self.position])
 
     @property
     def best(self) -> Needed | None:
@@ -282,14 +280,15 @@ def _ranked(search: Search, among: Set[int] = frozenset()) -> Refined:
 def _close(search: Search) -> list[int]:
     """The best of the screen and what is near it: one of every GPU, engine and format, best first."""
     screened = search.screened
-    ranked, counted = screened.order(), screened.counted()
+    if not len(screened):
+        return []
     close: list[int] = []
     seen: set[object] = set()
-    for k in ranked:
+    for k in screened.near(CLOSE * float(screened.counted()[screened.first()])):
+        if len(close) == FEWEST_CANDIDATES:
+            break
         row = screened.row(k)
         trait = (row.gpu.id, row.precision.id, row.engine.surrogate)
-        if counted[k] > CLOSE * counted[ranked[0]] or len(close) == FEWEST_CANDIDATES:
-            break
         if trait not in seen:
             close.append(int(screened.index[k]))
         seen.add(trait)

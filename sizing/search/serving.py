@@ -7,8 +7,8 @@ from functools import cached_property
 
 from sizing.question.understand import Question
 from sizing.search.aggregated import Aggregated, fewest_aggregated, smallest_aggregated, wanted
+from sizing.search.all_deployments import AllDeployments
 from sizing.search.batch_limits import with_batch_limits
-from sizing.search.deployments import AllDeployments
 from sizing.search.disaggregated import Disaggregated, disaggregated, fewest_disaggregated
 from sizing.search.pools import Pools
 from sizing.search.pools_search import smallest_pools

@@ -9,8 +9,9 @@ import pytest
 from sizing import Scenario
 from sizing.base.choices import Objective
 from sizing.question.understand import understand
+from sizing.search.all_deployments import AllDeployments
 from sizing.search.decide import Decided, decide, estimate
-from sizing.search.deployments import AllDeployments, comes_before
+from sizing.search.deployments import Deployments, comes_before
 from sizing.search.screen import all_configurations, evaluate
 from sizing.search.serving import Screened, fewest_gpus, screened
 from tests.sizing.asking import LLAMA_70B, raw
@@ -58,20 +59,47 @@ def test_the_order_of_all_keeps_that_of_each_kind(every: AllDeployments) -> None
         first += len(kind)
 
 
+def by_objective(kind: Deployments, objective: Objective) -> Deployments:
+    """The same deployments, ranked by something else."""
+    scenario = kind.question.scenario
+    deployment = scenario.deployment.model_copy(update={"objective": objective})
+    return replace(
+        kind, question=replace(kind.question, scenario=scenario.model_copy(update={"deployment": deployment}))
+    )
+
+
 @pytest.mark.parametrize("objective", get_args(Objective))
 def test_the_first_is_that_of_the_order(every: AllDeployments, objective: Objective) -> None:
     """Of all, and of any of them: what the search looks at instead of sorting."""
     rng = np.random.default_rng(0)
     for kind in every.kinds:
-        scenario = kind.question.scenario
-        deployment = scenario.deployment.model_copy(update={"objective": objective})
-        question = replace(kind.question, scenario=scenario.model_copy(update={"deployment": deployment}))
-        asked = replace(kind, question=question)
+        asked = by_objective(kind, objective)
         order = asked.order()
         assert asked.first() == order[0]
         for size in (1, 2, len(asked) // 2):
             among = np.sort(rng.choice(len(asked), size, replace=False))
             assert asked.first(among) == order[np.isin(order, among)][0]
+
+
+@pytest.mark.parametrize("objective", get_args(Objective))
+def test_what_comes_before_and_after_a_place_is_that_of_the_order(every: AllDeployments, objective: Objective) -> None:
+    """The shortlist, too, without sorting what no shortlist looks at."""
+    asked = AllDeployments(tuple(by_objective(kind, objective) for kind in every.kinds))
+    order = asked.order()
+    for position in (0, 1, len(order) // 3, len(order) - 1):
+        before = asked.before(int(order[position]))
+        np.testing.assert_array_equal(np.sort(order[:position]), before)
+        for count in (0, 3, 40):
+            assert asked.shortlist(asked.contenders(without=before), count) == asked.shortlist(order[position:], count)
+    assert not len(asked.contenders(without=order))
+
+
+def test_the_near_are_the_head_of_the_order(every: AllDeployments) -> None:
+    for kind in every.kinds:
+        order, counted = kind.order(), kind.counted()
+        most = 1.2 * counted[order[0]]
+        np.testing.assert_array_equal(kind.near(most), order[counted[order] <= most])
+        assert not len(kind.near(0.5 * counted[order[0]]))
 
 
 def test_the_better_of_two_deployments_comes_first(every: AllDeployments) -> None:

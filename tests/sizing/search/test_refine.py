@@ -165,7 +165,7 @@ def test_candidates_given_up_early_would_not_have_come_first() -> None:
     given_up = [i for i, one in refined.search.results.items() if isinstance(one, NotMet) and one.bounded]
     passed_over = refined.search.behind - set(refined.search.results)
     assert given_up or passed_over
-    best = refined.deployments.usd_per_hour[refined.ranked[0]]
+    best = refined.deployments.usd_per_hour[refined.position]
     for index in (*given_up, *passed_over):
         found = needed(refined.search.case(index), 1, None, refined.search.first)  # runs as long as those of the search
         if isinstance(found, Needed):
