@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import product
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
-from sizing.base.arrays import PER_ROW, Columns, Counts, Floats
+from sizing.base.arrays import PER_ROW, Columns, Counts, Floats, Rows
 from sizing.catalog.engines import Engine, engines
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
@@ -48,13 +48,13 @@ class Candidates(Columns):
     unit: Counts
     _of_units: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)
 
-    @property
+    @cached_property
     def gpus(self) -> Floats:
         """GPUs per instance, shape (C,)."""
         return self.tp * self.pp * self.dp
 
-    def column(self, value: Callable[[Configuration], float]) -> Floats:
-        """A column (C,) of something that depends on GPU, engine and number formats only.
+    def column(self, value: Callable[[Configuration], float], rows: Rows | slice = slice(None)) -> Floats:
+        """A column (C,) of something that depends on GPU, engine and number formats only, or what some ``rows`` have.
 
         What depends on nothing else than the row (no closure) is computed once for these units and remembered.
         """
@@ -65,7 +65,7 @@ class Candidates(Columns):
             values = np.array([value(u) for u in self.units], dtype=np.float64)
             if plain:
                 self._of_units[key] = values
-        return values[self.unit]
+        return values[self.unit[rows]]
 
     def per_unit(self, key: object, value: Callable[[Configuration], Counts]) -> Counts:
         """What ``value`` says of each of the ``units``, stacked (U, ...); computed once under a key."""
@@ -80,19 +80,20 @@ class Candidates(Columns):
         of_units = self._of_units.get("gpu")
         if of_units is None:
             number: dict[str, int] = {}
-            of_units = np.array([number.setdefault(u.gpu.id, len(number)) for u in self.units], dtype=np.float64)
+            of_units = np.array([number.setdefault(u.gpu.id, len(number)) for u in self.units], dtype=np.int64)
             self._of_units["gpu"] = of_units
-        return of_units.astype(np.int64)[self.unit]
+        return np.asarray(of_units[self.unit])
 
-    def place_of_gpu(self, gpus: Sequence[Gpu]) -> Counts:
-        """The place of each row's GPU in ``gpus``, (C,). Raises KeyError for one that is not there."""
+    def place_of_gpu(self, gpus: Sequence[Gpu], rows: Rows | slice = slice(None)) -> Counts:
+        """The place of each row's GPU in ``gpus``, (C,), or that of some ``rows``. Raises KeyError for one that is not
+        there."""
         key = ("place", *(gpu.id for gpu in gpus))
         of_units = self._of_units.get(key)
         if of_units is None:
             place = {gpu.id: i for i, gpu in enumerate(gpus)}
-            of_units = np.array([place[u.gpu.id] for u in self.units], dtype=np.float64)
+            of_units = np.array([place[u.gpu.id] for u in self.units], dtype=np.int64)
             self._of_units[key] = of_units
-        return of_units.astype(np.int64)[self.unit]
+        return np.asarray(of_units[self.unit[rows]])
 
 
 def table(rows: Sequence[Configuration]) -> Candidates:

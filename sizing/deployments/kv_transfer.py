@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sizing.base.arrays import Floats
+from sizing.base.arrays import Floats, Rows
 from sizing.base.constants import constant
 from sizing.base.units import GB
 from sizing.catalog.gpu import Gpu
@@ -42,18 +42,20 @@ def link_name(gpu: Gpu, inside: bool) -> str:
     return f"{named}, {inside_bytes_per_s(gpu) / GB:.0f} GB/s per GPU"
 
 
-def prompt_kv_bytes(model: Model, candidates: Candidates, tokens: float) -> Floats:
-    """KV cache of a prompt of ``tokens`` tokens in bytes, one copy, (C,); the recurrent state is part of it."""
-    kv = candidates.column(lambda r: KV_BYTES[r.kv_precision])
-    return kv_bytes_per_sequence(model, tokens, kv, candidates.column(lambda r: r.engine.block_tokens))
+def prompt_kv_bytes(model: Model, candidates: Candidates, tokens: float, rows: Rows | slice = slice(None)) -> Floats:
+    """KV cache of a prompt of ``tokens`` tokens in bytes, one copy, (C,), or that of some ``rows``; the recurrent state
+    is part of it."""
+    kv = candidates.column(lambda r: KV_BYTES[r.kv_precision], rows)
+    return kv_bytes_per_sequence(model, tokens, kv, candidates.column(lambda r: r.engine.block_tokens, rows))
 
 
-def largest_share(model: Model, candidates: Candidates) -> Floats:
-    """Share of a prompt's KV cache that passes through the busiest GPU of an instance, (C,): split over TP and PP.
+def largest_share(model: Model, candidates: Candidates, rows: Rows | slice = slice(None)) -> Floats:
+    """Share of a prompt's KV cache that passes through the busiest GPU of an instance, (C,), or that of some ``rows``:
+    split over TP and PP.
 
     The latent vector of MLA is copied to every GPU of a TP group, each of which receives all of it.
     """
-    return np.asarray(kv_share(model, candidates.tp) / candidates.pp)
+    return np.asarray(kv_share(model, candidates.tp[rows]) / candidates.pp[rows])
 
 
 def transfer_s(kv_bytes: Floats, share: Floats, bytes_per_s: Floats) -> Floats:

@@ -252,4 +252,4 @@ def _usd_at_load(
     prefill, decode = rows
     decoding = fleet_for(question, rps, candidates.gpus[decode])
     prefilling = fleet_for(question, rps / ratio, candidates.gpus[prefill])
-    return usd_per_million(question, candidates.place_of_gpu(question.gpus)[decode], decoding, prefilling)
+    return usd_per_million(question, candidates.place_of_gpu(question.gpus, decode), decoding, prefilling)

@@ -49,8 +49,7 @@ LOADS = np.concatenate([np.geomspace(0.01, 0.6, 16), [0.68, 0.75, 0.81, 0.86, 0.
 """Shares of what the pools carry for ever at which the load curve is drawn. Chosen: closer where latency bends."""
 
 LEAST_PROMPT_GB = 1e-9
-"""KV cache of one prompt at least, so that nothing is divided by 0; a real one has
-megabytes."""
+"""KV cache of one prompt at least, so that nothing is divided by 0; a real one has megabytes."""
 
 
 class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
@@ -143,7 +142,11 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
         state, rps = self.state, question.demand.sustained_rps / n
         candidates, memory = evaluated.candidates, evaluated.memory
         copies = float(kv_share(question.model, candidates.tp)[i]) * row.tp  # heads beyond the KV heads are copied
-        prompt = float(prompt_kv_bytes(question.model, candidates, question.traffic.input_tokens)[i]) * copies / GB
+        prompt = (
+            float(prompt_kv_bytes(question.model, candidates, question.traffic.input_tokens, np.array([i]))[0])
+            * copies
+            / GB
+        )
         fits = int(float(memory.kv_available[i]) * row.gpus / GB / max(prompt, LEAST_PROMPT_GB))
         times = times_of(question, evaluated, pools.prefill[[self.k]])
         in_flight = min(rps * float(state.ttft_mean_s[0, 0]), float(fits))

@@ -145,7 +145,7 @@ def aggregated(question: Question, evaluated: Evaluated, index: Rows, working: C
     position = at_rate(evaluated.state.rps[index], load)
     total = working + question.scenario.deployment.spare_instances
     each = evaluated.candidates.gpus[index].astype(np.int64)
-    chosen = cheapest_option(total, each, evaluated.candidates.place_of_gpu(question.gpus)[index], all_offers(question))
+    chosen = cheapest_option(total, each, evaluated.candidates.place_of_gpu(question.gpus, index), all_offers(question))
     e2e = position.of(evaluated.latencies.e2e_s[index])
     return Aggregated(
         question=question,

@@ -126,6 +126,6 @@ class AllDeployments(Sequence[Place]):
         gpu = chosen.kind.gpu(chosen.k)
         for kind in self.kinds:
             if type(kind) is not type(chosen.kind):
-                same = kind.evaluated.candidates.column(lambda r: r.gpu.id == gpu)[kind.rows] > 0
+                same = kind.evaluated.candidates.column(lambda r: r.gpu.id == gpu, kind.rows) > 0
                 fewest += kind.gpus[same].tolist()
         return min(fewest, default=None)

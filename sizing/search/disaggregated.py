@@ -83,11 +83,11 @@ def disaggregated(question: Question, pools: Pools) -> Disaggregated:
     c, spares = pools.evaluated.candidates, question.scenario.deployment.spare_instances
     total = [n + spares for n in (pools.decode_instances, pools.prefill_instances)]
     each = [c.gpus[rows].astype(np.int64) for rows in (pools.decode, pools.prefill)]
-    gpu = c.place_of_gpu(question.gpus)[pools.decode]
+    gpu = c.place_of_gpu(question.gpus, pools.decode)
     chosen = cheapest_option(total[0], each[0], gpu, all_offers(question), beside=(total[1], each[1]))
     gpus = pools.gpus_with(spares)
     inside = (chosen.systems == 1) & (gpus <= np.array([o.domain_gpus for o in chosen.options]))
-    inside |= (chosen.systems == 1) & ~c.column(lambda r: r.gpu.has_fast_link)[pools.decode].astype(bool)
+    inside |= (chosen.systems == 1) & ~c.column(lambda r: r.gpu.has_fast_link, pools.decode).astype(bool)
     moved = exact_transfer(question, pools, inside)
     state, percentile = at_peak(question, pools, moved), question.limits.percentile
     return Disaggregated(

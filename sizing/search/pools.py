@@ -76,7 +76,7 @@ class Pools(Columns):
 def times_of(question: Question, evaluated: Evaluated, rows: Rows) -> PrefillTimes:
     """Prompt times of the candidates at ``rows`` as prefill instances."""
     c = evaluated.candidates
-    budget = c.column(lambda r: r.engine.budget(r.gpu))[rows]
+    budget = c.column(lambda r: r.engine.budget(r.gpu), rows)
     return prefill_times(evaluated.times.take(rows), c.pp[rows], budget, question.traffic.new_tokens)
 
 
@@ -131,17 +131,17 @@ def prefill_capacity(question: Question, evaluated: Evaluated, rows: Rows) -> Fl
 def longest_transfer(question: Question, evaluated: Evaluated, rows: Rows) -> Floats:
     """Seconds of a KV transfer over the network through a single GPU, (N,)."""
     c = evaluated.candidates
-    network = c.column(_network)[rows]
-    kv = prompt_kv_bytes(question.model, c, question.traffic.input_tokens)[rows]
+    network = c.column(_network, rows)
+    kv = prompt_kv_bytes(question.model, c, question.traffic.input_tokens, rows)
     return transfer_s(kv, np.ones(len(rows)), network)
 
 
 def prefill_stable(question: Question, evaluated: Evaluated, rows: Rows, one: PrefillTimes) -> Floats:
     """Requests/s of a prefill instance that never waits for work, or as many as its network sends away."""
     c = evaluated.candidates
-    kv = prompt_kv_bytes(question.model, c, question.traffic.input_tokens)[rows]
-    network = c.column(_network)[rows] * c.dp[rows]
-    sent_s = kv * largest_share(question.model, c)[rows] / network
+    kv = prompt_kv_bytes(question.model, c, question.traffic.input_tokens, rows)
+    network = c.column(_network, rows) * c.dp[rows]
+    sent_s = kv * largest_share(question.model, c, rows) / network
     return np.asarray(1.0 / np.maximum(one.full_s, sent_s))
 
 
@@ -184,7 +184,7 @@ def _network(row: Configuration) -> float:
 def exact_transfer(question: Question, pools: Pools, inside: NDArray[np.bool_]) -> Floats:
     """Seconds of a transfer with the share that passes the busiest GPU of either instance, (N,)."""
     c = pools.evaluated.candidates
-    near, far = (c.column(speed)[pools.decode] for speed in (_inside, _network))
-    share = largest_share(question.model, c)
-    kv = prompt_kv_bytes(question.model, c, question.traffic.input_tokens)[pools.decode]
-    return transfer_s(kv, np.maximum(share[pools.prefill], share[pools.decode]), np.where(inside, near, far))
+    near, far = (c.column(speed, pools.decode) for speed in (_inside, _network))
+    share = np.maximum(*(largest_share(question.model, c, rows) for rows in (pools.prefill, pools.decode)))
+    kv = prompt_kv_bytes(question.model, c, question.traffic.input_tokens, pools.decode)
+    return transfer_s(kv, share, np.where(inside, near, far))
