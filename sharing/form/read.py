@@ -10,8 +10,10 @@ from sharing.form.fields import FIELDS
 from sharing.form.numbers import AmbiguousNumber, NotANumber, parse_number
 from sharing.form.problems import BadInput, no_number, unclear_number
 from sharing.form.trace import TraceInUse
+from sizing.base.checks import number_between
+from sizing.base.errors import SizingError
 from sizing.base.units import HOURS_PER_DAY
-from sizing.scenario.lengths import CHARS_PER_TOKEN, Prompt, languages, to_tokens
+from sizing.scenario.lengths import CHARS_PER_TOKEN, PER_TOKEN, LanguageRatio, Prompt, languages, to_tokens
 
 OWN_GPU = "own_accelerator"
 """Id of the accelerator typed into the form."""
@@ -66,9 +68,22 @@ def length_tokens(values: Values, key: str) -> float:
     if unit == "tokens" or amount <= 0:
         return amount
     language = languages()[values["lang"]]
-    ratio = _optional(values, "ratio") or language.words_per_token
     chars = language.chars_per_token or CHARS_PER_TOKEN
-    return to_tokens(amount, unit, words_per_token=ratio, chars_per_token=chars)
+    try:
+        return to_tokens(amount, unit, words_per_token=_ratio(values, language), chars_per_token=chars)
+    except SizingError as error:
+        raise BadInput(error.problems[0], instead={key: "1"}) from None
+
+
+def _ratio(values: Values, language: LanguageRatio) -> float:
+    """Words per token as typed, else those of the language."""
+    typed = _optional(values, "ratio")
+    if typed is None:
+        return language.words_per_token
+    try:
+        return number_between(FIELDS["ratio"].label, typed, *PER_TOKEN)
+    except SizingError as error:
+        raise BadInput(error.problems[0], instead={"ratio": ""}) from None
 
 
 def prompt(values: Values) -> Prompt:

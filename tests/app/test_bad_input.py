@@ -132,6 +132,10 @@ LLAMA = b"""{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidd
 NO_JSON = "config.json is not valid JSON (line 1, column 2): paste or upload the unchanged file of the model."
 
 
+def captions(size: AppTest) -> list[str]:
+    return [caption.value.replace("\\", "") for caption in size.caption]
+
+
 def test_what_is_wrong_with_an_uploaded_config_json_stays_until_the_file_changes(size: AppTest) -> None:
     before = answer(size)
     size.session_state["model_by"] = "config"
@@ -147,7 +151,7 @@ def test_what_is_wrong_with_an_uploaded_config_json_stays_until_the_file_changes
         size.text_input(key="osl").set_value("150").run()
     size.file_uploader(key="config_file").upload("config.json", LLAMA).run()
     assert not problems(size)
-    assert any(c.value == r"In use: config\.json" or c.value == "In use: config.json" for c in size.caption)
+    assert "In use: Llama 8.03B (config.json)" in captions(size)
 
 
 def test_what_is_wrong_with_a_pasted_config_json_stays_until_the_text_changes(size: AppTest) -> None:
@@ -173,6 +177,16 @@ def test_config_json_is_sized(size: AppTest) -> None:
     assert not problems(size)
     assert answer(size)
     assert not is_previous(size)
+
+
+@pytest.mark.parametrize("says", [b'["\\u202eX"]', b"[1]", b"{}", b"[]", b'"LlamaForCausalLM"'])
+def test_a_config_json_that_does_not_say_what_it_is_is_named_by_its_size(size: AppTest, says: bytes) -> None:
+    size.session_state["model_by"] = "config"
+    size.run()
+    named = LLAMA.replace(b'["LlamaForCausalLM"]', says).replace(b'"model_type": "llama"', b'"model_type": ""')
+    size.file_uploader(key="config_file").upload("config.json", named).run()
+    assert not problems(size)
+    assert "In use: 8.03B (config.json)" in captions(size)
 
 
 def test_text_with_markdown_is_shown_as_text(size: AppTest) -> None:

@@ -46,3 +46,13 @@ def test_a_clause_ends_by_itself_or_with_a_full_stop() -> None:
 def test_a_single_fault_is_said_at_length() -> None:
     (fault,) = faults({**defaults(), "osl": ""})
     assert in_short([fault]) == fault.sentence
+
+
+@pytest.mark.parametrize(
+    ("typed", "at"),
+    [({"ratio": "0"}, "ratio"), ({"ratio": "-1"}, "ratio"), ({"isl": "1e8"}, "isl"), ({"osl": "1e15"}, "osl")],
+)
+def test_text_that_makes_no_length_in_tokens_is_a_fault_of_its_field(typed: dict[str, str], at: str) -> None:
+    (fault,) = faults({**defaults(), "unit": "words", **typed})
+    assert (fault.at, fault.fields) == (at, {at})
+    assert "must be at least" in fault.sentence

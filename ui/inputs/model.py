@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from typing import Any
 
 import streamlit as st
 
 from sharing.form.choices import model_ids
 from sizing.base.errors import SizingError, UnknownName
-from sizing.base.units import MILLION
+from sizing.base.units import BILLION, MILLION
 from sizing.catalog import resolve_model
 from sizing.catalog.config_fields import MAX_CONFIG_BYTES
 from ui import state
@@ -21,6 +23,9 @@ MAX_CONFIG_MB = MAX_CONFIG_BYTES >> 20
 
 _FILE, _TEXT, _ID = "config_file", "config_text", "config_id"
 """Keys of the three ways to give a config.json."""
+
+MAX_NAME = 120
+"""Characters of a model's name that are kept."""
 
 
 def draw_model() -> None:
@@ -124,13 +129,13 @@ def _from_upload() -> None:
         sentence = f"{file.name} has {file.size / MILLION:.0f} MB, but a config.json has a few KB: upload that file."
         state.refuse_config(sentence, given_by=_FILE)
     else:
-        _take(file.getvalue(), file.name, given_by=_FILE)
+        _take(file.getvalue(), file.name, given_by=_FILE, says_which=False)
 
 
 def _from_paste() -> None:
     pasted = st.session_state[_TEXT]
     if pasted.strip():
-        _take(pasted, "pasted config.json", given_by=_TEXT)
+        _take(pasted, "pasted config.json", given_by=_TEXT, says_which=False)
     else:
         state.take_back_config()
 
@@ -148,17 +153,26 @@ def _from_hub() -> None:
         _take(content, wanted, given_by=_ID)
 
 
-def _take(content: str | bytes, name: str, *, given_by: str) -> None:
-    """Check and keep a config.json, given by the widget with this key."""
+def _take(content: str | bytes, name: str, *, given_by: str, says_which: bool = True) -> None:
+    """Check and keep a config.json, given by the widget with this key; ``says_which``: its name is that of the model,
+    otherwise what the file itself says stands before it."""
     from sizing.catalog.config_fields import load_config
     from sizing.catalog.config_json import model_from_config
 
     try:
-        model_from_config(content, name=name)
+        model, config = model_from_config(content, name=name), load_config(content)
     except SizingError as error:
         state.refuse_config(error.problems[0], given_by=given_by)
     else:
-        state.use_config({"config": load_config(content), "name": name[:120]})
+        shown = name if says_which else f"{_kind(config)} {model.params_total / BILLION:.3g}B ({name})"
+        state.use_config({"config": config, "name": shown.strip()[:MAX_NAME]})
+
+
+def _kind(config: Mapping[str, Any]) -> str:
+    """What a config.json calls its architecture: "Llama" of "LlamaForCausalLM"; empty where it does not say."""
+    classes = config.get("architectures")
+    named = classes[0] if isinstance(classes, list) and classes else config.get("model_type", "")
+    return named.partition("For")[0][: MAX_NAME // 2] if isinstance(named, str) and named.isprintable() else ""
 
 
 def _endpoint() -> str:
