@@ -7,7 +7,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from sharing.form.problems import BadInput, Fault, faults_of
-from sharing.form.read import Values, to_scenario
+from sharing.form.read import to_scenario
+from sharing.form.typed import Values
 from sizing.scenario.schema import Scenario
 
 

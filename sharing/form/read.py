@@ -7,20 +7,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from sharing.form.fields import FIELDS
-from sharing.form.numbers import AmbiguousNumber, NotANumber, parse_number
-from sharing.form.problems import BadInput, no_number, unclear_number
+from sharing.form.lengths import length_tokens, prompt
+from sharing.form.problems import BadInput
 from sharing.form.trace import TraceInUse
-from sizing.base.checks import number_between
-from sizing.base.errors import SizingError
+from sharing.form.typed import Values, needed, optional, parsed
 from sizing.base.units import HOURS_PER_DAY
-from sizing.scenario.lengths import CHARS_PER_TOKEN, PER_TOKEN, LanguageRatio, Prompt, languages, to_tokens
 
 OWN_GPU = "own_accelerator"
 """Id of the accelerator typed into the form."""
 
 _DEGREE = re.compile(r"([TPED]P)(\d{1,3})", re.IGNORECASE)
-
-Values = Mapping[str, Any]
 
 
 def to_scenario(
@@ -59,52 +55,14 @@ def _prices(values: Values) -> dict[str, Any]:
         if amounts[FIELDS[price].leaf] is not None and not values[of] and not said_elsewhere:
             short = f"{FIELDS[price].label}: choose the {kind} that costs this"
             raise BadInput(f"{short}.", short=short, instead={price: ""})
-    return named | amounts | {"depreciation_years": _needed(values, "years")}
-
-
-def length_tokens(values: Values, key: str) -> float:
-    """One length of the form in tokens; a length in tokens is left as typed, so that the scenario judges its range."""
-    amount, unit = _needed(values, key), values["unit"]
-    if unit == "tokens" or amount <= 0:
-        return amount
-    language = languages()[values["lang"]]
-    chars = language.chars_per_token or CHARS_PER_TOKEN
-    try:
-        return to_tokens(amount, unit, words_per_token=_ratio(values, language), chars_per_token=chars)
-    except SizingError as error:
-        raise BadInput(error.problems[0], instead={key: "1"}) from None
-
-
-def _ratio(values: Values, language: LanguageRatio) -> float:
-    """Words per token as typed, else those of the language."""
-    typed = _optional(values, "ratio")
-    if typed is None:
-        return language.words_per_token
-    try:
-        return number_between(FIELDS["ratio"].label, typed, *PER_TOKEN)
-    except SizingError as error:
-        raise BadInput(error.problems[0], instead={"ratio": ""}) from None
-
-
-def prompt(values: Values) -> Prompt:
-    """The prompt built from its parts, in tokens; an earlier turn is one question and one answer."""
-    question, answer = length_tokens(values, "question"), length_tokens(values, "osl")
-    return Prompt(
-        system_tokens=length_tokens(values, "system"),
-        documents=_needed(values, "docs"),
-        document_tokens=length_tokens(values, "doc"),
-        history_turns=_needed(values, "turns"),
-        history_question_tokens=question,
-        history_answer_tokens=answer,
-        question_tokens=question,
-    )
+    return named | amounts | {"depreciation_years": needed(values, "years")}
 
 
 def _model(values: Values, config: Mapping[str, Any] | None, config_fault: str) -> Any:
     match values["model_by"]:
         case "size":
             name = str(values["size_name"]).strip() or "Unnamed model"
-            return {"name": name, "params_b": _needed(values, "size_b")}
+            return {"name": name, "params_b": needed(values, "size_b")}
         case "config":
             if config_fault:
                 raise BadInput(config_fault, instead={"model_by": "size", "size_b": "1"})
@@ -134,7 +92,7 @@ def _workload(values: Values) -> dict[str, Any]:
         "input_tokens": _spread(values, isl, "isl95"),
         "output_tokens": _spread(values, length_tokens(values, "osl"), "osl95"),
         **load(values),
-        "growth_percent": _optional(values, "growth") or 0.0,
+        "growth_percent": optional(values, "growth") or 0.0,
         "prefix_cached_tokens": _cached(values, isl),
         "arrivals": _arrivals(values),
         "mode": values["mode"],
@@ -147,7 +105,7 @@ def _of_trace(values: Values, trace: TraceInUse | None) -> dict[str, Any]:
 
 
 def _arrivals(values: Values) -> str | dict[str, Any]:
-    cv, hours = _optional(values, "cv"), str(values["profile"]).strip()
+    cv, hours = optional(values, "cv"), str(values["profile"]).strip()
     if hours and cv is not None:
         both = "Burstiness of arrivals and load by hour are both filled in"
         raise BadInput(f"{both}: empty one of them.", short=both, instead={"profile": "", "cv": ""})
@@ -166,29 +124,29 @@ def hourly_values(text: str) -> list[float]:
             short=f"{needs} ({len(words)} were entered)",
             instead={"profile": ""},
         )
-    return [_parsed("profile", word) for word in words]
+    return [parsed("profile", word) for word in words]
 
 
 def _spread(values: Values, length: float, p95_key: str) -> float | dict[str, float]:
-    p95 = _optional(values, p95_key)
+    p95 = optional(values, p95_key)
     return length if p95 is None else {"p50": length, "p95": p95}
 
 
 def _peak(values: Values) -> dict[str, Any]:
-    return {"peak_rps": _needed(values, "rps")}
+    return {"peak_rps": needed(values, "rps")}
 
 
 def _average(values: Values) -> dict[str, Any]:
-    return {"average_rps": _needed(values, "avg"), "peak_percentile": _needed(values, "avg_pct")}
+    return {"average_rps": needed(values, "avg"), "peak_percentile": needed(values, "avg_pct")}
 
 
 def _users(values: Values) -> dict[str, Any]:
     return {
         "users": {
-            "daily_users": _needed(values, "users"),
-            "requests_per_user": _needed(values, "per_user"),
-            "hours": _needed(values, "hours"),
-            "peak_to_mean": _needed(values, "p2m"),
+            "daily_users": needed(values, "users"),
+            "requests_per_user": needed(values, "per_user"),
+            "hours": needed(values, "hours"),
+            "peak_to_mean": needed(values, "p2m"),
         }
     }
 
@@ -196,21 +154,21 @@ def _users(values: Values) -> dict[str, Any]:
 def _cached(values: Values, isl: float) -> float:
     text = str(values["cached"]).strip()
     if text.endswith("%"):
-        share = _parsed("cached", text.removesuffix("%"))
+        share = parsed("cached", text.removesuffix("%"))
         if not 0 <= share < 100:
             must_be = "Prompt found in the prefix cache must be at least 0 % and less than 100 % of the prompt"
             raise BadInput(
                 f"{must_be}; {text} was entered.", short=f"{must_be} ({text} was entered)", instead={"cached": ""}
             )
         return isl * share / 100
-    return _optional(values, "cached") or 0.0
+    return optional(values, "cached") or 0.0
 
 
 def _limits(values: Values) -> dict[str, Any]:
     """The limits that count: all of them while streaming, E2E when the reader waits for the end, none offline."""
     counted = {"streaming": ("ttft", "itl", "e2e"), "sequential": ("e2e",), "offline": ()}[values["mode"]]
     unlimited = {"ttft_ms": None, "itl_ms": None, "e2e_ms": None}
-    return unlimited | _numbers(values, *counted) | {"percentile": _needed(values, "pct")}
+    return unlimited | _numbers(values, *counted) | {"percentile": needed(values, "pct")}
 
 
 def _deployment(values: Values) -> dict[str, Any]:
@@ -230,7 +188,7 @@ def _deployment(values: Values) -> dict[str, Any]:
         "measured_gpus_only": values["proven"],
         "location": values["where"],
         "spare_instances": _whole(values, "spare"),
-        "max_utilization": _needed(values, "util") * FIELDS["util"].scale,
+        "max_utilization": needed(values, "util") * FIELDS["util"].scale,
         "objective": values["obj"],
         "step_times": values["steps"],
         "routing": values["route"],
@@ -249,7 +207,7 @@ def _layout(values: Values, key: str) -> dict[str, int] | None:
 
 
 def _speculation(values: Values) -> dict[str, Any]:
-    shares = {key: _needed(values, key) * FIELDS[key].scale for key in ("accept", "draft_cost")}
+    shares = {key: needed(values, key) * FIELDS[key].scale for key in ("accept", "draft_cost")}
     return {
         "draft_tokens": _whole(values, "draft"),
         **{FIELDS[key].leaf: round(share, 12) for key, share in shares.items()},
@@ -257,10 +215,10 @@ def _speculation(values: Values) -> dict[str, Any]:
 
 
 def _own_gpu(values: Values) -> dict[str, Any]:
-    needed = {key: _needed(values, key) for key in ("own_mem", "own_bw", "own_fp16")}
-    optional = {key: _optional(values, key) for key in ("own_fp8", "own_link", "own_watts", "own_usd")}
-    named = {FIELDS[key].leaf: number for key, number in (needed | optional).items()}
-    stated = optional["own_link"] and str(values["own_domain"]).strip()
+    required = {key: needed(values, key) for key in ("own_mem", "own_bw", "own_fp16")}
+    further = {key: optional(values, key) for key in ("own_fp8", "own_link", "own_watts", "own_usd")}
+    named = {FIELDS[key].leaf: number for key, number in (required | further).items()}
+    stated = further["own_link"] and str(values["own_domain"]).strip()
     linked = {"domain_gpus": _whole(values, "own_domain")} if stated else {}
     return {"id": OWN_GPU, "name": str(values["own_name"]).strip() or "Own accelerator", **linked, **named}
 
@@ -272,7 +230,7 @@ def _measured(values: Values) -> dict[str, Any]:
         raise BadInput(f"{short}: choose the system the benchmark ran on.", short=short, instead=instead, empty=True)
     return {
         "system": values["m_sys"],
-        "rps_per_system": _needed(values, "m_rps"),
+        "rps_per_system": needed(values, "m_rps"),
         **_numbers(values, "m_ttft", "m_itl"),
         "source": str(values["m_source"]).strip(),
     }
@@ -280,35 +238,17 @@ def _measured(values: Values) -> dict[str, Any]:
 
 def _numbers(values: Values, *keys: str) -> dict[str, float | None]:
     """Optional numbers by the last part of their scenario key."""
-    return {FIELDS[key].leaf: _optional(values, key) for key in keys}
+    return {FIELDS[key].leaf: optional(values, key) for key in keys}
 
 
 def _whole(values: Values, key: str, *, default: int = 0) -> int | float:
     """A whole number as an int; anything else is left for the scenario to refuse."""
-    number = _optional(values, key)
+    number = optional(values, key)
     return default if number is None else int(number) if number == int(number) else number
 
 
 def _counts(values: Values, key: str) -> list[int | float]:
     """Whole numbers separated by commas; anything else is left for the scenario to refuse."""
     parts = [part.strip() for part in re.split(r"[,;]", str(values[key])) if part.strip()]
-    numbers = [_parsed(key, part) for part in parts]
+    numbers = [parsed(key, part) for part in parts]
     return [int(number) if number == int(number) else number for number in numbers]
-
-
-def _needed(values: Values, key: str) -> float:
-    return _parsed(key, str(values[key]))
-
-
-def _optional(values: Values, key: str) -> float | None:
-    text = str(values[key])
-    return _parsed(key, text) if text.strip() else None
-
-
-def _parsed(key: str, text: str) -> float:
-    try:
-        return parse_number(text, unit=FIELDS[key].unit)
-    except AmbiguousNumber as unclear:
-        raise unclear_number(FIELDS[key], text, unclear.readings) from None
-    except NotANumber:
-        raise no_number(FIELDS[key], text) from None

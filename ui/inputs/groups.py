@@ -11,9 +11,9 @@ from functools import partial
 import streamlit as st
 
 from sharing.form.choices import label
+from sharing.form.lengths import length_tokens, prompt
 from sharing.form.presets import preset_of, presets
 from sharing.form.problems import BadInput
-from sharing.form.read import length_tokens, prompt
 from sizing.base.format import count
 from ui import state
 from ui.inputs.benchmark import draw_in_use
