@@ -25,8 +25,9 @@ from sizing.simulator.work import Work
 class Decided:
     """Every deployment, the order of their places, and what was counted of those that were simulated.
 
-    ``ahead``: places that come before the order. ``tried``: what was counted at each place that was simulated;
-    ``outcome``: the same of the first, from enough requests to be reported. ``fewer``: so many instances fewer may do.
+    ``ranked``: the order, as far as a shortlist looks at it; ``ahead``: places that come before it. ``tried``: what was
+    counted at each place that was simulated; ``outcome``: the same of the first, from enough requests to be reported.
+    ``fewer``: so many instances fewer may do.
     ``left_out``: deployments before the first by what is not certain, of which the simulation has not decided.
     ``not_simulated``: why nothing was; ``unconfirmed``: what was simulated when none met the limits, best first.
     """
