@@ -98,6 +98,14 @@ def _merged(value: Any, index: Rows, other: Any, rows: int) -> Any:
     return column
 
 
+def least_by_group(group: Counts, values: Floats | Counts, groups: int) -> Floats:
+    """The least of ``values`` (N,) in each of so many groups, (groups,); ``group`` (N,): their numbers from 0. Infinite
+    for a group without any."""
+    least = np.full(groups, np.inf)
+    np.minimum.at(least, group, values)
+    return least
+
+
 @dataclass(frozen=True)
 class Position(Columns):
     """Where numbers lie between the points of a grid of each row: the lower point and the share of the way to the next.

@@ -29,12 +29,12 @@ def position(known: Floats, at: Floats, *, beyond: bool = False) -> Position:
     """
     places = np.ascontiguousarray(at, dtype=np.float64).reshape(len(at), math.prod(at.shape[1:]))
     lower, share = np.empty(places.shape, dtype=np.intp), np.empty(places.shape)
-    _positions(np.ascontiguousarray(known, dtype=np.float64), places, beyond, LEAST_GAP, lower, share)
+    _positions(np.ascontiguousarray(known, dtype=np.float64), places, beyond, lower, share)
     return Position(lower.reshape(at.shape), share.reshape(at.shape))
 
 
 @compiled_entry
-def _positions(known: Table, at: Table, beyond: bool, least_gap: float, lower: Rows, share: Table) -> None:
+def _positions(known: Table, at: Table, beyond: bool, lower: Rows, share: Table) -> None:
     """:func:`position`, into ``lower`` and ``share`` (N, M)."""
     points = known.shape[1]
     for n in range(at.shape[0]):
@@ -44,7 +44,7 @@ def _positions(known: Table, at: Table, beyond: bool, least_gap: float, lower: R
                 reached += known[n, k] <= at[n, m]
             below = min(max(reached - 1, 0), points - 2)
             low, high = known[n, below], known[n, below + 1]
-            way = (at[n, m] - low) / np.maximum(high - low, least_gap)
+            way = (at[n, m] - low) / np.maximum(high - low, LEAST_GAP)
             lower[n, m] = below
             share[n, m] = way if beyond else np.minimum(np.maximum(way, 0.0), 1.0)
 
@@ -67,10 +67,10 @@ def _largest_so_far(values: Table, out: Table) -> None:
 
 
 @compiled_entry
-def where_reached(grid: Table, values: Table, limits: Table, least_gap: float, out: Table) -> None:
+def where_reached(grid: Table, values: Table, limits: Table, out: Table) -> None:
     """Where along ``grid`` (N, K) the growing ``values`` (N, K) reach ``limits`` (N,), into ``out`` (N,): on straight
     lines between the points, 0 where already the first is above, infinite where none is. Points closer than
-    ``least_gap`` count as so far apart."""
+    ``LEAST_GAP`` count as so far apart."""
     points = values.shape[1]
     for n in range(values.shape[0]):
         within = 0
@@ -82,5 +82,5 @@ def where_reached(grid: Table, values: Table, limits: Table, least_gap: float, o
             out[n] = np.inf
         else:
             low, high = values[n, within - 1], values[n, within]
-            share = min((limits[n] - low) / max(high - low, least_gap), 1.0)
+            share = min((limits[n] - low) / max(high - low, LEAST_GAP), 1.0)
             out[n] = grid[n, within - 1] + share * (grid[n, within] - grid[n, within - 1])

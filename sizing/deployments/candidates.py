@@ -67,33 +67,26 @@ class Candidates(Columns):
                 self._of_units[key] = values
         return values[self.unit[rows]]
 
-    def per_unit(self, key: object, value: Callable[[Configuration], Counts]) -> Counts:
+    def per_unit(self, key: object, value: Callable[[Configuration], Counts | int]) -> Counts:
         """What ``value`` says of each of the ``units``, stacked (U, ...); computed once under a key."""
         values = self._of_units.get(key)
         if values is None:
-            values = self._of_units[key] = np.stack([value(unit) for unit in self.units])
+            values = self._of_units[key] = np.array([value(unit) for unit in self.units])
         return values
 
     @property
     def gpu_number(self) -> Counts:
         """Which GPU type each row has, (C,): numbers from 0, the same for every part of one table."""
-        of_units = self._of_units.get("gpu")
-        if of_units is None:
-            number: dict[str, int] = {}
-            of_units = np.array([number.setdefault(u.gpu.id, len(number)) for u in self.units], dtype=np.int64)
-            self._of_units["gpu"] = of_units
-        return np.asarray(of_units[self.unit])
+        number: dict[str, int] = {}
+        of_units = self.per_unit("gpu", lambda u: number.setdefault(u.gpu.id, len(number)))
+        return np.asarray(of_units[self.unit], dtype=np.int64)
 
     def place_of_gpu(self, gpus: Sequence[Gpu], rows: Rows | slice = slice(None)) -> Counts:
         """The place of each row's GPU in ``gpus``, (C,), or that of some ``rows``. Raises KeyError for one that is not
         there."""
-        key = ("place", *(gpu.id for gpu in gpus))
-        of_units = self._of_units.get(key)
-        if of_units is None:
-            place = {gpu.id: i for i, gpu in enumerate(gpus)}
-            of_units = np.array([place[u.gpu.id] for u in self.units], dtype=np.int64)
-            self._of_units[key] = of_units
-        return np.asarray(of_units[self.unit[rows]])
+        place = {gpu.id: i for i, gpu in enumerate(gpus)}
+        of_units = self.per_unit(("place", *place), lambda u: place[u.gpu.id])
+        return np.asarray(of_units[self.unit[rows]], dtype=np.int64)
 
 
 def table(rows: Sequence[Configuration]) -> Candidates:

@@ -142,11 +142,8 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
         state, rps = self.state, question.demand.sustained_rps / n
         candidates, memory = evaluated.candidates, evaluated.memory
         copies = float(kv_share(question.model, candidates.tp)[i]) * row.tp  # heads beyond the KV heads are copied
-        prompt = (
-            float(prompt_kv_bytes(question.model, candidates, question.traffic.input_tokens, np.array([i]))[0])
-            * copies
-            / GB
-        )
+        of_row = prompt_kv_bytes(question.model, candidates, question.traffic.input_tokens, pools.prefill[[self.k]])
+        prompt = float(of_row[0]) * copies / GB
         fits = int(float(memory.kv_available[i]) * row.gpus / GB / max(prompt, LEAST_PROMPT_GB))
         times = times_of(question, evaluated, pools.prefill[[self.k]])
         in_flight = min(rps * float(state.ttft_mean_s[0, 0]), float(fits))

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from sizing.base.arrays import Columns, Floats, Position, Rows
-from sizing.base.compiled_rows import LEAST_GAP, non_decreasing, position, where_reached
+from sizing.base.compiled_rows import non_decreasing, position, where_reached
 from sizing.question.limits import LatencyLimits
 from sizing.queueing.compiled import percentiles
 from sizing.queueing.steady_state import SteadyState
@@ -76,7 +76,7 @@ def rate_at_limit(rps: Floats, values: Floats, limit: float | Floats) -> Floats:
         return np.full(len(rps), np.inf)
     rate, limits = np.empty(len(rps)), np.empty(len(rps))
     limits[:] = limit
-    where_reached(*map(np.ascontiguousarray, (rps, values)), limits, LEAST_GAP, rate)
+    where_reached(*map(np.ascontiguousarray, (rps, values)), limits, rate)
     return rate
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from sizing.base.arrays import Counts, Floats, Rows
+from sizing.base.arrays import Counts, Floats, Rows, least_by_group
 from sizing.base.choices import Objective
 from sizing.search.deployments import Deployments
 from sizing.search.ranking import Keys, chosen_few
@@ -78,7 +78,7 @@ class AllDeployments(Sequence[Place]):
     @property
     def _objective(self) -> Objective:
         """What the question ranks by."""
-        return self.kinds[0].question.scenario.deployment.objective
+        return self.kinds[0].objective
 
     @cached_property
     def _gpu_number(self) -> Counts:
@@ -102,8 +102,7 @@ class AllDeployments(Sequence[Place]):
             return left
         keys, gpu = self._keys.take(left), self._gpu_number[left]
         counted = keys.counted(self._objective)
-        least = np.full(gpu.max() + 1, np.inf)
-        np.minimum.at(least, gpu, counted)
+        least = least_by_group(gpu, counted, int(gpu.max()) + 1)
         worth = np.flatnonzero((gpu == gpu[keys.first(self._objective)]) | (counted <= least[gpu]))
         return left[worth[keys.take(worth).order(self._objective)]]
 

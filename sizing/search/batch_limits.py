@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.base.arrays import ROUNDING, Floats, Rows
+from sizing.base.arrays import ROUNDING, Floats, Rows, least_by_group
 from sizing.base.compiled_rows import non_decreasing, position
 from sizing.question.understand import Question
 from sizing.queueing.capacity import Bound, rate_at_limit
@@ -79,9 +79,8 @@ def proposals(question: Question, evaluated: Evaluated) -> tuple[Rows, Floats]:
 def _fewest_on_gpu(peak_rps: float, evaluated: Evaluated) -> Floats:
     """For each candidate the fewest GPUs of its type with which any candidate carries the peak, shape (C,)."""
     gpu = evaluated.candidates.gpu_number
-    fewest = np.full(int(gpu.max(initial=-1)) + 1, np.inf)
-    np.minimum.at(fewest, gpu, instances_needed(peak_rps, evaluated.capacity.rps) * evaluated.candidates.gpus)
-    return fewest[gpu]
+    gpus = instances_needed(peak_rps, evaluated.capacity.rps) * evaluated.candidates.gpus
+    return np.asarray(least_by_group(gpu, gpus, int(gpu.max(initial=-1)) + 1)[gpu])
 
 
 def first_of_each(group: NDArray[np.int64], value: Floats | NDArray[np.int64], count: int) -> Rows:

@@ -99,6 +99,11 @@ class Deployments(Columns, ABC):
         """Deployments like ``k``, from the fewest GPUs to the shortest latency: none beats another on both."""
 
     @property
+    def objective(self) -> Objective:
+        """What the question ranks by."""
+        return self.question.scenario.deployment.objective
+
+    @property
     def spares(self) -> int:
         """Instances of each kind beyond those that the peak takes."""
         return self.question.scenario.deployment.spare_instances
@@ -144,21 +149,21 @@ class Deployments(Columns, ABC):
 
     def order(self) -> Rows:
         """Positions, best first by the objective of the question."""
-        return self.keys().order(self.question.scenario.deployment.objective)
+        return self.keys().order(self.objective)
 
     def near(self, most: float) -> Rows:
         """Positions that count ``most`` at most, best first: what a search begins with, without sorting the others."""
         place = np.flatnonzero(self.counted() <= most)
-        return place[self.keys(place).order(self.question.scenario.deployment.objective)]
+        return place[self.keys(place).order(self.objective)]
 
     def first(self, among: Rows | None = None) -> int:
         """The position that comes first in :meth:`order`, or the first of those in ``among`` (growing): no sorting,
         which would take longer than all else that a step of the search does, and no more keys than it takes."""
-        place, objective = np.arange(len(self)) if among is None else among, self.question.scenario.deployment.objective
-        if objective != "latency":  # where what is dominated comes last, however soon it answers
+        place = np.arange(len(self)) if among is None else among
+        if self.objective != "latency":  # where what is dominated comes last, however soon it answers
             counted = self.counted()[place]
             place = place[counted == counted.min()]
-        return int(place[self.keys(place).first(objective)])
+        return int(place[self.keys(place).first(self.objective)])
 
     def counted(self) -> Floats:
         """What the objective counts first, (N,); infinite where it is not known."""
@@ -168,7 +173,7 @@ class Deployments(Columns, ABC):
             "latency": self.e2e_s,
             "energy": self.power_kw,
         }
-        column = np.asarray(columns[self.question.scenario.deployment.objective], dtype=np.float64)
+        column = np.asarray(columns[self.objective], dtype=np.float64)
         return np.asarray(np.nan_to_num(column, nan=np.inf))
 
     def worth_a_step(self) -> Rows:
@@ -185,4 +190,4 @@ class Deployments(Columns, ABC):
 def comes_before(one: Deployments, other: Deployments) -> bool:
     """Whether the single deployment of ``one`` ranks before that of ``other``; of equals the other stays first."""
     both = other.keys().followed_by(one.keys())
-    return int(both.order(one.question.scenario.deployment.objective)[0]) == 1
+    return int(both.order(one.objective)[0]) == 1

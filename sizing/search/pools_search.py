@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.base.arrays import ROUNDING, Counts, Floats, Rows
+from sizing.base.arrays import ROUNDING, Counts, Floats, Rows, least_by_group
 from sizing.base.compiled_rows import non_decreasing
 from sizing.deployments.candidates import Candidates
 from sizing.deployments.kv_transfer import supports
@@ -137,8 +137,7 @@ def _best_of_units(
 
     likely = first_of_each(c.unit[rows], rank(rows, most), BEST_OF_UNIT)
     known, rps = rows[likely], capacity(question, evaluated, rows[likely])
-    fewest = np.full(len(c.units), np.inf)
-    np.minimum.at(fewest, c.unit[known], gpus(known, rps))
+    fewest = least_by_group(c.unit[known], gpus(known, rps), len(c.units))
     promising = gpus(rows, most) < fewest[c.unit[rows]]
     promising[likely] = False
     if promising.any():

@@ -160,7 +160,8 @@ def _take(content: str | bytes, name: str, *, given_by: str, says_which: bool = 
     from sizing.catalog.config_json import model_from_config
 
     try:
-        model, config = model_from_config(content, name=name), load_config(content)
+        config = load_config(content)
+        model = model_from_config(config, name=name)
     except SizingError as error:
         state.refuse_config(error.problems[0], given_by=given_by)
     else:
