@@ -13,7 +13,7 @@ from reality.result import Interval
 from reality.traffic import ObservedTraffic
 from sizing.base.units import MS_PER_S, TWO_SIDED_80
 from sizing.deployments.candidates import table
-from sizing.evidence.uncertainty import ErrorFactors
+from sizing.evidence.error_factors import ErrorFactors
 from sizing.planning.spread import intervals_of
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question, at_lengths

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.arrays import Floats
-from sizing.base.units import TWO_SIDED_80
+from sizing.base.units import TWO_SIDED_80, TWO_SIDED_95
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates
-from sizing.evidence.uncertainty import ErrorFactors
+from sizing.evidence.error_factors import ErrorFactors
 from sizing.question.configuration import Configuration
 from sizing.steps.times import StepTimes
 
@@ -114,10 +114,11 @@ class CalibratedConfiguration:
         return calibrated(times, decode=self.decode, prefill=self.prefill, step_s=self.step_s, source=self.source)
 
     def interval(self, metric: str, concurrency: float | None = None) -> ErrorFactors:
-        """80 % interval of ``decode`` or ``prefill`` times after calibration, at ``concurrency`` per instance if given.
+        """Intervals of ``decode`` or ``prefill`` times after calibration, at ``concurrency`` per instance if given.
 
-        width = 1.28 x sqrt((posterior variance + left over^2) x max(misfit, 1) + (per doubling x doublings beyond the
-        points)^2), at most WIDEST: points that disagree by more than their noise leave more open (Birge 1932).
+        Half width of the 80 % one = 1.28 x sqrt((posterior variance + left over^2) x max(misfit, 1) + (per doubling x
+        doublings beyond the points)^2), at most WIDEST: points that disagree by more than their noise leave more open
+        (Birge 1932).
         """
         covariance = np.array(self.covariance)
         slope = np.array([0.0, 1.0, 0.0]) if metric == "prefill" else self._slope()
@@ -126,9 +127,15 @@ class CalibratedConfiguration:
         variance = (float(slope @ covariance @ slope) + LEFT_OVER**2) * max(self.misfit, 1.0)
         variance += (PER_DOUBLING * max(beyond, 0.0)) ** 2
         width = min(TWO_SIDED_80 * math.sqrt(variance), WIDEST)
+        wider = width * TWO_SIDED_95 / TWO_SIDED_80
         basis = f"{counted(self.calibration_points, 'measured point')} of this very configuration"
         return ErrorFactors(
-            low_factor=math.exp(-width), high_factor=math.exp(width), basis=basis, rows=self.calibration_points
+            low_factor=math.exp(-width),
+            high_factor=math.exp(width),
+            low_95=math.exp(-wider),
+            high_95=math.exp(wider),
+            basis=basis,
+            rows=self.calibration_points,
         )
 
     def _slope(self) -> Floats:

@@ -21,7 +21,7 @@ from sizing.base.units import MS_PER_S
 from sizing.evidence.cases import Case, case_of
 from sizing.evidence.open_loop import stretched_rate
 from sizing.evidence.point_table import AnySource, PointTable
-from sizing.evidence.uncertainty import LOAD_NAMES, MEASURES, Level, Metric, beyond, stratum_interval
+from sizing.evidence.uncertainty import LOAD_NAMES, MEASURES, Metric, beyond, stratum_interval
 from sizing.simulator.run_length import HEAVIEST
 
 OUTPUTS: Mapping[str, Metric] = MappingProxyType(
@@ -56,9 +56,7 @@ class PointEnds(NamedTuple):
     overloaded: NDArray[np.bool_]
 
 
-def point_ends(
-    points: PointTable, values: Mapping[str, Floats], apart: Floats, source: AnySource, level: Level = 80
-) -> PointEnds:
+def point_ends(points: PointTable, values: Mapping[str, Floats], apart: Floats, source: AnySource) -> PointEnds:
     """The ends of those of ``values`` (C,) that have an interval; ``apart`` (C,) is NaN without kernel tables.
 
     ``source``: the step times that the values come from. A value that is not known has no ends (NaN).
@@ -67,21 +65,21 @@ def point_ends(
     out: Ends = {}
     for column in OUTPUTS:
         if column in values:
-            low, high = _factors(points, apart, OUTPUTS[column], modes, level)
+            low, high = _factors(points, apart, OUTPUTS[column], modes)
             out[column] = values[column] * low, values[column] * high
     known, overloaded = np.isfinite(values["ttft_ms"]), np.zeros(len(points), dtype=bool)
     open_loops = np.flatnonzero((np.array(modes) == "fixed_rate") & known)
     if len(open_loops):
-        simulated, overloaded[open_loops] = _simulated(points.take(open_loops), apart[open_loops], source, level)
+        simulated, overloaded[open_loops] = _simulated(points.take(open_loops), apart[open_loops], source)
         for column in out.keys() & SIMULATED.keys():
             own, (fast, slow) = values[column][open_loops], simulated[column]
             out[column][0][open_loops], out[column][1][open_loops] = np.minimum(own, fast), np.maximum(own, slow)
     return PointEnds(out, overloaded)
 
 
-def _simulated(points: PointTable, apart: Floats, source: AnySource, level: Level) -> PointEnds:
+def _simulated(points: PointTable, apart: Floats, source: AnySource) -> PointEnds:
     """Open loops with their step times at both ends."""
-    each = [_factors(points, apart, name, [mode] * len(points), level) for name, mode in STEP_TIMES]
+    each = [_factors(points, apart, name, [mode] * len(points)) for name, mode in STEP_TIMES]
     fast, slow = (stretched_rate(points, source, *factors) for factors in zip(*each, strict=True))
     ends = {
         column: (getattr(fast, name)[:, 0] * MS_PER_S, getattr(slow, name)[:, 0] * MS_PER_S)
@@ -90,12 +88,10 @@ def _simulated(points: PointTable, apart: Floats, source: AnySource, level: Leve
     return PointEnds(ends, slow.rps[:, 0] < HEAVIEST * points.rate_rps[:, 0])
 
 
-def _factors(
-    points: PointTable, apart: Floats, metric: Metric, modes: list[str], level: Level
-) -> tuple[Floats, Floats]:
+def _factors(points: PointTable, apart: Floats, metric: Metric, modes: list[str]) -> tuple[Floats, Floats]:
     """Low and high factors (C,) of every point, as if it were of its mode in ``modes``."""
     cases = point_cases(points, apart, modes)
-    ends = [stratum_interval(metric, mode, case, level) for mode, case in zip(modes, cases, strict=True)]
+    ends = [stratum_interval(metric, mode, case) for mode, case in zip(modes, cases, strict=True)]
     return np.array([e.low_factor for e in ends]), np.array([e.high_factor for e in ends])
 
 

@@ -22,10 +22,10 @@ from sizing.catalog import Model
 from sizing.catalog.files import read_yaml
 from sizing.catalog.measured import measured
 from sizing.evidence.cases import NEAR_WORDS, Case, Nearness, case_of
+from sizing.evidence.error_factors import ErrorFactors
 from sizing.question.configuration import Configuration
 
 Metric = Literal["ttft", "itl", "e2e", "throughput"]
-Level = Literal[80, 95]
 MEASURES: Mapping[str, tuple[Metric, str]] = MappingProxyType(
     {
         "decode": ("itl", "fixed_concurrency"),
@@ -67,21 +67,6 @@ Key = tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ErrorFactors:
-    """How far reality may lie from a predicted value: that value times each factor is an end of its interval.
-
-    ``basis`` says whose errors the factors come from, ``rows`` how many there are, ``near`` what was measured near
-    enough to make them narrower. Not an :class:`sizing.base.quantity.Estimate`: it holds no value, and widens any.
-    """
-
-    low_factor: float
-    high_factor: float
-    basis: str
-    rows: int
-    near: Nearness = "none"
-
-
-@dataclass(frozen=True, kw_only=True)
 class Stratum:
     """Ends of log(measured / predicted) in one stratum, for 80 % and 95 % coverage, from so many configurations."""
 
@@ -92,12 +77,16 @@ class Stratum:
     low_95: float
     high_95: float
 
-    def interval(self, basis: str, level: Level, scale: float = 1.0, near: Nearness = "none") -> ErrorFactors:
-        """The factors at a level for a case of that scale; the interval always holds the prediction itself."""
-        low, high = (self.low_80, self.high_80) if level == 80 else (self.low_95, self.high_95)
+    def interval(self, basis: str, scale: float = 1.0, near: Nearness = "none") -> ErrorFactors:
+        """The factors for a case of that scale; the interval always holds the prediction itself."""
+        lows, highs = (self.low_80, self.low_95), (self.high_80, self.high_95)
+        low_80, low_95 = (float(np.exp(min(end, 0.0) * scale)) for end in lows)
+        high_80, high_95 = (float(np.exp(max(end, 0.0) * scale)) for end in highs)
         return ErrorFactors(
-            low_factor=float(np.exp(min(low, 0.0) * scale)),
-            high_factor=float(np.exp(max(high, 0.0) * scale)),
+            low_factor=low_80,
+            high_factor=high_80,
+            low_95=low_95,
+            high_95=high_95,
             basis=basis,
             rows=self.rows,
             near=near,
@@ -181,7 +170,7 @@ def weights(metric: str) -> Mapping[str, float]:
 
 
 @lru_cache(maxsize=16384)
-def stratum_interval(metric: str, mode: str, case: Case, level: Level = 80) -> ErrorFactors:
+def stratum_interval(metric: str, mode: str, case: Case) -> ErrorFactors:
     """The interval of the narrowest stratum with enough configurations, times the scale of the case."""
     key = next(key for key in stratum_keys(metric, mode) if key in strata())
     stratum, hard = strata()[key], difficulties(case)
@@ -201,7 +190,7 @@ def stratum_interval(metric: str, mode: str, case: Case, level: Level = 80) -> E
     near = _narrowed_by(metric, case)
     if near != "none":
         basis += f", narrower for measurements of {NEAR_WORDS[near]}"
-    return stratum.interval(basis, level, scale, near)
+    return stratum.interval(basis, scale, near)
 
 
 def _narrowed_by(metric: str, case: Case) -> Nearness:
@@ -221,7 +210,6 @@ def intervals(
     metric: str,
     model: Model,
     configurations: Sequence[Configuration],
-    level: Level = 80,
     loads: Floats | None = None,
     apart: Floats | None = None,
 ) -> list[ErrorFactors]:
@@ -236,6 +224,6 @@ def intervals(
     outside = np.zeros(number) if loads is None else beyond(mode, loads)
     ratios = np.full(number, np.nan) if apart is None else apart
     return [
-        stratum_interval(name, mode, case_of(model, one, float(far), float(ratio)), level)
+        stratum_interval(name, mode, case_of(model, one, float(far), float(ratio)))
         for one, far, ratio in zip(configurations, outside, ratios, strict=True)
     ]

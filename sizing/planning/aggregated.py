@@ -15,7 +15,7 @@ from sizing.base.format import percent
 from sizing.base.result import CrossCheck, Explained, LoadPoint, PlanWarning
 from sizing.base.units import GB, MS_PER_S
 from sizing.calibration.benchmark import calibrated_configuration
-from sizing.evidence.uncertainty import ErrorFactors
+from sizing.evidence.error_factors import ErrorFactors
 from sizing.planning import assumptions, rules
 from sizing.planning.binding import Binding, at_the_load, reached_first
 from sizing.planning.deployment import Metric, PlannedDeployment, identity_of, memory_gb

@@ -15,7 +15,7 @@ from sizing.base.result import CrossCheck, Explained, LoadPoint, PlanWarning
 from sizing.base.units import GB, MS_PER_S
 from sizing.deployments.kv_transfer import link_name, prompt_kv_bytes
 from sizing.deployments.memory import kv_share
-from sizing.evidence.uncertainty import ErrorFactors
+from sizing.evidence.error_factors import ErrorFactors
 from sizing.planning import assumptions, rules
 from sizing.planning.binding import Binding
 from sizing.planning.deployment import Metric, PlannedDeployment, identity_of, memory_gb, parallelism_of

@@ -9,7 +9,7 @@ from sizing.base.deployed import Deployed, Pool
 from sizing.base.format import count
 from sizing.base.provenance import Provenance
 from sizing.base.result import Excluded
-from sizing.evidence.uncertainty import ErrorFactors
+from sizing.evidence.error_factors import ErrorFactors
 from sizing.planning.binding import Binding, Binds
 from sizing.planning.business import load_in_words
 from sizing.question.configuration import instance_text

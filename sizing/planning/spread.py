@@ -10,7 +10,8 @@ import numpy as np
 
 from sizing.base.arrays import Floats, Rows
 from sizing.calibration.benchmark import calibrated_configuration
-from sizing.evidence.uncertainty import LOAD_NAMES, ErrorFactors, capacity_exponents, intervals
+from sizing.evidence.error_factors import ErrorFactors
+from sizing.evidence.uncertainty import LOAD_NAMES, capacity_exponents, intervals
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.search.screen import Evaluated, under_load

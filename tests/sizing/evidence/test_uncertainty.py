@@ -50,16 +50,16 @@ def test_every_interval_holds_the_prediction_and_says_why(metric, gpu):
 
 @pytest.mark.parametrize("metric", MEASURES)
 def test_95_percent_is_no_narrower_than_80(metric):
-    narrow, wide = (intervals(metric, LLAMA, [on("h100_sxm")], level)[0] for level in (80, 95))
-    assert wide.low_factor <= narrow.low_factor
-    assert wide.high_factor >= narrow.high_factor
+    (found,) = intervals(metric, LLAMA, [on("h100_sxm")])
+    assert found.low_95 <= found.low_factor
+    assert found.high_95 >= found.high_factor
 
 
 def test_an_interval_is_the_stratum_to_the_power_of_the_scale():
     plain = Stratum(rows=9, configurations=3, low_80=-0.1, high_80=0.2, low_95=-0.3, high_95=0.4)
-    found = plain.interval("x", 80, 2.0)
+    found = plain.interval("x", 2.0)
     assert (found.low_factor, found.high_factor) == pytest.approx((math.exp(-0.2), math.exp(0.4)))
-    assert plain.interval("x", 95).high_factor == pytest.approx(math.exp(0.4))
+    assert (found.low_95, found.high_95) == pytest.approx((math.exp(-0.6), math.exp(0.8)))
 
 
 def test_an_engine_on_a_family_without_measurements_is_widened_and_says_so():
