@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, get_args
 
 from sharing.form.read import OWN_GPU
+from sizing.base.choices import Confidence
 from sizing.base.errors import UnknownName
 from sizing.catalog import gpus, models, systems, systems_for
 from sizing.catalog.engines import engines
@@ -23,7 +24,8 @@ _FIXED: dict[str, dict[Any, str]] = {
     "load": {"rps": "Peak", "average": "Average", "users": "Users"},
     "mode": {"streaming": "Streamed", "sequential": "Whole", "offline": "Offline"},
     "where": {"on_prem": "On-premises", "cloud": "Cloud", "hybrid": "Hybrid"},
-    "obj": {"cost": "Cost", "gpus": "GPUs", "latency": "Latency", "energy": "Energy"},
+    "confidence": {n: f"{n} %" for n in get_args(Confidence)},
+    "obj": {"cost": "Cost", "expected_cost": "Expected cost", "gpus": "GPUs", "latency": "Latency", "energy": "Energy"},
     "route": {
         "random": "Random",
         "round_robin": "Round robin",

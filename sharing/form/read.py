@@ -189,6 +189,7 @@ def _deployment(values: Values) -> dict[str, Any]:
         "location": values["where"],
         "spare_instances": _whole(values, "spare"),
         "max_utilization": needed(values, "util") * FIELDS["util"].scale,
+        "confidence": values["confidence"],
         "objective": values["obj"],
         "step_times": values["steps"],
         "routing": values["route"],

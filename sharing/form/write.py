@@ -49,6 +49,7 @@ _PLAIN = (
     "serving",
     "where",
     "proven",
+    "confidence",
     "util",
     "spare",
     "obj",

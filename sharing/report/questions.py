@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from sharing.report.content import Block, Chart, Column, Section, Series, Table
 from sharing.report.names import gpu_name
 from sharing.report.subject import Subject
+from sizing.base.choices import RANKED_BY
 from sizing.base.format import UNKNOWN, count, ms, percent, requests_per_s, significant
 from sizing.base.units import BILLION
 from sizing.scenario.demand import hourly
@@ -48,7 +49,11 @@ def _rows(subject: Subject) -> Iterator[tuple[str, str, str]]:
     yield "How much load at the busiest time?", requests_per_s(demand.sustained_rps), demand.how
     yield "How fast must it be?", _limits(subject.scenario.limits, workload.mode), MODES[workload.mode]
     place = WHERE[subject.scenario.deployment.location]
-    yield "Which GPUs may serve it?", _gpus(subject), f"{place}; ranked by {subject.scenario.deployment.objective}"
+    yield (
+        "Which GPUs may serve it?",
+        _gpus(subject),
+        f"{place}; ranked by {RANKED_BY[subject.scenario.deployment.objective]}",
+    )
 
 
 def _length(length: Length) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Literal
 
 Mode = Literal["streaming", "sequential", "offline"]
@@ -10,8 +12,24 @@ Mode = Literal["streaming", "sequential", "offline"]
 Routing = Literal["random", "round_robin", "weighted", "least_loaded", "prefix_aware"]
 """How a front end spreads requests over instances."""
 
-Objective = Literal["cost", "gpus", "latency", "energy"]
-"""What deployments are ranked by."""
+Objective = Literal["cost", "expected_cost", "gpus", "latency", "energy"]
+"""What deployments are ranked by: ``cost`` is that of what suffices with the asked :data:`Confidence`,
+``expected_cost`` that of what suffices if the engine performs as expected."""
+
+RANKED_BY: Mapping[Objective, str] = MappingProxyType(
+    {
+        "cost": "cost of being sure",
+        "expected_cost": "expected cost",
+        "gpus": "GPUs",
+        "latency": "latency",
+        "energy": "energy",
+    }
+)
+"""What deployments are ranked by, in the words of sentences and tables."""
+
+Confidence = Literal[50, 80, 90, 95]
+"""How sure it has to be that the systems suffice, in percent: the chance, given how little is known of the engine's
+speed. At 50 it is as likely as not. The load is no part of it: the utilisation cap keeps room for that."""
 
 Location = Literal["on_prem", "cloud", "hybrid"]
 """Where hardware may be: bought, rented, or either."""

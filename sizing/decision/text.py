@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from sizing.base.choices import RANKED_BY
 from sizing.base.format import ALL_DIGITS, count, ms, significant, usd
 from sizing.base.markdown import as_line
 from sizing.catalog import gpus
@@ -40,6 +41,7 @@ NAMES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "deployment.precisions": ("weight formats", ""),
         "deployment.kv_precisions": ("KV-cache formats", ""),
         "deployment.location": ("location", ""),
+        "deployment.confidence": ("how sure", "%"),
         "deployment.objective": ("ranked by", ""),
         "deployment.serving": ("serving", ""),
         "deployment.tp": ("tensor parallelism", "GPUs"),
@@ -100,6 +102,8 @@ def shown(key: str, value: Any) -> str:
     """A value of an input with its unit."""
     if value is None:
         return "none"
+    if key == "deployment.objective" and value in RANKED_BY:
+        return RANKED_BY[value]
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float):

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
-from sizing.base.choices import BenchmarkMode, Location, Mode, Objective, Routing, Serving, StepTimesFrom
+from sizing.base.choices import BenchmarkMode, Confidence, Location, Mode, Objective, Routing, Serving, StepTimesFrom
 from sizing.base.errors import BrokenRule, MissingKey
 from sizing.catalog.config_fields import MAX_CONFIG_BYTES
 from sizing.scenario import bounds
@@ -183,6 +183,8 @@ class Deployment(Part):
     ``serving``: prefill and decode in the same instances (aggregated) or in pools of their own (disaggregated).
     ``prefill``, ``decode``: the one layout that such an instance of theirs may have; none: the best that ``tp``, ``pp``
     and ``ep`` leave. ``batch_limits``: sequences that an instance may have in flight; empty: whatever serves best.
+    ``max_utilization`` is room for more load than asked, ``confidence`` (percent) for an engine slower than expected:
+    two doubts, neither counted in the other.
     ``measured_gpus_only`` narrows an empty ``gpus`` to the types that published benchmarks were run on. ``routing``:
     how the front end spreads requests over the instances, which are all alike.
     """
@@ -203,6 +205,7 @@ class Deployment(Part):
     location: Location = "on_prem"
     spare_instances: int = Field(default=0, ge=0, le=1000)
     max_utilization: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] = 1.0
+    confidence: Confidence = 90
     objective: Objective = "cost"
     step_times: StepTimesFrom = "kernel"
     routing: Routing = "random"

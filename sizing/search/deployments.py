@@ -169,6 +169,7 @@ class Deployments(Columns, ABC):
         """What the objective counts first, (N,); infinite where it is not known."""
         columns: dict[Objective, Floats | Counts] = {
             "cost": self.usd_per_hour,
+            "expected_cost": self.usd_per_hour,
             "gpus": self.gpus,
             "latency": self.e2e_s,
             "energy": self.power_kw,

@@ -1,4 +1,4 @@
-"""Which deployment first: by cost, GPUs, latency or energy; and the few that are worth showing beside it."""
+"""Which deployment first: by either cost, GPUs, latency or energy; and the few that are worth showing beside it."""
 
 from __future__ import annotations
 
@@ -68,8 +68,10 @@ class Keys:
     def _columns(self, objective: Objective) -> tuple[Floats, ...]:
         """What the objective ranks by, the most important last."""
         ties = (self.pp_dp, self.e2e_s, self.off_format, self.uses_surrogate)
+        by_cost = (*ties, self.gpus, self.split, self._unless_known(self.cost), self.cost)
         columns = {
-            "cost": (*ties, self.gpus, self.split, self._unless_known(self.cost), self.cost),
+            "cost": by_cost,
+            "expected_cost": by_cost,
             "gpus": (*ties, self.cost, self.split, self.gpus),
             "latency": (self.pp_dp, self.off_format, self.gpus, self.cost, self.split, self.e2e_s, self.dominated),
             "energy": (*ties, self.gpus, self.cost, self.split, self._unless_known(self.power), self.power),

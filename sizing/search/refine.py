@@ -131,7 +131,11 @@ class Search:
         of those ends up. Nothing gets cheaper with more instances, so the others need not be sized again."""
         index = now.deployments.index
         able = lowered.capacity.rps[index] > 0
-        if self.question.scenario.deployment.objective not in ("cost", "gpus") or now.first is None or not able.any():
+        if (
+            self.question.scenario.deployment.objective not in ("cost", "expected_cost", "gpus")
+            or now.first is None
+            or not able.any()
+        ):
             return np.asarray(index[able])
         counted = now.deployments.counted()
         best = np.flatnonzero(able)[[int(counted[able].argmin())]]

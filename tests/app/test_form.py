@@ -127,6 +127,7 @@ SCENARIOS = [
             "location": "cloud",
             "spare_instances": 2,
             "max_utilization": 0.85,
+            "confidence": 95,
             "objective": "energy",
             "step_times": "kernel",
             "routing": "least_loaded",

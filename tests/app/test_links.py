@@ -158,6 +158,7 @@ def test_defaults_that_links_leave_out_are_those_of_this_link_version() -> None:
     assert told == {
         "avg_pct": "95",
         "cached": "0",
+        "confidence": 90,
         "doc": "600",
         "docs": "5",
         "draft": "3",

@@ -3,7 +3,7 @@
 `make properties` plans 300 of them.
 """
 
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import parse_qs, urlencode
 
 import pytest
@@ -17,6 +17,7 @@ from sharing.form.presets import defaults
 from sharing.form.read import to_scenario
 from sharing.form.write import from_scenario
 from sizing import Scenario
+from sizing.base.choices import Confidence, Objective
 from sizing.base.errors import SizingError
 from tests.app.conftest import OpenLink
 from ui.state import plan_of
@@ -95,7 +96,8 @@ def deployments(draw: st.DrawFn) -> dict[str, Any]:
         "batch_limits": draw(some(16, 64, 256)),
         "spare_instances": draw(st.integers(0, 2)),
         "max_utilization": draw(st.sampled_from([0.65, 1.0])),
-        "objective": draw(st.sampled_from(["cost", "gpus", "latency", "energy"])),
+        "confidence": draw(st.sampled_from(get_args(Confidence))),
+        "objective": draw(st.sampled_from(get_args(Objective))),
         "location": draw(st.sampled_from(["on_prem", "cloud"])),
         "measured_gpus_only": draw(st.booleans()),
         "routing": draw(st.sampled_from(["random", "least_loaded"])),

@@ -177,6 +177,7 @@ def _assumptions() -> None:
 
 
 def _more_assumptions() -> None:
+    segments("confidence")
     text("util", "spare")
     text("cached")
     dropdown("route")

@@ -125,6 +125,9 @@ def test_numbers_that_are_none(path, value, what):
     [
         ("model", 8, "model: must be a model name, {name: ..., params_b: ...} or {config: ...} (found '8')."),
         ("model", {"name": "x"}, "model.params_b: is required."),
+        ("deployment.confidence", 85, "deployment.confidence: must be 50, 80, 90 or 95 (found '85')."),
+        ("deployment.confidence", 0.9, "deployment.confidence: must be 50, 80, 90 or 95 (found '0.9')."),
+        ("deployment.confidence", "90 %", "deployment.confidence: must be 50, 80, 90 or 95 (found '90 %')."),
         ("model", {"name": "x", "params_b": -1}, "model.params_b: must be at least 0.05 (found '-1')."),
         ("model", {"name": "x", "params_b": 8, "layrs": 3}, "model.layrs: unknown key. Did you mean layers?"),
         (

@@ -8,6 +8,7 @@ from sizing.search.ranking import chosen_few
 from tests.sizing.asking import ALL, LLAMA_8B, LLAMA_70B, ask
 
 MEASURE = {
+    "expected_cost": lambda c: c.usd_per_month if c.usd_per_month is not None else float("inf"),
     "cost": lambda c: c.usd_per_month if c.usd_per_month is not None else float("inf"),
     "gpus": lambda c: c.deployment.gpus,
     "latency": lambda c: c.e2e_ms,
@@ -16,7 +17,7 @@ MEASURE = {
 
 
 def of_plan(found, objective):
-    if objective == "cost":
+    if objective in ("cost", "expected_cost"):
         return found.cost.usd_per_month if found.cost.usd_per_month is not None else float("inf")
     if objective == "energy":
         return found.cost.power_kw
