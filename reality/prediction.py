@@ -95,7 +95,7 @@ def predict(
     ``kv_tokens`` is the KV cache of one engine process as deployed; ``spread`` the relative 80 % error of the observed
     traffic itself. Raises ValueError where the model does not fit on the configuration.
     """
-    at_observed = at_lengths(question, traffic.input_tokens, traffic.output_tokens)
+    at_observed = at_lengths(question.as_expected(), traffic.input_tokens, traffic.output_tokens)
     evaluated = evaluate(at_observed, table([row]))
     if not len(evaluated):
         raise ValueError("the model does not fit on the planned configuration at the observed lengths")

@@ -39,8 +39,8 @@ def _origin(subject: Subject) -> Iterator[str]:
         simulated = plan.provenance.requests
         how = f", with {count(simulated)} requests of an instance simulated" if simulated else ""
         yield f"Step times from {plan.provenance.step_times.name}{how}."
-    if plan.confidence:
-        yield plan.confidence
+    if plan.how_sure:
+        yield plan.how_sure
     if plan.cross_check is not None:
         yield f"Second opinion: {plan.cross_check.message}"
     if narrowed := narrowed_by(subject.sized, plan):

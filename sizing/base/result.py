@@ -204,7 +204,25 @@ class Plan(Result):
         help="What the numbers come from, as facts; source says it in words. None where nothing is deployed.",
         default=None,
     )
-    confidence: str = quantity("How sure", help="Interval and the evidence it comes from, in one sentence.")
+    confidence: float | None = quantity(
+        "Confidence asked",
+        "%",
+        "asked",
+        "Chance with which what is planned is to suffice, for doubt about the engine; none for a measured record.",
+    )
+    probability_within_limits: float | None = quantity(
+        "Chance that the limits hold",
+        "of 1",
+        "chance that steps are no slower than those at which the planned instances just carry the peak",
+        "With the planned instances at the planned peak; stated from 0.01 to 0.99. None where nothing is predicted.",
+    )
+    gpus_expected: int | None = quantity(
+        "GPUs expected to be enough",
+        "GPUs",
+        "ceil(peak / expected requests/s per instance) x GPUs per instance",
+        "If steps take as long as predicted: as likely as not. What is planned beyond is for being sure.",
+    )
+    how_sure: str = quantity("How sure", help="Interval and the evidence it comes from, in one sentence.")
     alternatives: tuple[Candidate, ...] = quantity("Alternatives", help="Other deployments, ranked.")
     trade_off: tuple[Candidate, ...] = quantity(
         "Throughput to latency", help="Deployments from fewest GPUs to lowest latency; none is beaten on both."

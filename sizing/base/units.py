@@ -31,6 +31,8 @@ MIB = 2**20
 """Bytes in a mebibyte."""
 W_PER_KW = THOUSAND
 G_PER_KG = THOUSAND
+PERCENT = 100.0
+"""Percent in a whole."""
 
 ONE_SIDED_95 = 1.6448536269514722
 """Standard normal quantile at 95 %: 5 % lie above it."""

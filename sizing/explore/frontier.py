@@ -91,7 +91,7 @@ def operating_points(
     weights, engine or kind of serving; ``planned`` is the answer whose deployment is shown at its load. Raises
     InvalidScenario.
     """
-    question = understand(scenario)
+    question = understand(scenario).as_expected()
     shown = tuple(g for g in question.gpus if not gpus or g.id in gpus)
     evaluated = evaluate(question, all_configurations(replace(question, gpus=shown)))
     points = points_of(question, evaluated)

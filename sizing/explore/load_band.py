@@ -28,7 +28,7 @@ def load_band(scenario: Scenario, deployed: Deployed) -> LoadBand:
 
     Empty when it is none of the considered configurations.
     """
-    kind = as_considered(understand(scenario), deployed, capped=True)
+    kind = as_considered(understand(scenario).as_expected(), deployed, capped=True)
     if kind is None:
         return LoadBand(fast=(), slow=())
     fast, slow = (as_planned(Place(kind, 0)).with_steps_at(end).load_curve() for end in ENDS)

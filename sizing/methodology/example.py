@@ -109,7 +109,7 @@ def _numbers(scenario: Scenario, answer: Plan) -> Mapping[str, object]:
         "answer": answer.answer.replace("$", "\\$"),
         "rows": count(accuracy_figures()["rows"]),
         "requests": count(simulated),
-        "confidence": answer.confidence,
+        "confidence": answer.how_sure,
         "gpus": f"{count(answer.gpus_low)} or more"
         if answer.gpus_high is None
         else interval(answer.gpus_low, answer.gpus_high),

@@ -27,6 +27,7 @@ from sizing.question.configuration import Configuration
 from sizing.queueing.capacity import at_rate
 from sizing.queueing.steady_state import SteadyState
 from sizing.search.aggregated import Aggregated
+from sizing.search.caution import step_factor
 from sizing.search.replicas import Planned, planned_instances
 from sizing.search.screen import instances_needed
 
@@ -76,7 +77,7 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
         tokens_per_s = rps * self.question.traffic.output_tokens
         return PerInstance(
             max_rps=self.max_rps,
-            stable_rps=float(evaluated.capacity.stable_rps[i]),
+            stable_rps=float(self.sized.evaluated.capacity.stable_rps[self.sized.index[self.sized_k]]),
             rps=rps,
             concurrency=concurrency,
             max_concurrency=int(memory.max_concurrency[i]),
@@ -102,7 +103,25 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
     @property
     def max_rps(self) -> float:
         """Within every limit."""
-        return float(self.evaluated.capacity.rps[self.index])
+        return float(self.sized.evaluated.capacity.rps[self.sized.index[self.sized_k]])
+
+    @property
+    def expected_gpus(self) -> int:
+        """By the capacity that is expected of an instance."""
+        rps = self.evaluated.capacity.rps[[self.index]]
+        needed = int(instances_needed(self.question.demand.sustained_rps, rps)[0]) + self.kind.spares
+        return min(needed, int(self.kind.instances[self.k])) * self.row.gpus
+
+    def rooms(self, confidences: Floats) -> Floats:
+        """By the analytic load model, moved as the simulation moved the capacity."""
+        only = np.full(len(confidences), self.k)
+        kind = self.kind.take(only)
+        decode, prefill = (
+            np.array([step_factor(one, float(c)) for one, c in zip(each, confidences, strict=True)])
+            for each in step_intervals(kind)
+        )
+        rps = capacity_with(kind, decode, prefill)
+        return rps / kind.rps
 
     @property
     def output_tokens_per_s_per_gpu(self) -> float:
@@ -112,21 +131,22 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
 
     def bindings(self) -> tuple[Binding, ...]:
         """Of its one kind of instance."""
-        return (at_the_load(self.question, self.evaluated, self.index, *self.kind.working(self.k)),)
+        index = int(self.sized.index[self.sized_k])
+        return (at_the_load(self.question, self.sized.evaluated, index, *self.sized.working(self.sized_k)),)
 
     def reached_first(self) -> Binding:
         """By one instance."""
-        return reached_first(self.question, self.evaluated, self.index)
+        return reached_first(self.question, self.sized.evaluated, int(self.sized.index[self.sized_k]))
 
     @property
     def headroom(self) -> float:
         """Of all its instances together."""
-        return float(self.kind.max_rps[self.k]) / self.question.demand.sustained_rps
+        return float(self.sized.max_rps[self.sized_k]) / self.question.demand.sustained_rps
 
     @property
     def headroom_is_simulated(self) -> bool:
         """That of the deployment that was confirmed."""
-        return self.evaluated.screened_rps is not None
+        return self.sized.evaluated.screened_rps is not None
 
     def load_curve(self) -> tuple[LoadPoint, ...]:
         """At every load of the candidate's grid."""
@@ -153,11 +173,12 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
             factors(intervals_at(question, what, self.evaluated, kind.index), end) for what in ("decode", "prefill")
         )
         there = with_slower_steps(question, kind.evaluated, kind.index, decode, prefill)
-        return PlannedAggregated(replace(kind, evaluated=there, index=np.zeros(1, dtype=np.intp)), 0)
+        one = replace(kind, evaluated=there, index=np.zeros(1, dtype=np.intp))
+        return PlannedAggregated(one, 0, one, 0)
 
     def about_limits(self) -> Iterator[PlanWarning]:
         """A limit of which a little slack would save many GPUs."""
-        return rules.about_limits(self.kind, self.k)
+        return rules.about_limits(self.sized, self.sized_k)
 
     @property
     def benchmarked(self) -> bool:
@@ -209,15 +230,22 @@ def step_intervals(kind: Aggregated) -> tuple[list[ErrorFactors], list[ErrorFact
     return decode, prefill
 
 
+def capacity_with(kind: Aggregated, decode: Floats, prefill: Floats) -> Floats:
+    """Requests/s of an instance of every deployment within the limits with steps so many times as long, (N,), as a
+    simulation moved the capacity."""
+    scaled, evaluated = with_slower_steps(kind.question, kind.evaluated, kind.index, decode, prefill), kind.evaluated
+    screened = evaluated.capacity.rps if evaluated.screened_rps is None else evaluated.screened_rps
+    with np.errstate(divide="ignore", invalid="ignore"):
+        moved = evaluated.capacity.rps[kind.index] / screened[kind.index]
+    return np.asarray(scaled.capacity.rps * np.where(np.isfinite(moved), moved, 1.0))
+
+
 def _at_end(kind: Aggregated, decode: Sequence[ErrorFactors], prefill: Sequence[ErrorFactors], end: str) -> AtEnd:
     """GPUs needed, and the latencies at the planned load (inf where it would be unstable), at one end."""
     question, load = kind.question, kind.rps
-    scaled = with_slower_steps(question, kind.evaluated, kind.index, factors(decode, end), factors(prefill, end))
-    evaluated, rows = kind.evaluated, scaled.candidates.rows
-    screened = evaluated.capacity.rps if evaluated.screened_rps is None else evaluated.screened_rps
-    rps = widened(question, rows, scaled.capacity.rps, screened[kind.index], end)
-    rps = rps * evaluated.capacity.rps[kind.index] / screened[kind.index]  # as a simulation moved the capacity
+    rps = capacity_with(kind, factors(decode, end) ** widened(end), factors(prefill, end) ** widened(end))
     needed = np.where(rps > 0, instances_needed(question.demand.sustained_rps, rps), np.inf)
+    scaled = with_slower_steps(question, kind.evaluated, kind.index, factors(decode, end), factors(prefill, end))
     position = at_rate(scaled.state.rps, load)
     stable = load <= scaled.capacity.stable_rps
 
@@ -234,6 +262,4 @@ def _at_end(kind: Aggregated, decode: Sequence[ErrorFactors], prefill: Sequence[
 
 def _holding_the_plan(kind: Aggregated, at: AtEnd, end: str) -> AtEnd:
     """The range holds the planned number, also where that is simulated."""
-    if kind.evaluated.screened_rps is None:
-        return at
     return replace(at, gpus=np.minimum(at.gpus, kind.gpus) if end == ENDS[0] else np.maximum(at.gpus, kind.gpus))

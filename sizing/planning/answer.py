@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 
+from sizing.base.arrays import ROUNDING
 from sizing.base.choices import SinglePoint
 from sizing.base.deployed import Cost, Deployed, Latencies, Pool
-from sizing.base.format import count, ms, significant, usd
+from sizing.base.format import count, ms, percent, significant, usd
 from sizing.base.result import AnswerPart, AnswerSentence
+from sizing.base.units import PERCENT
 from sizing.catalog.precisions import Precision
 from sizing.planning.binding import Binding
 from sizing.planning.business import load_in_words
+from sizing.planning.deployment import LEAST_CHANCE
 from sizing.planning.explain import Stated
 from sizing.planning.sentences import binding_text, split_text, systems_named
 from sizing.question.understand import Question
@@ -34,7 +39,17 @@ ONLY: Mapping[tuple[SinglePoint, ...], str] = MappingProxyType(
 """What there is only one of."""
 
 
-def sentences_of(stated: Stated, binds: str, room_left: str, gpus: tuple[int, int | None]) -> Iterator[AnswerSentence]:
+@dataclass(frozen=True, kw_only=True)
+class Sureness:
+    """How surely a plan suffices: the chance that was ``asked``, the ``probability`` that its limits hold, and the GPUs
+    that are ``expected`` to be enough, as likely as not."""
+
+    asked: float
+    probability: float
+    expected: int
+
+
+def sentences_of(stated: Stated, binds: str, room_left: str, how_sure: Sureness) -> Iterator[AnswerSentence]:
     """The whole answer. ``binds`` at the planned load; ``room_left``: :func:`room`."""
     yield _said("bought", bought(stated.deployed, stated.row.gpu.name))
     yield _said("serves", _serves(stated))
@@ -43,7 +58,7 @@ def sentences_of(stated: Stated, binds: str, room_left: str, gpus: tuple[int, in
     yield from redundancy(stated.deployed)
     yield costs(stated.cost)
     yield _said("room", f"Limited by: {binds}. {room_left}")
-    yield _said("sure", sure(*gpus))
+    yield _said("sure", sure(how_sure, stated.deployed.gpus))
 
 
 def _said(about: AnswerPart, text: str) -> AnswerSentence:
@@ -198,16 +213,19 @@ def room(binds: str, first: Binding, headroom: float, *, simulated: bool) -> str
     return f"{fits}{then}."
 
 
-def sure(low: int, high: int | None) -> str:
-    """ "In 8 of 10 such cases 7 to 9 GPUs were enough."."""
-    if high is None:
-        return (
-            f"At least {_gpus(low)}: if the engine is as slow as in the worst tenth of benchmarks, no number of GPUs "
-            "holds the limits."
-        )
-    if low == high:
-        return f"In 8 of 10 such cases {_gpus(high)} {'was' if high == 1 else 'were'} enough."
-    return f"In 8 of 10 such cases {count(low)} to {_gpus(high)} were enough."
+def sure(how_sure: Sureness, planned: int) -> str:
+    """ "2 GPUs are expected to be enough; with 3 the limits hold with a chance of 93 % (asked: 90 %)."."""
+    chance = f"a chance of {chance_in_words(how_sure.probability)} (asked: {percent(how_sure.asked)})"
+    if how_sure.expected >= planned:
+        return f"The limits hold with {chance}."
+    enough = f"{_gpus(how_sure.expected)} {'is' if how_sure.expected == 1 else 'are'} expected to be enough"
+    return f"{enough}; with {count(planned)} the limits hold with {chance}."
+
+
+def chance_in_words(probability: float) -> str:
+    """ "93 %", "more than 99 %": whole percents, rounded down, so that none is promised that is not there."""
+    whole = math.floor(probability * PERCENT + ROUNDING)
+    return f"more than {whole} %" if probability >= 1.0 - LEAST_CHANCE else f"{whole} %"
 
 
 def _gpus(number: int) -> str:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
+
+import numpy as np
 
 from sizing.base.deployed import Business, Latencies
 from sizing.base.result import Candidate, CrossCheck, Excluded, Plan, PlanWarning
+from sizing.base.units import PERCENT
 from sizing.base.version import ENGINE_VERSION
 from sizing.calibration.benchmark import calibration_note
 from sizing.catalog import data_version
 from sizing.planning import answer, rules, rules_hardware, sentences
 from sizing.planning.aggregated import PlannedAggregated
+from sizing.planning.answer import Sureness
 from sizing.planning.business import business_of
 from sizing.planning.deployment import PlannedDeployment
 from sizing.planning.disaggregated import PlannedDisaggregated
 from sizing.planning.exclusion import excluded
-from sizing.planning.explain import Stated
+from sizing.planning.explain import Stated, explain_chance
 from sizing.planning.figures import Figures, figures_of
 from sizing.planning.second_opinion import no_opinion
 from sizing.planning.spread import Spread
@@ -36,19 +40,35 @@ PLANNED: dict[type[Deployments], type[PlannedDeployment[Any]]] = {
 
 
 def as_planned(one: Place) -> PlannedDeployment[Any]:
-    """A deployment of a ranking, as a plan states it."""
-    return PLANNED[type(one.kind)](one.kind, one.k)
+    """A deployment of a ranking, as a plan states it, where it is one of a question as expected."""
+    return PLANNED[type(one.kind)](one.kind, one.k, one.kind, one.k)
+
+
+def as_stated(places: Sequence[Place]) -> list[PlannedDeployment[Any]]:
+    """Deployments as a plan states them: with steps as long as expected, whatever caution they were sized with."""
+    planned: dict[int, PlannedDeployment[Any]] = {}
+    for kind, positions in _by_kind(places):
+        sized = [places[position].k for position in positions]
+        there = kind.as_expected(np.array(sized, dtype=np.intp))
+        for k, (position, sized_k) in enumerate(zip(positions, sized, strict=True)):
+            planned[position] = PLANNED[type(kind)](there, k, kind, sized_k)
+    return [planned[position] for position in range(len(places))]
+
+
+Of = TypeVar("Of", bound=Place | PlannedDeployment[Any])
+
+
+def _by_kind(each: Sequence[Of]) -> list[tuple[Any, list[int]]]:
+    """The tables that these are of, each with their positions."""
+    kinds = {id(one.kind): one.kind for one in each}
+    return [(kind, [i for i, one in enumerate(each) if one.kind is kind]) for kind in kinds.values()]
 
 
 def spreads(deployments: Sequence[PlannedDeployment[Any]]) -> list[Spread]:
     """80 % interval of each, those of one table together."""
-    of_kind: dict[int, list[int]] = {}
-    for position, one in enumerate(deployments):
-        of_kind.setdefault(id(one.kind), []).append(position)
     by_position: dict[int, Spread] = {}
-    for positions in of_kind.values():
-        first = deployments[positions[0]]
-        together = first.spreads(first.kind, [deployments[p].k for p in positions])
+    for kind, positions in _by_kind(deployments):
+        together = deployments[positions[0]].spreads(kind, [deployments[p].k for p in positions])
         by_position.update(zip(positions, together, strict=True))
     return [by_position[position] for position in range(len(deployments))]
 
@@ -67,31 +87,33 @@ def compose(
     if not places:
         return infeasible(question, out, second_opinion=second_opinion)
     figures = figures_of(question, decided)
-    planned = [as_planned(decided.every[place]) for place in places]
+    planned = as_stated([decided.every[place] for place in places])
     around = spreads(planned)
     others = zip(planned[1:], around[1:], places[1:], strict=True)
     shown = tuple(other.candidate(spread, figures.at_percentile_ms(place)) for other, spread, place in others)
     one, latency = planned[0], figures.latencies(planned[0], around[0])
     stated = _stated(one, latency, figures.requests)
+    chance = one.probability_within_limits()
     warnings = _warnings(stated, one, around[0], decided.every.fewest_of_other_kinds(places[0]))
     return Plan(
-        **_answer(stated, one, around[0]),
+        **_answer(stated, one, around[0], chance),
         **_origin(one, around[0], figures),
         warnings=rules.in_order([*figures.warnings, *warnings], decided.every.kinds[0].evaluated),
         alternatives=shown,
         trade_off=() if brief else _trade_off(one),
         excluded=out,
         load_curve=() if brief else one.load_curve(),
-        explained=() if brief else tuple(one.explained(stated)),
+        explained=() if brief else (*one.explained(stated), explain_chance(stated, chance)),
         **of_every_plan(question, stated.business, one.second_opinion(stated) if second_opinion else None),
     )
 
 
-def _answer(stated: Stated, one: PlannedDeployment[Any], around: Spread) -> dict[str, Any]:
+def _answer(stated: Stated, one: PlannedDeployment[Any], around: Spread, probability: float) -> dict[str, Any]:
     """The answer in sentences and in figures."""
     bound, (low, high) = one.limited_by(), one.gpu_range(around)
+    how_sure = Sureness(asked=one.question.confidence, probability=probability, expected=one.expected_gpus)
     room = answer.room(bound, one.reached_first(), one.headroom, simulated=one.headroom_is_simulated)
-    every_sentence = tuple(answer.sentences_of(stated, bound, room, (low, high)))
+    every_sentence = tuple(answer.sentences_of(stated, bound, room, how_sure))
     beyond, prefill = sentences.beyond_context(stated.question), stated.instances[:-1]
     if beyond:
         every_sentence = (answer.outside_context(beyond), *every_sentence)
@@ -103,6 +125,8 @@ def _answer(stated: Stated, one: PlannedDeployment[Any], around: Spread) -> dict
         "per_instance": stated.one,
         "per_prefill_instance": prefill[0] if prefill else None,
         "latency": stated.latency,
+        "probability_within_limits": probability,
+        "gpus_expected": how_sure.expected,
         "gpus_low": low,
         "gpus_high": high,
         "cost": stated.cost,
@@ -116,13 +140,14 @@ def _origin(one: PlannedDeployment[Any], around: Spread, figures: Figures) -> di
     question, provenance = one.question, one.provenance(figures.load_model, figures.requests, figures.not_simulated)
     assumed = one.assumed(figures.load_model)
     of_simulation = one.assumed_by_simulation() if figures.load_model == "simulation" else ()
-    confidence = sentences.confidence(around.decode, around.prefill)
+    how_sure = sentences.how_sure(around.decode, around.prefill)
     return {
         "assumptions": (*question.assumptions, *calibration_note(question), *assumed, *of_simulation),
         "source": sentences.source_of(provenance),
         "decided_by": provenance.load_model,
         "provenance": provenance,
-        "confidence": f"{confidence} {figures.how_sure}" if figures.how_sure else confidence,
+        "confidence": PERCENT * question.confidence,
+        "how_sure": f"{how_sure} {figures.how_sure}" if figures.how_sure else how_sure,
     }
 
 
@@ -156,8 +181,7 @@ def _stated(one: PlannedDeployment[Any], latency: Latencies, simulated: int) -> 
 
 def _trade_off(one: PlannedDeployment[Any]) -> tuple[Candidate, ...]:
     """From the fewest GPUs to the shortest latency, by the analytic load model."""
-    better = AllDeployments((one.kind.trade_off(one.k),))
-    planned = [as_planned(place) for place in better]
+    planned = as_stated(list(AllDeployments((one.sized.trade_off(one.sized_k),))))
     return tuple(other.candidate(spread) for other, spread in zip(planned, spreads(planned), strict=True))
 
 
@@ -193,10 +217,13 @@ def infeasible(question: Question, out: tuple[Excluded, ...], *, second_opinion:
         gpus_high=None,
         cost=None,
         limited_by="",
-        warnings=tuple(rules.about_model(question)),
+        warnings=(*rules.about_model(question), *rules.about_confidence(question)),
         assumptions=(*question.assumptions, *calibration_note(question)),
         source="",
-        confidence="",
+        confidence=PERCENT * question.confidence,
+        probability_within_limits=None,
+        gpus_expected=None,
+        how_sure="",
         alternatives=(),
         trade_off=(),
         excluded=out,

@@ -14,7 +14,9 @@ from types import MappingProxyType
 from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
+from sizing.base.arrays import Floats
 from sizing.base.choices import DecidedBy, NotSimulated
 from sizing.base.deployed import Cost, Deployed, Latencies, Latency, PerInstance
 from sizing.base.provenance import Provenance
@@ -37,6 +39,13 @@ from sizing.search.screen import Evaluated
 NO_LATENCY = Latency(p50=None, p95=None, p99=None, low=None, high=None, at_percentile=None)
 """Of a latency that no request has."""
 
+LEAST_CHANCE = 0.01
+"""Smallest chance that is stated, and one less the largest. Chosen: because the intervals come from some hundred
+configurations, whose worst single ones decide what lies beyond."""
+
+CHANCES = 45
+"""Chances at which the room of a deployment is looked at, evenly spaced in standard deviations: a tenth apart."""
+
 Kind = TypeVar("Kind", bound=Deployments)
 Metric = Literal["ttft_s", "itl_s", "e2e_s"]
 LATENCIES: Mapping[str, Metric] = MappingProxyType({"ttft_ms": "ttft_s", "itl_ms": "itl_s", "e2e_ms": "e2e_s"})
@@ -45,10 +54,16 @@ LATENCIES: Mapping[str, Metric] = MappingProxyType({"ttft_ms": "ttft_s", "itl_ms
 
 @dataclass(frozen=True, eq=False)
 class PlannedDeployment(ABC, Generic[Kind]):
-    """Deployment ``k`` of ``kind``."""
+    """Deployment ``k`` of ``kind``, with steps as long as expected: what is stated of it.
+
+    ``sized`` and ``sized_k``: the same as the search sized it, with steps so slow as the asked confidence takes them:
+    what it surely carries, and what keeps it from being smaller.
+    """
 
     kind: Kind
     k: int
+    sized: Kind
+    sized_k: int
 
     @classmethod
     @abstractmethod
@@ -70,7 +85,17 @@ class PlannedDeployment(ABC, Generic[Kind]):
     @property
     @abstractmethod
     def max_rps(self) -> float:
-        """Requests/s of such an instance within the limits."""
+        """Requests/s of such an instance within the limits, as surely as asked."""
+
+    @property
+    @abstractmethod
+    def expected_gpus(self) -> int:
+        """GPUs with which the limits hold if steps take as long as expected, spares counted; as planned at most."""
+
+    @abstractmethod
+    def rooms(self, confidences: Floats) -> Floats:
+        """How many times the planned load the planned instances carry within the limits, if steps are as slow as each
+        of the ``confidences`` (N,) takes them; 0 where a limit is broken without load. Shape (N,)."""
 
     @property
     @abstractmethod
@@ -142,6 +167,23 @@ class PlannedDeployment(ABC, Generic[Kind]):
     def gpu_range(self, around: Spread) -> tuple[int, int | None]:
         """Whole GPUs at both ends of the interval; None where the limits could no longer be met."""
         return around.gpu_range
+
+    def probability_within_limits(self) -> float:
+        """Chance that every limit holds at the planned load with the planned instances.
+
+        The chance with which steps are no slower than those at which the instances just carry the load; stated between
+        :data:`LEAST_CHANCE` and its complement, as errors of so few runs tell no more.
+        """
+        z = np.linspace(ndtri(LEAST_CHANCE), ndtri(1.0 - LEAST_CHANCE), CHANCES)
+        rooms = np.minimum.accumulate(self.rooms(ndtr(z)))
+        held = np.flatnonzero(rooms >= 1.0)
+        if not len(held):
+            return LEAST_CHANCE
+        last = int(held[-1])
+        if last == len(z) - 1:
+            return 1.0 - LEAST_CHANCE
+        part = (rooms[last] - 1.0) / (rooms[last] - rooms[last + 1])
+        return float(ndtr(z[last] + part * (z[last + 1] - z[last])))
 
     @property
     def benchmarked(self) -> bool:

@@ -27,14 +27,17 @@ from sizing.planning.spread import ENDS, AtEnd, Spread, factors, intervals_at, s
 from sizing.prices.hardware import HardwareOption
 from sizing.question.configuration import Configuration
 from sizing.queueing.steady_state import SteadyState
+from sizing.search.caution import step_factor
 from sizing.search.disaggregated import Disaggregated
 from sizing.search.pools import (
     Pools,
+    apart_rows,
     at_loads,
     at_peak,
     decode_capacity,
     decode_stable,
     decoding_of,
+    moved_by_simulation,
     prefill_capacity,
     prefill_stable,
     prefill_stable_of,
@@ -59,9 +62,7 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
     def spreads(cls, kind: Disaggregated, chosen: Sequence[int]) -> list[Spread]:
         """The same pools with all step times at the ends of their interval."""
         only = kind.take(np.array(chosen, dtype=np.intp))
-        question, evaluated = only.question, only.evaluated
-        decode = intervals_at(question, "decode", evaluated, only.pools.decode)
-        prefill = intervals_at(question, "prefill", evaluated, only.pools.prefill)
+        decode, prefill = _intervals(only)
         fast, slow = (_at_end(only, decode, prefill, end) for end in ENDS)
         fast = replace(fast, gpus=np.minimum(fast.gpus, only.gpus))  # what is planned does with faster steps, too
         return spreads_of(fast, slow, decode, prefill)
@@ -75,7 +76,8 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
         """Parallelism at the top is of a decode instance, instances count both kinds."""
         kind, k, row, hardware = self.kind, self.k, self.row, option or self.option
         bought = int(kind.systems[k]) if systems is None else systems
-        rates = float(kind.pools.prefill_rps[k]), float(kind.pools.decode_rps[k])
+        sized = self.sized.pools
+        rates = float(sized.prefill_rps[self.sized_k]), float(sized.decode_rps[self.sized_k])
         prefill, decode = (
             self._pool(config, working, max_rps)
             for config, working, max_rps in zip(self.configurations, kind.working(k), rates, strict=True)
@@ -123,7 +125,7 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
         per_sequence = float(memory.kv_per_sequence[i]) * row.tp * row.pp / GB
         return PerInstance(
             max_rps=self.max_rps,
-            stable_rps=decode_stable(question, pools.take(np.array([self.k]))),
+            stable_rps=decode_stable(question, self.sized.pools.take(np.array([self.sized_k]))),
             rps=question.demand.sustained_rps / n_d,
             concurrency=concurrency,
             max_concurrency=int(memory.max_concurrency[i]),
@@ -148,8 +150,8 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
         times = times_of(question, evaluated, pools.prefill[[self.k]])
         in_flight = min(rps * float(state.ttft_mean_s[0, 0]), float(fits))
         return PerInstance(
-            max_rps=float(pools.prefill_rps[self.k]),
-            stable_rps=prefill_stable_of(question, self.kind.pools.take(np.array([self.k]))),
+            max_rps=float(self.sized.pools.prefill_rps[self.sized_k]),
+            stable_rps=prefill_stable_of(question, self.sized.pools.take(np.array([self.sized_k]))),
             rps=rps,
             concurrency=in_flight,
             max_concurrency=fits,
@@ -169,7 +171,27 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
     @property
     def max_rps(self) -> float:
         """Of a decode instance, within the ITL limit."""
-        return float(self.kind.pools.decode_rps[self.k])
+        return float(self.sized.pools.decode_rps[self.sized_k])
+
+    @property
+    def expected_gpus(self) -> int:
+        """By the capacities that are expected of both kinds of instances."""
+        one = self.kind.take(np.array([self.k]))
+        return int(min(_gpus(one, one.pools)[0], one.gpus[0]))
+
+    def rooms(self, confidences: Floats) -> Floats:
+        """By the analytic load model: what the pool carries that has less room, and within the E2E limit."""
+        question, kind = self.question, self.kind.take(np.full(len(confidences), self.k))
+        decode, prefill = (
+            np.array([step_factor(one, float(c)) for one, c in zip(each, confidences, strict=True)])
+            for each in _intervals(kind)
+        )
+        scaled = _sized_again(kind, decode, prefill)
+        rooms = scaled.max_rps / question.demand.sustained_rps
+        if np.isfinite(question.limits.e2e_s):
+            in_time = at_peak(question, scaled, kind.transfer_s).e2e_s(question.limits.percentile)[:, 0]
+            rooms = np.where(in_time <= question.limits.e2e_s, rooms, 0.0)
+        return np.asarray(rooms)
 
     @property
     def output_tokens_per_s_per_gpu(self) -> float:
@@ -179,12 +201,13 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
 
     def bindings(self) -> tuple[Binding, ...]:
         """Of either pool."""
-        return pool_bindings(self.kind, self.k)
+        return pool_bindings(self.sized, self.sized_k)
 
     def reached_first(self) -> Binding:
         """By the pool that has less room."""
         prefill, decode = self._rooms()
-        return prefill_binds(self.kind, self.k) if prefill < decode else decode_binds(self.kind, self.k)
+        binds = prefill_binds if prefill < decode else decode_binds
+        return binds(self.sized, self.sized_k)
 
     @property
     def headroom(self) -> float:
@@ -193,8 +216,9 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
 
     def _rooms(self) -> tuple[float, float]:
         """How many times the planned load either pool carries."""
-        (n_p, n_d), pools, peak = self.kind.working(self.k), self.kind.pools, self.question.demand.sustained_rps
-        return n_p * float(pools.prefill_rps[self.k]) / peak, n_d * float(pools.decode_rps[self.k]) / peak
+        (n_p, n_d), pools, peak = self.kind.working(self.k), self.sized.pools, self.question.demand.sustained_rps
+        prefill, decode = float(pools.prefill_rps[self.sized_k]), float(pools.decode_rps[self.sized_k])
+        return n_p * prefill / peak, n_d * decode / peak
 
     def load_curve(self) -> tuple[LoadPoint, ...]:
         """From idle to the stability limit, per decode instance with its share of the prefill instances."""
@@ -229,7 +253,8 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
         one = ("prefill", kind.pools.prefill), ("decode", kind.pools.decode)
         prefill, decode = (factors(intervals_at(self.question, what, self.evaluated, rows), end) for what, rows in one)
         scaled = _with_other_steps(kind.pools, decode, prefill)
-        return PlannedDisaggregated(replace(kind, evaluated=scaled.evaluated, pools=scaled), 0)
+        there = replace(kind, evaluated=scaled.evaluated, pools=scaled)
+        return PlannedDisaggregated(there, 0, there, 0)
 
     @property
     def link(self) -> str:
@@ -272,26 +297,45 @@ def _at_end(kind: Disaggregated, decode: Sequence[ErrorFactors], prefill: Sequen
     )
     steady &= peak / scaled.decode_instances <= decoding_of(question, scaled.evaluated, scaled.decode).rps[:, -1]
     ttft, itl, e2e = (np.where(steady, of(percentile)[:, 0], np.inf) for of in (state.ttft_s, state.itl_s, state.e2e_s))
-    return AtEnd(gpus=_gpus(kind, scaled, end), ttft_s=ttft, itl_s=itl, e2e_s=e2e)
+    wide = (factors(each, end) ** widened(end) for each in (decode, prefill))
+    return AtEnd(gpus=_gpus(kind, _sized_again(kind, *wide)), ttft_s=ttft, itl_s=itl, e2e_s=e2e)
+
+
+def _intervals(kind: Disaggregated) -> tuple[list[ErrorFactors], list[ErrorFactors]]:
+    """The intervals of decode times of the decode instances and of prefill times of the prefill instances."""
+    question, evaluated, pools = kind.question, kind.evaluated, kind.pools
+    return (
+        intervals_at(question, "decode", evaluated, pools.decode),
+        intervals_at(question, "prefill", evaluated, pools.prefill),
+    )
 
 
 def _with_other_steps(pools: Pools, decode: Floats, prefill: Floats) -> Pools:
     """The pairs with step times ``decode`` and ``prefill`` (N,) times as long, as rows of their own."""
-    pairs = len(pools)
-    small = pools.evaluated.take(np.concatenate([pools.prefill, pools.decode]))
-    small = replace(small, times=small.times.scaled(np.tile(decode, 2), np.tile(prefill, 2)))
-    return replace(pools, evaluated=small, prefill=np.arange(pairs), decode=np.arange(pairs) + pairs)
+    own = apart_rows(pools)
+    times = own.evaluated.times.scaled(np.tile(decode, 2), np.tile(prefill, 2))
+    return replace(own, evaluated=replace(own.evaluated, times=times))
 
 
-def _gpus(kind: Disaggregated, pools: Pools, end: str) -> Floats:
-    """GPUs with which every limit holds at one end, spares included; inf where no number helps."""
-    question, evaluated, peak = kind.question, pools.evaluated, kind.question.demand.sustained_rps
-    at_end = prefill_capacity(question, evaluated, pools.prefill), decode_capacity(question, evaluated, pools.decode)
-    planned = kind.pools.prefill_rps, kind.pools.decode_rps
-    rows = ([evaluated.candidates.rows[i] for i in index] for index in (pools.prefill, pools.decode))
-    rates = [widened(question, *each, end) for each in zip(rows, at_end, planned, strict=True)]
-    counts = [instances_needed(peak, r) for r in rates]
+def _sized_again(kind: Disaggregated, decode: Floats, prefill: Floats) -> Pools:
+    """The same pairs and instances with other steps, and what either instance then carries, as the simulation moved
+    it."""
+    question, moved = kind.question, moved_by_simulation(kind.question, kind.pools)
+    pools = _with_other_steps(kind.pools, decode, prefill)
+    return replace(
+        pools,
+        prefill_rps=prefill_capacity(question, pools.evaluated, pools.prefill) * moved[0],
+        decode_rps=decode_capacity(question, pools.evaluated, pools.decode) * moved[1],
+    )
+
+
+def _gpus(kind: Disaggregated, pools: Pools) -> Floats:
+    """GPUs with which every limit holds with what the instances of ``pools`` carry, spares included; inf where no
+    number helps."""
+    question, peak = kind.question, kind.question.demand.sustained_rps
+    counts = [instances_needed(peak, rps) for rps in (pools.prefill_rps, pools.decode_rps)]
     needed, held = replace(pools, prefill_instances=counts[0], decode_instances=counts[1]), np.full(len(pools), True)
     if np.isfinite(question.limits.e2e_s):
         needed, held = grown_into_e2e(question, needed, kind.transfer_s)
-    return np.where((rates[0] > 0) & (rates[1] > 0) & held, needed.gpus_with(kind.spares), np.inf)
+    carried = (pools.prefill_rps > 0) & (pools.decode_rps > 0) & held
+    return np.where(carried, needed.gpus_with(kind.spares), np.inf)

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.arrays import ROUNDING, Floats
-from sizing.base.format import memory, ms
+from sizing.base.format import memory, ms, percent
 from sizing.base.result import Excluded, Fix
 from sizing.base.units import GB, MS_PER_S
 from sizing.catalog.gpu import Gpu
 from sizing.deployments.candidates import Candidates, enumerate_for, table
 from sizing.deployments.memory import MemoryFit, memory_fit
 from sizing.question.configuration import Allowed, Configuration
-from sizing.question.understand import Question
+from sizing.question.understand import EXPECTED, Question
 from sizing.search.screen import Evaluated
 
 LIMIT_NAMES = (
@@ -218,7 +218,12 @@ def too_slow(question: Question, evaluated: Evaluated, index: NDArray[np.intp]) 
         if idle > limit:
             misses.append((name, key, idle * MS_PER_S, limit * MS_PER_S))
     p = f"p{question.limits.percentile:g}"
-    reason = "Idle, " + " and ".join(f"{p} {n} is {ms(idle)} (limit {ms(limit)})" for n, _, idle, limit in misses) + "."
+    sure = "" if question.confidence == EXPECTED else f"To be {percent(question.confidence)} sure: "
+    reason = (
+        f"{sure}Idle, "
+        + " and ".join(f"{p} {n} is {ms(idle)} (limit {ms(limit)})" for n, _, idle, limit in misses)
+        + "."
+    )
     relaxed = [(n, k, two_digits_up(idle * RELAXED_BY)) for n, k, idle, _ in misses]
     words = " and ".join(f"{n} limit of {ms(v)}" for n, _, v in relaxed)
     fix = Fix(key=relaxed[0][1], value=relaxed[0][2], label=f"Relax to {words}") if len(relaxed) == 1 else None

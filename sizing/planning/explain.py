@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sizing.base.deployed import Business, Cost, Deployed, Latencies, PerInstance
-from sizing.base.format import count, ms, requests_per_s, significant
+from sizing.base.format import count, ms, percent, requests_per_s, significant
 from sizing.base.result import Explained
 from sizing.base.units import BILLION, GB, MS_PER_S, TRILLION
 from sizing.catalog.precisions import compute_flops, wide_flops
@@ -75,6 +75,18 @@ def explain_demand(question: Question) -> Explained:
     rate = requests_per_s(demand.sustained_rps)
     return entry(
         "peak_rps", rate, demand.how, step("", demand.arithmetic, rate), source="module sizing.scenario.demand"
+    )
+
+
+def explain_chance(stated: Stated, probability: float) -> Explained:
+    """How surely the limits hold: no arithmetic for a calculator, but where it comes from."""
+    return entry(
+        "probability_within_limits",
+        percent(probability),
+        "chance that steps are no slower than those at which the planned instances just carry the peak within every "
+        f"limit; asked: {percent(stated.question.confidence)}",
+        source="errors of predictions of published benchmarks that the fit had not seen: modules "
+        "sizing.search.caution and sizing.evidence.uncertainty; how often it held: docs/ACCURACY.md",
     )
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from sizing.base.choices import DecidedBy, NotSimulated
 from sizing.base.deployed import Latencies, Latency
@@ -26,16 +25,16 @@ METRICS = {"ttft_ms": TTFT, "itl_ms": ITL, "e2e_ms": E2E}
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """Latencies of the analytic load model, where ``outcome`` and ``tried`` hold none that were counted.
+    """Latencies of the analytic load model, where none were counted in what was ``decided``.
 
-    ``outcome``: counted at the chosen deployment, from ``requests`` requests of one instance; ``tried``: at the places
-    of alternatives. ``how_sure`` and ``warnings``: what is to be said of the simulation, or why there is none.
+    ``outcome``: counted at the chosen deployment, from ``requests`` requests of one instance. ``how_sure`` and
+    ``warnings``: what is to be said of the simulation, or why there is none.
     """
 
     percentile: float
+    decided: Decided
     outcome: Outcome | None = None
     requests: int = 0
-    tried: Mapping[int, Outcome] = field(default_factory=dict)
     how_sure: str = ""
     warnings: tuple[PlanWarning, ...] = ()
     not_simulated: NotSimulated | None = None
@@ -58,7 +57,7 @@ class Figures:
 
     def at_percentile_ms(self, place: int) -> dict[str, float] | None:
         """Latencies that were counted at the place of an alternative, in ms; None where it was not simulated."""
-        outcome = self.tried.get(place)
+        outcome = self.decided.outcome_at(place)
         if outcome is None:
             return None
         return {
@@ -74,9 +73,9 @@ def figures_of(question: Question, decided: Decided) -> Figures:
     if decided.outcome is not None:
         return Figures(
             percentile=percentile,
+            decided=decided,
             outcome=decided.outcome,
             requests=decided.requests,
-            tried=decided.tried,
             how_sure=_how_sure(decided),
         )
     why = decided.not_simulated
@@ -89,7 +88,7 @@ def figures_of(question: Question, decided: Decided) -> Figures:
             how_sure, warnings = "Not simulated: that takes too long.", (too_much_work(),)
         case _:
             how_sure = ""
-    return Figures(percentile=percentile, how_sure=how_sure, warnings=warnings, not_simulated=why)
+    return Figures(percentile=percentile, decided=decided, how_sure=how_sure, warnings=warnings, not_simulated=why)
 
 
 def _how_sure(decided: Decided) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 
+from sizing.base.choices import Confidence
 from sizing.base.constants import DECK, constant
 from sizing.base.format import count, ms, percent, significant
 from sizing.base.result import Fix, PlanWarning
-from sizing.base.units import MS_PER_S
+from sizing.base.units import MS_PER_S, PERCENT
 from sizing.calibration.benchmark import calibrated_configuration
 from sizing.catalog import quantization
 from sizing.catalog.measured import measured
@@ -19,7 +21,7 @@ from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.queueing.capacity import Bound, Percentiles, capacity
 from sizing.search.aggregated import Aggregated
-from sizing.search.screen import Evaluated, instances_needed
+from sizing.search.screen import Evaluated, evaluate_all, instances_needed
 
 FAST_READING_MS = constant("fast_reading_ms_per_token")
 
@@ -171,7 +173,7 @@ def about_limits(deployments: Aggregated, k: int) -> Iterator[PlanWarning]:
         return
     attribute, name = LIMITS[bound]
     limit = float(getattr(question.limits, attribute))
-    slack = dataclasses.replace(question.limits, **{attribute: limit * SLACK})
+    slack = replace(question.limits, **{attribute: limit * SLACK})
     only = np.array([index])
     state, latencies = evaluated.state.take(only), evaluated.latencies
     at = Percentiles(ttft_s=latencies.ttft_s[only], itl_s=latencies.itl_s[only], e2e_s=latencies.e2e_s[only])
@@ -204,6 +206,25 @@ def about_benchmark(question: Question, row: Configuration) -> Iterator[PlanWarn
         f"keeps the prediction. What was measured took {significant(calibrated.ratio, 2)} times as long as predicted: "
         "if the reason holds here too, this answer is off by as much.",
     )
+
+
+def about_confidence(question: Question) -> Iterator[PlanWarning]:
+    """Where nothing suffices as surely as asked: what would, with a smaller chance, if anything."""
+    for lower in sorted(get_args(Confidence), reverse=True):
+        if lower / PERCENT >= question.confidence:
+            continue
+        able = evaluate_all(replace(question, confidence=lower / PERCENT))
+        if not (able.capacity.rps > 0).any():
+            continue
+        yield PlanWarning(
+            code="confidence_out_of_reach",
+            severity="warning",
+            source="conformal interval",
+            message=f"Nothing holds the limits with a chance of {percent(question.confidence)}; by estimate, there is "
+            f"hardware that does with a chance of {lower} %.",
+            fix=Fix(key="deployment.confidence", value=lower, label=f"Be content with a chance of {lower} %"),
+        )
+        return
 
 
 def in_order(warnings: Iterable[PlanWarning], evaluated: Evaluated) -> tuple[PlanWarning, ...]:

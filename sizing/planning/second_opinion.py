@@ -13,7 +13,7 @@ from sizing.base.units import MS_PER_S
 from sizing.deployments.candidates import table
 from sizing.planning.explain import Stated
 from sizing.queueing.capacity import at_rate
-from sizing.search.screen import evaluate, instances_needed
+from sizing.search.screen import evaluate, expected, instances_needed
 from sizing.steps.kernel_times import covered
 
 ALONE = "the roofline alone"
@@ -40,13 +40,14 @@ def second_opinion(stated: Stated) -> CrossCheck:
         )
     rps, one, deployed = float(checked.capacity.rps[0]), stated.one, stated.deployed
     instances = int(instances_needed(question.demand.sustained_rps, checked.capacity.rps)[0]) + deployed.spare_instances
-    at = at_rate(checked.state.rps, np.array([one.rps]))
+    likely = expected(question, checked)
+    at = at_rate(likely.state.rps, np.array([one.rps]))
     return CrossCheck(
         source=checked.sources[0].name,
         max_rps=rps,
         instances=instances,
-        decode_step_ms=float(at.of(checked.times.decode_s)[0]) * MS_PER_S,
-        prefill_ms=float(checked.times.prefill_s[0]) * MS_PER_S,
+        decode_step_ms=float(at.of(likely.times.decode_s)[0]) * MS_PER_S,
+        prefill_ms=float(likely.times.prefill_s[0]) * MS_PER_S,
         message=_finding(rps / one.max_rps - 1, instances, deployed.instances, rps),
     )
 

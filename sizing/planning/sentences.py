@@ -126,7 +126,7 @@ def _relaxed(entry: Excluded) -> float:
     return float(value) if isinstance(value, (int, float)) else float("inf")
 
 
-def confidence(decode: ErrorFactors, prefill: ErrorFactors) -> str:
+def how_sure(decode: ErrorFactors, prefill: ErrorFactors) -> str:
     """How sure, in sentences: how far benchmarks were off the predicted step times, and which benchmarks."""
     return (
         f"In 8 of 10 such benchmarks an output token took {_around(decode)} of the predicted time (decode), and a "

@@ -11,9 +11,10 @@ import numpy as np
 from sizing.base.arrays import Floats, Rows
 from sizing.calibration.benchmark import calibrated_configuration
 from sizing.evidence.error_factors import ErrorFactors
-from sizing.evidence.uncertainty import LOAD_NAMES, capacity_exponents, intervals
+from sizing.evidence.uncertainty import capacity_exponents
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
+from sizing.search.caution import intervals_with
 from sizing.search.screen import Evaluated, under_load
 
 ENDS = ("low_factor", "high_factor")
@@ -82,20 +83,9 @@ def intervals_of(
     concurrency: Floats | None = None,
     apart: Floats | None = None,
 ) -> list[ErrorFactors]:
-    """The interval of each configuration: the posterior of one that was measured, else the cross-validated one.
-
-    ``concurrency`` (N,); None: as much as possible. ``apart`` (N,): log ratio of measured kernels and roofline, NaN for
-    the roofline alone.
-    """
-    calibrated, traffic = calibrated_configuration(question), question.traffic
-    loads = np.full((len(rows), len(LOAD_NAMES)), (math.nan, traffic.input_tokens, traffic.output_tokens))
-    if concurrency is not None:
-        loads[:, 0] = concurrency
-    of_rows = intervals(metric, question.model, rows, loads=loads, apart=apart)
-    for n, row in enumerate(rows):
-        if calibrated is not None and calibrated.covers(row):
-            of_rows[n] = calibrated.interval(metric, None if concurrency is None else float(concurrency[n]))
-    return of_rows
+    """The interval of each configuration of a question, see :func:`sizing.search.caution.intervals_with`."""
+    calibrated = calibrated_configuration(question)
+    return intervals_with(question.model, metric, rows, question.traffic, calibrated, concurrency, apart)
 
 
 def intervals_at(
@@ -125,11 +115,7 @@ def with_slower_steps(
     )
 
 
-def widened(question: Question, rows: Sequence[Configuration], rps: Floats, planned: Floats, end: str) -> Floats:
-    """Capacity (N,) at one end: ``rps`` with the step times of that end, moved away from the planned one as far as runs
-    at their limits were. A configuration that was measured has the interval of its own measurement."""
-    calibrated, exponent = calibrated_configuration(question), capacity_exponents()[end]
-    known = [calibrated is not None and calibrated.covers(row) for row in rows]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        moved = planned * (rps / planned) ** np.where(known, 1.0, exponent)
-    return np.where((rps > 0) & (planned > 0), moved, rps)
+def widened(end: str) -> float:
+    """The exponent of the factors of step times at one end, so that the capacity lies as far from the planned one as
+    that of runs at their limits did."""
+    return capacity_exponents()[end]

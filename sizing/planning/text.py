@@ -43,7 +43,7 @@ def as_text(plan: Plan) -> str:
                 )
             ),
             f"Cost          {usd(plan.cost.usd_per_month) if plan.cost else 'unknown'} a month",
-            f"How sure      {plan.confidence}",
+            f"How sure      {plan.how_sure}",
             f"Source        {plan.source}",
             "",
         ]

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from sizing.base.errors import InvalidScenario, SizingError
+from sizing.base.units import PERCENT
 from sizing.catalog import gpus, resolve_gpu, resolve_model
 from sizing.catalog.config_json import model_from_config
 from sizing.catalog.custom_gpu import gpu_from_spec
@@ -34,6 +35,9 @@ from sizing.scenario.traffic import Burst, Gamma, TraceArrivals
 
 T = TypeVar("T")
 
+EXPECTED = 0.5
+"""The confidence at which steps take as long as predicted: reality is as often faster as slower."""
+
 MOST_DISPERSION = float(MAX_CV**2)
 """Largest index of dispersion of bursts: that of the largest coefficient of variation."""
 
@@ -43,6 +47,7 @@ class Question:
     """What the engine works on. ``assumptions`` collects what was assumed where the scenario does not say.
 
     ``benchmark`` is that of the scenario, unless it is of another model or a measured record makes it needless.
+    ``confidence``: chance with which what is planned is to suffice, at :data:`EXPECTED` as likely as not.
     """
 
     scenario: Scenario
@@ -58,7 +63,12 @@ class Question:
     prices: Prices
     gpu_prices: dict[str, float]
     assumptions: tuple[str, ...]
+    confidence: float
     benchmark: ResolvedBenchmark | None = None
+
+    def as_expected(self) -> Question:
+        """The same with steps as long as expected: what is said of a deployment, whatever caution it is sized with."""
+        return replace(self, confidence=EXPECTED)
 
     @property
     def longest_tokens(self) -> float:
@@ -99,6 +109,7 @@ def understand(scenario: Scenario) -> Question:
         prices=prices,
         gpu_prices={g.id: g.price_usd for g in scenario.deployment.custom_gpus if g.price_usd is not None},
         assumptions=(*about_model, *about_format, demand.how, *about_lengths, *about_benchmark),
+        confidence=scenario.deployment.confidence / PERCENT,
         benchmark=benchmark,
     )
 

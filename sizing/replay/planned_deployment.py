@@ -12,5 +12,5 @@ from sizing.search.replicas import Planned
 
 def planned(question: Question, plan: Plan) -> Planned | None:
     """What ``plan`` deploys, spares not counted; None where it deploys nothing that the question considers."""
-    deployment = as_considered(question, plan.deployment) if plan.deployment else None
+    deployment = as_considered(question.as_expected(), plan.deployment) if plan.deployment else None
     return None if deployment is None else as_planned(Place(deployment, 0)).to_simulate()

@@ -15,7 +15,7 @@ from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.queueing.capacity import at_rate
 from sizing.search.deployments import Deployments
-from sizing.search.screen import Evaluated, all_offers, instances_needed
+from sizing.search.screen import Evaluated, all_offers, expected, instances_needed
 
 WASTEFUL = 4
 """By latency a deployment comes last that another beats on so many times fewer GPUs: an assumption about what is meant
@@ -59,6 +59,13 @@ class Aggregated(Deployments):
     def dominated(self) -> Floats:
         """1 where :attr:`outrun`, (N,)."""
         return self.outrun.astype(np.float64)
+
+    def as_expected(self, chosen: Rows) -> Aggregated:
+        """The candidates of those deployments alone, with as many instances."""
+        only = self.take(chosen)
+        there = expected(self.question, self.evaluated.take(only.index))
+        every = np.arange(len(only), dtype=np.intp)
+        return replace(aggregated(self.question, there, every, only.instances - self.spares), outrun=only.outrun)
 
     def stages_and_ranks(self) -> Floats:
         """Pipeline stages x attention-DP ranks of an instance, (N,)."""
@@ -147,6 +154,12 @@ def aggregated(question: Question, evaluated: Evaluated, index: Rows, working: C
     each = evaluated.candidates.gpus[index].astype(np.int64)
     chosen = cheapest_option(total, each, evaluated.candidates.place_of_gpu(question.gpus, index), all_offers(question))
     e2e = position.of(evaluated.latencies.e2e_s[index])
+    likely = chosen.usd_per_hour
+    if evaluated.expected_rps is not None:
+        fewer = np.minimum(instances_needed(question.demand.sustained_rps, evaluated.expected_rps[index]), working)
+        spares = question.scenario.deployment.spare_instances
+        gpu = evaluated.candidates.place_of_gpu(question.gpus, index)
+        likely = cheapest_option(fewer + spares, each, gpu, all_offers(question)).usd_per_hour
     return Aggregated(
         question=question,
         evaluated=evaluated,
@@ -162,6 +175,7 @@ def aggregated(question: Question, evaluated: Evaluated, index: Rows, working: C
         systems=chosen.systems,
         gpus_bought=chosen.gpus_bought,
         usd_per_hour=chosen.usd_per_hour,
+        expected_usd_per_hour=likely,
         power_kw=chosen.power_kw,
         outrun=_outrun(question, evaluated, total * each, e2e),
     )

@@ -119,6 +119,7 @@ def _under_caps(question: Question, evaluated: Evaluated, rows: Rows, caps: Floa
         replace(times, decode_s=decode),
         tuple(evaluated.sources[i] for i in rows),
         grid,
+        evaluated.slowness.take(rows),
     )
 
 

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sizing.base.arrays import Rows
 from sizing.base.choices import NotSimulated
+from sizing.question.understand import EXPECTED
 from sizing.search.all_deployments import AllDeployments
 from sizing.search.disaggregated import Disaggregated
 from sizing.search.heaviest import heaviest_rps
-from sizing.search.instances import Needed, NotMet, settled
+from sizing.search.instances import Needed, NotMet, asked_for, settled
+from sizing.search.pools_case import case_of
 from sizing.search.pools_refine import refine_pools
-from sizing.search.refine import Refined, refine
+from sizing.search.pools_runs import decoded, first_tokens
+from sizing.search.refine import Refined, Search, refine
+from sizing.search.replicas import replica_at
+from sizing.search.screen import expected
 from sizing.search.serving import Screened
+from sizing.search.trials import FIRST_REQUESTS, run
 from sizing.simulator.outcome import Outcome
 from sizing.simulator.run_length import REPORTED_REQUESTS
 from sizing.simulator.work import Work
@@ -25,8 +31,9 @@ from sizing.simulator.work import Work
 class Decided:
     """Every deployment, the order of their places, and what was counted of those that were simulated.
 
-    ``ranked``: the order, as far as a shortlist looks at it; ``ahead``: places that come before it. ``tried``: what was
-    counted at each place that was simulated; ``outcome``: the same of the first, from enough requests to be reported.
+    ``ranked``: the order, as far as a shortlist looks at it; ``ahead``: places that come before it. ``outcome``: what
+    is counted of the first with steps as long as expected, from enough requests to be reported; ``refined``: what was
+    simulated of instances that do both.
     ``fewer``: so many instances fewer may do.
     ``left_out``: deployments before the first by what is not certain, of which the simulation has not decided.
     ``not_simulated``: why nothing was; ``unconfirmed``: what was simulated when none met the limits, best first.
@@ -35,8 +42,8 @@ class Decided:
     every: AllDeployments
     ranked: Rows
     ahead: tuple[int, ...] = ()
-    tried: Mapping[int, Outcome] = field(default_factory=dict)
     outcome: Outcome | None = None
+    refined: Refined | None = None
     others_tried: int = 0
     fewer: int = 0
     left_out: int = 0
@@ -47,6 +54,15 @@ class Decided:
     def requests(self) -> int:
         """Requests behind the percentiles of the first, per instance; 0 where they are analytic."""
         return 0 if self.outcome is None else self.outcome.finished // self.outcome.replicas
+
+    def outcome_at(self, place: int) -> Outcome | None:
+        """What is counted at the place of an alternative with steps as long as expected; None where it was not
+        simulated, or met the limits with no number of instances."""
+        if self.refined is None or place >= len(self.refined.deployments):
+            return None
+        index, search = int(self.refined.deployments.index[place]), self.refined.search
+        result = search.results.get(index)
+        return _counted(search, index, result, FIRST_REQUESTS) if isinstance(result, Needed) else None
 
     def shortlist(self, count: int) -> list[int]:
         """The place that is chosen and at most ``count`` others that are worth showing."""
@@ -73,7 +89,7 @@ def decide(screened: Screened, seed: int, work: Work | None = None) -> Decided:
     for pools in screened.pools:
         winner = refine_pools(question, pools, best, seed, work)
         if winner is not None:
-            return _pools_first(refined, pools, *winner)
+            return _pools_first(refined, pools, *winner, seed)
     if refined.best is not None:
         return _confirmed(screened, refined, refined.best)
     if work.left <= 0:
@@ -81,7 +97,7 @@ def decide(screened: Screened, seed: int, work: Work | None = None) -> Decided:
     return replace(estimate(screened, "not_confirmed"), unconfirmed=refined.search.not_met())
 
 
-def _pools_first(refined: Refined, pools: Disaggregated, first: Disaggregated, outcome: Outcome) -> Decided:
+def _pools_first(refined: Refined, pools: Disaggregated, first: Disaggregated, outcome: Outcome, seed: int) -> Decided:
     """Pools that were simulated come before the instances that do both, and before the other pairs of ``pools``."""
     every, place = AllDeployments((refined.deployments, first, pools)), len(refined.deployments)
     alike = (pools.pools.prefill == first.pools.prefill) & (pools.pools.decode == first.pools.decode)
@@ -92,8 +108,8 @@ def _pools_first(refined: Refined, pools: Disaggregated, first: Disaggregated, o
         every=every,
         ranked=every.contenders(without=np.concatenate([before, left])),
         ahead=(place,),
-        tried=_tried(refined),
-        outcome=outcome,
+        refined=refined,
+        outcome=_counted_of_pools(first, outcome, seed),
         left_out=len(_promised(before, place)),
     )
 
@@ -107,12 +123,23 @@ def _promised(before: Rows, together: int) -> Rows:
     return before[before < together]
 
 
-def _tried(refined: Refined) -> dict[int, Outcome]:
-    """What was counted of the instances that do both, where they met the limits, by place."""
-    results = refined.search.results
-    places = np.flatnonzero(np.isin(refined.deployments.index, list(results)))
-    tried = ((int(place), results[int(refined.deployments.index[place])]) for place in places)
-    return {place: one.outcome for place, one in tried if isinstance(one, Needed)}
+def _counted(search: Search, index: int, result: Needed, requests: int) -> Outcome:
+    """What is counted of a candidate with its number of instances and steps as long as expected."""
+    question, case = search.question, search.case(index)
+    if question.confidence == EXPECTED:
+        return settled(case, result, requests)
+    there = expected(question, search.evaluated.take(np.array([index])))
+    as_expected = replace(case, replica=replica_at(question, there, 0), work=Work())  # decided: to be stated anyhow
+    return run(as_expected, result.instances, asked_for(requests))
+
+
+def _counted_of_pools(first: Disaggregated, outcome: Outcome, seed: int) -> Outcome:
+    """The same of the one pair of pools ``first``, whose ``outcome`` was counted with the caution it is sized with."""
+    if first.question.confidence == EXPECTED:
+        return outcome
+    there = first.as_expected(np.zeros(1, dtype=np.intp))
+    (prefill, decode), case = there.working(0), case_of(there.question, there, 0, seed)
+    return decoded(case, first_tokens(case, prefill), decode)
 
 
 def _confirmed(screened: Screened, refined: Refined, best: Needed) -> Decided:
@@ -131,8 +158,8 @@ def _confirmed(screened: Screened, refined: Refined, best: Needed) -> Decided:
     return Decided(
         every=every,
         ranked=every.contenders(without=before),
-        tried=_tried(refined),
-        outcome=settled(refined.search.case(refined.winner), best, REPORTED_REQUESTS),
+        refined=refined,
+        outcome=_counted(refined.search, refined.winner, best, REPORTED_REQUESTS),
         others_tried=len(refined.search.results) - 1,
         fewer=best.instances - best.perhaps,
         left_out=len(_promised(before, len(together))),

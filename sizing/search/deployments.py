@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Set
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -31,7 +31,9 @@ worth a point on the slider."""
 class Deployments(Columns, ABC):
     """Deployments of one kind, with as many instances as each needs; columns (N,), spares counted.
 
-    ``usd_per_hour`` is by list prices, of all systems together; it and ``power_kw`` are NaN where unknown. Latencies
+    ``usd_per_hour`` is by list prices, of all systems together, ``expected_usd_per_hour`` that of those with which the
+    limits hold if steps take as long as expected, where deployments are ranked by it; both and ``power_kw`` are NaN
+    where unknown. Latencies
     are at the asked percentile and the peak. ``options`` are of :class:`sizing.prices.hardware.HardwareOption`.
     """
 
@@ -46,6 +48,7 @@ class Deployments(Columns, ABC):
     systems: Counts
     gpus_bought: Counts
     usd_per_hour: Floats
+    expected_usd_per_hour: Floats
     power_kw: Floats
 
     serving: ClassVar[Serving]
@@ -61,6 +64,11 @@ class Deployments(Columns, ABC):
     @abstractmethod
     def max_rps(self) -> Floats:
         """Requests/s that each carries within the limits, spares aside, (N,)."""
+
+    @abstractmethod
+    def as_expected(self, chosen: Rows) -> Self:
+        """The deployments ``chosen`` with steps as long as expected, whatever caution they were sized with: what is
+        stated of them. Instances, systems and cost stay."""
 
     @abstractmethod
     def stages_and_ranks(self) -> Floats:
@@ -137,6 +145,7 @@ class Deployments(Columns, ABC):
         candidates, rows, published = self.evaluated.candidates, self.rows[among], self.question.model.published_format
         return Keys(
             cost=np.nan_to_num(self.usd_per_hour[among], nan=np.inf),
+            expected_cost=np.nan_to_num(self.expected_usd_per_hour[among], nan=np.inf),
             power=np.nan_to_num(self.power_kw[among], nan=np.inf),
             gpus=self.gpus[among].astype(np.float64),
             e2e_s=self.e2e_s[among],
@@ -169,7 +178,7 @@ class Deployments(Columns, ABC):
         """What the objective counts first, (N,); infinite where it is not known."""
         columns: dict[Objective, Floats | Counts] = {
             "cost": self.usd_per_hour,
-            "expected_cost": self.usd_per_hour,
+            "expected_cost": self.expected_usd_per_hour,
             "gpus": self.gpus,
             "latency": self.e2e_s,
             "energy": self.power_kw,

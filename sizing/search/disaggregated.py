@@ -8,15 +8,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from sizing.base.arrays import Flags, Floats, Rows
+from sizing.base.arrays import Counts, Flags, Floats, Rows
 from sizing.base.choices import Serving
 from sizing.prices.cost import cheapest_option
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.search.deployments import Deployments
-from sizing.search.pools import Pools, at_peak, exact_transfer
+from sizing.search.pools import Pools, at_peak, exact_transfer, expected_pools
 from sizing.search.pools_search import grown, smallest_pools
-from sizing.search.screen import Evaluated, all_offers
+from sizing.search.screen import Evaluated, all_offers, instances_needed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +39,10 @@ class Disaggregated(Deployments):
     def max_rps(self) -> Floats:
         """Requests/s within the limits, spares aside, (N,)."""
         return self.pools.max_rps
+
+    def as_expected(self, chosen: Rows) -> Disaggregated:
+        """Those pairs alone, each of rows of its own, with as many instances."""
+        return disaggregated(self.question, expected_pools(self.question, self.pools.take(chosen)))
 
     def stages_and_ranks(self) -> Floats:
         """Pipeline stages x attention-DP ranks, of both kinds of instances, (N,)."""
@@ -78,6 +82,14 @@ def fewest_disaggregated(question: Question, evaluated: Evaluated) -> tuple[int,
     return int(gpus.min()), pools.label(int(gpus.argmin()))
 
 
+def _expected_instances(question: Question, pools: Pools) -> tuple[Counts, Counts]:
+    """Decode and prefill instances with which the limits hold if steps take as long as expected, (N,) each, spares
+    aside; no more than there are."""
+    likely, peak = expected_pools(question, pools), question.demand.sustained_rps
+    decode = np.minimum(instances_needed(peak, likely.decode_rps), pools.decode_instances)
+    return decode, np.minimum(instances_needed(peak, likely.prefill_rps), pools.prefill_instances)
+
+
 def disaggregated(question: Question, pools: Pools) -> Disaggregated:
     """Systems, list cost, transfer and latency of the pairs; spares in both pools."""
     c, spares = pools.evaluated.candidates, question.scenario.deployment.spare_instances
@@ -86,6 +98,11 @@ def disaggregated(question: Question, pools: Pools) -> Disaggregated:
     gpu = c.place_of_gpu(question.gpus, pools.decode)
     chosen = cheapest_option(total[0], each[0], gpu, all_offers(question), beside=(total[1], each[1]))
     gpus = pools.gpus_with(spares)
+    likely = chosen.usd_per_hour
+    if pools.evaluated.expected_rps is not None:
+        fewer = _expected_instances(question, pools)
+        kinds = [(n + spares, gpus_each) for n, gpus_each in zip(fewer, each, strict=True)]
+        likely = cheapest_option(*kinds[0], gpu, all_offers(question), beside=kinds[1]).usd_per_hour
     inside = (chosen.systems == 1) & (gpus <= np.array([o.domain_gpus for o in chosen.options]))
     inside |= (chosen.systems == 1) & ~c.column(lambda r: r.gpu.has_fast_link, pools.decode).astype(bool)
     moved = exact_transfer(question, pools, inside)
@@ -104,5 +121,6 @@ def disaggregated(question: Question, pools: Pools) -> Disaggregated:
         systems=chosen.systems,
         gpus_bought=chosen.gpus_bought,
         usd_per_hour=chosen.usd_per_hour,
+        expected_usd_per_hour=likely,
         power_kw=chosen.power_kw,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from sizing.question.understand import Question
 from sizing.queueing.capacity import rate_at_limit
 from sizing.queueing.pools import Decoding, PrefillTimes, decoding, first_token, joined, prefill_times
 from sizing.queueing.steady_state import SteadyState
-from sizing.search.screen import Evaluated
+from sizing.search.screen import Evaluated, expected
 
 BUSY = np.concatenate([np.linspace(0.02, 0.9, 12), [0.93, 0.95, 0.97, 0.985, 0.995]])
 """Busy shares of a prefill instance at which TTFT is computed."""
@@ -71,6 +71,40 @@ class Pools(Columns):
             f"{decode.gpu.name}, {decode.engine.label}, {decode.precision.label}, prefill {prefill.parallelism}, "
             f"decode {decode.parallelism}"
         )
+
+
+def apart_rows(pools: Pools) -> Pools:
+    """The pairs as rows of their own: the prefill instances of all, then the decode instances."""
+    pairs = len(pools)
+    small = pools.evaluated.take(np.concatenate([pools.prefill, pools.decode]))
+    return replace(pools, evaluated=small, prefill=np.arange(pairs), decode=np.arange(pairs) + pairs)
+
+
+def moved_by_simulation(question: Question, pools: Pools) -> tuple[Floats, Floats]:
+    """What prefill and decode instances carry, over the same by the analytic load model, (N,) each."""
+    screened = (
+        prefill_capacity(question, pools.evaluated, pools.prefill),
+        decode_capacity(question, pools.evaluated, pools.decode),
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = [now / before for now, before in zip((pools.prefill_rps, pools.decode_rps), screened, strict=True)]
+    prefill, decode = (np.where(np.isfinite(ratio), ratio, 1.0) for ratio in ratios)
+    return prefill, decode
+
+
+def expected_pools(question: Question, pools: Pools) -> Pools:
+    """The pairs with steps as long as expected, and as many instances; what a simulation moved stays moved in
+    proportion."""
+    own, moved = apart_rows(pools), moved_by_simulation(question, pools)
+    there = expected(question, own.evaluated)
+    return replace(
+        own,
+        evaluated=there,
+        prefill_rps=prefill_capacity(question, there, own.prefill) * moved[0],
+        decode_rps=decode_capacity(question, there, own.decode) * moved[1],
+        prefill_stable_rps=None,
+        decode_stable_rps=None,
+    )
 
 
 def times_of(question: Question, evaluated: Evaluated, rows: Rows) -> PrefillTimes:

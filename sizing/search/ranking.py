@@ -20,6 +20,7 @@ class Keys:
     """
 
     cost: Floats
+    expected_cost: Floats
     power: Floats
     gpus: Floats
     e2e_s: Floats
@@ -71,7 +72,7 @@ class Keys:
         by_cost = (*ties, self.gpus, self.split, self._unless_known(self.cost), self.cost)
         columns = {
             "cost": by_cost,
-            "expected_cost": by_cost,
+            "expected_cost": (*by_cost, self.expected_cost),
             "gpus": (*ties, self.cost, self.split, self.gpus),
             "latency": (self.pp_dp, self.off_format, self.gpus, self.cost, self.split, self.e2e_s, self.dominated),
             "energy": (*ties, self.gpus, self.cost, self.split, self._unless_known(self.power), self.power),

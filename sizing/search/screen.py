@@ -22,10 +22,11 @@ from sizing.prices.hardware import options
 from sizing.question.configuration import Allowed
 from sizing.question.speculation import Speculation
 from sizing.question.traffic import Traffic, Variability
-from sizing.question.understand import Question
+from sizing.question.understand import EXPECTED, Question
 from sizing.queueing.capacity import Capacity, Percentiles, at_percentile, capacity
 from sizing.queueing.steady_state import SteadyState, concurrency_grid, steady_state
 from sizing.scenario.prices import Prices
+from sizing.search.caution import Slowness, slowness
 from sizing.steps.speculation import speculated
 from sizing.steps.times import StepTimes
 
@@ -35,11 +36,15 @@ BEYOND_ANY = 1e12
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluated(Columns):
-    """Candidates that fit in memory with everything known about them; arrays (C,) or (C, K)."""
+    """Candidates that fit in memory with everything known about them; arrays (C,) or (C, K).
+
+    ``times`` and all that follows from them are ``slowness`` times as long as expected (:func:`expected`).
+    """
 
     candidates: Candidates
     memory: MemoryFit
     times: StepTimes
+    slowness: Slowness
     sources: tuple[StepSource, ...] = field(metadata=PER_ROW)
     state: SteadyState
     latencies: Percentiles
@@ -48,6 +53,8 @@ class Evaluated(Columns):
     """Requests of one instance that were simulated to find the capacity; 0 where it is that of the load model."""
     screened_rps: Floats | None = None
     """Requests/s by the analytic load model, where a simulation may have moved those of ``capacity`` since."""
+    expected_rps: Floats | None = None
+    """Requests/s by the analytic load model with steps as long as expected, where deployments are ranked by that."""
 
 
 KEPT_STATES = 2
@@ -101,9 +108,10 @@ def evaluate(question: Question, everything: Candidates, choice: StepTimesFrom |
 class _Conditions:
     """What of a question decides how candidates do under load: no limit, no price, no rate.
 
-    ``in_flight``: the largest batch limit that the scenario names.
+    ``in_flight``: the largest batch limit that the scenario names; ``confidence``: how surely it is to suffice.
     """
 
+    confidence: float
     model: Model
     traffic: Traffic
     variability: Variability
@@ -114,6 +122,7 @@ class _Conditions:
     def by(cls, question: Question) -> _Conditions:
         """That of a question."""
         return cls(
+            confidence=question.confidence,
             model=question.model,
             traffic=question.traffic,
             variability=question.variability,
@@ -129,6 +138,7 @@ class _States:
     candidates: Candidates
     memory: MemoryFit
     times: StepTimes
+    slowness: Slowness
     sources: tuple[StepSource, ...]
     state: SteadyState
 
@@ -150,10 +160,13 @@ def _states(
     grid = concurrency_grid(memory.max_concurrency)
     if not len(candidates):
         nothing = StepTimes(decode_s=grid, prefill_s=grid[:, 0], prefill_work_s=grid[:, 0], source="")
-        return _under_load(conditions, candidates, memory, nothing, (), grid)
+        return _under_load(conditions, candidates, memory, nothing, Slowness.none(0), (), grid)
     times, sources = step_times(choice, conditions.model, candidates, conditions.traffic, grid, calibrated)
     times = speculated(times, conditions.model, candidates, grid, conditions.speculation)
-    return _under_load(conditions, candidates, memory, times, sources, grid)
+    slow = slowness(conditions.model, candidates, conditions.traffic, times, calibrated, conditions.confidence)
+    if conditions.confidence != EXPECTED:
+        times = times.scaled(slow.decode, slow.prefill)
+    return _under_load(conditions, candidates, memory, times, slow, sources, grid)
 
 
 def under_load(
@@ -163,9 +176,38 @@ def under_load(
     times: StepTimes,
     sources: tuple[StepSource, ...],
     grid: Floats,
+    slow: Slowness | None = None,
 ) -> Evaluated:
-    """Steady state and capacity from given step times (also used with times at the ends of their interval)."""
-    return _within_limits(question, _under_load(_Conditions.by(question), candidates, memory, times, sources, grid))
+    """Steady state and capacity from given step times (also used with times at the ends of their interval), which are
+    ``slow`` times as long as expected."""
+    slow = slow or Slowness.none(len(candidates))
+    states = _under_load(_Conditions.by(question), candidates, memory, times, slow, sources, grid)
+    return _within_limits(question, states)
+
+
+def expected(question: Question, evaluated: Evaluated) -> Evaluated:
+    """The same candidates with steps as long as expected: what a deployment that is sized with more caution will do.
+
+    What a simulation moved of the capacity, it moves here in proportion.
+    """
+    slow = evaluated.slowness
+    there = under_load(
+        question,
+        evaluated.candidates,
+        evaluated.memory,
+        evaluated.times.scaled(1.0 / slow.decode, 1.0 / slow.prefill),
+        evaluated.sources,
+        evaluated.state.concurrency,
+    )
+    if evaluated.screened_rps is None:
+        return replace(there, requests=evaluated.requests)
+    moved = evaluated.capacity.rps / evaluated.screened_rps
+    return replace(
+        there,
+        requests=evaluated.requests,
+        capacity=replace(there.capacity, rps=there.capacity.rps * moved),
+        screened_rps=there.capacity.rps,
+    )
 
 
 def _under_load(
@@ -173,28 +215,34 @@ def _under_load(
     candidates: Candidates,
     memory: MemoryFit,
     times: StepTimes,
+    slow: Slowness,
     sources: tuple[StepSource, ...],
     grid: Floats,
 ) -> _States:
     budget = candidates.column(lambda r: r.engine.budget(r.gpu))
     state = steady_state(times, grid, memory.max_concurrency, budget, conditions.traffic, conditions.variability)
-    return _States(candidates=candidates, memory=memory, times=times, sources=sources, state=state)
+    return _States(candidates=candidates, memory=memory, times=times, slowness=slow, sources=sources, state=state)
 
 
 def _within_limits(question: Question, states: _States) -> Evaluated:
     """What the candidates carry within the limits of the question."""
     latencies = at_percentile(states.state, question.limits.percentile)
     most = capacity(states.state, latencies, question.limits, question.scenario.deployment.max_utilization)
-    return Evaluated(
+    evaluated = Evaluated(
         candidates=states.candidates,
         memory=states.memory,
         times=states.times,
+        slowness=states.slowness,
         sources=states.sources,
         state=states.state,
         latencies=latencies,
         capacity=most,
         requests=np.zeros(len(states.candidates), dtype=np.int64),
     )
+    if question.scenario.deployment.objective != "expected_cost":
+        return evaluated
+    as_likely = most if question.confidence == EXPECTED else expected(question.as_expected(), evaluated).capacity
+    return replace(evaluated, expected_rps=as_likely.rps)
 
 
 def instances_needed(peak_rps: float, rps: Floats) -> Counts:

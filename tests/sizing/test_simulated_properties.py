@@ -80,7 +80,7 @@ def test_estimates_that_promise_less_are_left_out_and_counted(keys):
     decided = decide(screened(question), seed=0)
     found = planned(keys)
     assert promised_less(keys, found) == []
-    assert ("left out" in found.confidence) == (decided.left_out > 0)
+    assert ("left out" in found.how_sure) == (decided.left_out > 0)
 
 
 @given(keys=valid_scenarios())

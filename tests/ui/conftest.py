@@ -145,7 +145,10 @@ def hand_made_plan() -> Plan:
         assumptions=("All lengths are equal to their mean.",),
         source="roofline",
         provenance=Provenance(step_times=StepSource(kind="roofline", name="roofline")),
-        confidence="80 % sure that 7 to 10 GPUs suffice (roofline, 41 measured points nearby).",
+        confidence=90.0,
+        probability_within_limits=0.93,
+        gpus_expected=8,
+        how_sure="80 % sure that 7 to 10 GPUs suffice (roofline, 41 measured points nearby).",
         alternatives=(candidate("l40s", 1, 26, 6200.0, None), candidate("a100_sxm_80g", 1, 16, 5100.0, 9_000.0)),
         trade_off=(
             candidate("h100_sxm", 1, 8, PLANNED.e2e_ms, 6_667.0),

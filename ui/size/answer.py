@@ -86,10 +86,10 @@ def _sentence(plan: Plan, *, previous: bool = False) -> None:
 def _how_sure(plan: Plan) -> None:
     """How sure, in a sentence; the statistics behind it on request."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        sure = " ".join(one.text for one in plan.sentences if one.about == "sure") or plan.confidence
+        sure = " ".join(one.text for one in plan.sentences if one.about == "sure") or plan.how_sure
         st.markdown(f":material/query_stats: How sure: {as_markdown(sure)}", width="content")
         with st.popover("Details", type="tertiary", key="how_sure", help="What the statement rests on"):
-            st.markdown(as_markdown(plan.confidence))
+            st.markdown(as_markdown(plan.how_sure))
 
 
 def _infeasible(answer: Answer) -> None:

@@ -39,7 +39,7 @@ def draw_evidence(plan: Plan, scenario: Scenario) -> None:
     """Source of the step times, the nearest measurements, second opinion, assumptions."""
     times = plan.provenance.step_times.name if plan.provenance else "nothing"
     st.markdown(f"**Step times from:** {as_markdown(times)}. **Limited by:** {as_markdown(plan.limited_by)}.")
-    st.markdown(f"**How sure.** {as_markdown(plan.confidence)}")
+    st.markdown(f"**How sure.** {as_markdown(plan.how_sure)}")
     if plan.cross_check:
         _second_opinion(plan, plan.cross_check)
     _nearest(plan, scenario)

@@ -10,6 +10,7 @@ import streamlit as st
 from sizing.base.deployed import Cost, Deployed, Latency, PerInstance
 from sizing.base.format import UNKNOWN, count, interval, kilowatts, ms, significant, usd
 from sizing.base.result import Plan
+from sizing.planning.answer import chance_in_words
 from sizing.planning.sentences import split_text, systems_named
 from sizing.scenario.schema import Scenario
 from ui.format import as_markdown, counted
@@ -65,6 +66,15 @@ def key_figures(plan: Plan, scenario: Scenario) -> Iterator[Figure]:
         with_coverage(gpu_range(plan.gpus_low, plan.gpus_high)) + _kinds(deployed),
         "GPUs that run the model, spares included, and the range that 80 % of such estimates fall in.",
     )
+    if plan.probability_within_limits is not None:
+        yield Figure(
+            "probability_within_limits",
+            "Chance that the limits hold",
+            chance_in_words(plan.probability_within_limits),
+            _expected(plan),
+            "At the planned peak with the planned GPUs, given how far such predictions are off. How sure it has to "
+            "be is an assumption of the form.",
+        )
     yield Figure(
         "systems",
         "Systems",
@@ -94,6 +104,14 @@ def key_figures(plan: Plan, scenario: Scenario) -> Iterator[Figure]:
         )
     if one:
         yield _rate(one, deployed)
+
+
+def _expected(plan: Plan) -> str:
+    """What was asked, and how many GPUs are expected to be enough, where that is fewer."""
+    asked = f"asked: {plan.confidence:g} %"
+    if plan.deployment is None or plan.gpus_expected is None or plan.gpus_expected >= plan.deployment.gpus:
+        return asked
+    return f"{asked}; {counted(plan.gpus_expected, 'GPU')} expected to be enough"
 
 
 def whole_systems(deployed: Deployed, scenario: Scenario) -> str:

@@ -129,7 +129,7 @@ def test_plan_uses_the_measured_step_times_and_a_narrower_interval():
     slower = ask(LLAMA_70B, deployment=H100, benchmark=benchmark(1.4))
     assert slower.source == "measured benchmark test run (3 calibration points) on predicted step times"
     assert plain.source.startswith("roofline")
-    assert "3 measured points of this very configuration" in slower.confidence
+    assert "3 measured points of this very configuration" in slower.how_sure
     assert slower.per_instance.max_rps < 0.9 * plain.per_instance.max_rps
     light = {"peak_rps": 1}
     plain = ask(LLAMA_70B, deployment=H100, workload=light)

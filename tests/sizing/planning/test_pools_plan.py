@@ -24,7 +24,7 @@ def test_an_e2e_limit_is_met_by_whichever_pair_grows_into_it() -> None:
 
     def needed(rps: int) -> int:
         workload = {"input_tokens": 651, "output_tokens": 97, "peak_rps": rps, "arrivals": {"gamma": {"cv": 0.5}}}
-        deployment = {**H100, "max_utilization": 0.6, "location": "on_prem", "objective": "gpus"}
+        deployment = {**H100, "max_utilization": 0.6, "location": "on_prem", "objective": "gpus", "confidence": 50}
         asked = raw("google/gemma-3-27b-it", workload=workload, limits=limits, deployment=deployment)
         return gpus(analytic_plan(Scenario.model_validate(asked)))
 
@@ -191,6 +191,7 @@ def test_faster_steps_never_need_more_than_is_planned() -> None:
                 "arrivals": {"bursts": {"on_s": 1, "off_s": 1, "share_on": 1}},
             },
             limits={"ttft_ms": None, "itl_ms": None, "e2e_ms": 8103.083927575384, "percentile": 90},
+            deployment={**H100, "confidence": 50},
         )
     )
     pooled = [a for a in answer.alternatives if a.deployment.serving == "disaggregated"]
@@ -201,5 +202,6 @@ def test_faster_steps_never_need_more_than_is_planned() -> None:
 def test_arrivals_as_even_as_a_clock_leave_no_negative_variance() -> None:
     """Steps of attention-DP ranks that nearly always follow each other: what varies is a rounding error."""
     workload = {"input_tokens": 1, "output_tokens": 2.718281828459045, "peak_rps": 1}
-    asked = scenario("deepseek-ai/DeepSeek-V3", workload={**workload, "arrivals": {"gamma": {"cv": 6.103515625e-05}}})
+    as_even = {**workload, "arrivals": {"gamma": {"cv": 6.103515625e-05}}}
+    asked = scenario("deepseek-ai/DeepSeek-V3", workload=as_even, deployment={**H100, "confidence": 50})
     assert plan(asked).feasible

@@ -190,8 +190,9 @@ def test_a_limit_that_nobody_asked_for_limits_no_pool() -> None:
 )
 def test_instances_never_carry_more_than_what_rules_pools_out(model: str, lengths: dict[str, Any]) -> None:
     """Pools that lose even with so few instances are not simulated, so no simulation may find fewer."""
+    deployment = {"gpus": ["h200_sxm"], "confidence": 50}
     question = understand(
-        scenario(model, workload={**lengths, "peak_rps": 100}, limits={"itl_ms": 60}, deployment={"gpus": ["h200_sxm"]})
+        scenario(model, workload={**lengths, "peak_rps": 100}, limits={"itl_ms": 60}, deployment=deployment)
     )
     (pools,) = screened(question).pools
     fewest = with_fewest(question, pools.pools)

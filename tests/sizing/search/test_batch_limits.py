@@ -24,6 +24,7 @@ ONE: dict[str, Any] = {
     "tp": [2],
     "pp": [1],
     "serving": ["aggregated"],
+    "confidence": 50,
 }
 
 

@@ -139,7 +139,7 @@ def test_an_estimate_has_nothing_that_was_counted(seen: Screened) -> None:
     plain = estimate(seen)
     assert plain.outcome is None
     assert plain.requests == 0
-    assert not plain.tried
+    assert plain.outcome_at(0) is None
     assert plain.shortlist(3)[0] == plain.every.order()[0]
 
 

@@ -38,6 +38,7 @@ TIGHT_GAPS: dict[str, Any] = {
         "location": "on_prem",
         "objective": "gpus",
         "serving": ["disaggregated"],
+        "confidence": 50,
     },
 }
 """Two GPUs a decode instance meet the limit in the mean at 44 requests/s, at p99 only at 15; four do at 200."""
@@ -146,7 +147,7 @@ def test_a_median_that_rises_with_more_instances_loses_no_pools() -> None:
                 "arrivals": {"gamma": {"cv": 2.0}},
             },
             "limits": {"ttft_ms": 5000, "itl_ms": 8, "e2e_ms": 49.8, "percentile": 50},
-            "deployment": {"gpus": ["h100_sxm"], "serving": ["disaggregated"], "location": "cloud"},
+            "deployment": {"gpus": ["h100_sxm"], "serving": ["disaggregated"], "location": "cloud", "confidence": 50},
         }
     )
     found = smallest_pools(question, evaluated)

@@ -100,7 +100,7 @@ def test_the_answer_is_simulated_and_meets_its_limits() -> None:
     assert found.latency
     assert found.per_instance
     assert "simulated" in found.source
-    assert "simulated" in found.confidence
+    assert "simulated" in found.how_sure
     for latency, limit in ((found.latency.ttft_ms, 1000.0), (found.latency.itl_ms, 40.0)):
         assert latency.at_percentile == pytest.approx(latency.p95)
         assert latency.p50 < latency.p95 < latency.p99
@@ -156,7 +156,7 @@ def test_a_long_run_agrees_that_the_count_is_the_smallest_or_it_is_said_to_be_un
     fewer = refined.best.perhaps - 1
     if question.demand.peak_rps / max(fewer, 1e-9) < HEAVIEST * refined.best.stable_rps:
         assert least_margin(case, fewer) < DECIDED_WITHIN
-    confidence = plan(question.scenario).confidence
+    confidence = plan(question.scenario).how_sure
     assert ("fewer may be enough" in confidence) == (refined.best.perhaps < refined.best.instances)
 
 

@@ -28,7 +28,7 @@ def at_ttft(limit_ms: float) -> Scenario:
     return scenario(
         workload={**VARY, "peak_rps": 20},
         limits={"ttft_ms": limit_ms, "itl_ms": None, "percentile": 99},
-        deployment={**H100, "pp": [1]},
+        deployment={**H100, "pp": [1], "confidence": 50},
     )
 
 
@@ -50,7 +50,7 @@ def test_a_count_that_the_simulation_cannot_confirm_is_a_warning() -> None:
     assert warning.severity == "warning"
     assert "p99 TTFT" in warning.message
     assert "relax the limit" in warning.message
-    assert "Not confirmed" in found.confidence
+    assert "Not confirmed" in found.how_sure
     assert warning.fix
     relaxed = asked.model_copy(update={"limits": asked.limits.model_copy(update={"ttft_ms": warning.fix.value})})
     assert not [w for w in plan(relaxed).warnings if w.code == "not_confirmed"]
@@ -60,7 +60,8 @@ def test_a_count_that_the_simulation_cannot_confirm_is_a_warning() -> None:
 
 def test_what_no_work_was_left_to_confirm_is_not_listed_before_what_is_certain(monkeypatch: pytest.MonkeyPatch) -> None:
     """The search ended with the dearer of two that were simulated, since it alone was certain."""
-    asked = scenario(workload={"peak_rps": 500}, deployment={"gpus": ["h200_sxm"], "serving": ["aggregated"]})
+    deployment = {"gpus": ["h200_sxm"], "serving": ["aggregated"], "confidence": 50}
+    asked = scenario(workload={"peak_rps": 500}, deployment=deployment)
     seen = screened(understand(asked))
     refined = refine(seen.together, 0)
     met = [index for index, one in refined.search.results.items() if isinstance(one, Needed)]

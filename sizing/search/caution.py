@@ -1,0 +1,113 @@
+"""How much slower than expected steps are taken to be, so that what is planned suffices as surely as was asked.
+
+Reality lies around a prediction as errors of unseen measurements did (:mod:`sizing.evidence.uncertainty`). A plan that
+is to suffice with a chance ``c`` holds its limits when every step takes as long as in the ``c``-quantile of these
+errors. So a configuration that nobody measured needs more hardware than one that was, and pays for its own doubt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sizing.base.arrays import Columns, Floats, Rows
+from sizing.calibration.calibrated import CalibratedConfiguration
+from sizing.catalog.model import Model
+from sizing.deployments.candidates import Candidates
+from sizing.evidence.error_factors import ErrorFactors
+from sizing.evidence.uncertainty import LOAD_NAMES, capacity_exponents, intervals
+from sizing.question.configuration import Configuration
+from sizing.question.traffic import Traffic
+from sizing.question.understand import EXPECTED
+from sizing.steps.times import StepTimes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slowness(Columns):
+    """How many times as long as expected decode and prefill steps are taken to last, (C,) each; 1 is as expected."""
+
+    decode: Floats
+    prefill: Floats
+
+    @classmethod
+    def none(cls, rows: int) -> Slowness:
+        """As expected, for so many candidates."""
+        return cls(decode=np.ones(rows), prefill=np.ones(rows))
+
+
+def slowness(
+    model: Model,
+    candidates: Candidates,
+    traffic: Traffic,
+    times: StepTimes,
+    calibrated: CalibratedConfiguration | None,
+    confidence: float,
+) -> Slowness:
+    """The slowness of every candidate, so that steps are no slower with a chance of ``confidence``."""
+    if confidence == EXPECTED:
+        return Slowness.none(len(candidates))
+    first, alike = _alike(candidates, times)
+    rows = [candidates.rows[i] for i in first.tolist()]
+    apart = times.apart_of(first)
+    decode, prefill = (
+        np.array(
+            [
+                step_factor(one, confidence)
+                for one in intervals_with(model, what, rows, traffic, calibrated, apart=apart)
+            ]
+        )[alike]
+        for what in ("decode", "prefill")
+    )
+    return Slowness(decode=decode, prefill=prefill)
+
+
+def _alike(candidates: Candidates, times: StepTimes) -> tuple[Rows, Rows]:
+    """One candidate of each interval that there is, (M,), and for every candidate which of these it is like, (C,).
+
+    Intervals depend on GPU, engine, formats and parallelism, and on how far kernels and roofline lie apart, in
+    hundredths (:func:`sizing.evidence.cases.case_of`).
+    """
+    every = np.arange(len(candidates), dtype=np.intp)
+    apart = np.round(np.nan_to_num(times.apart_of(every), nan=-9.0) * 100.0)
+    key = candidates.unit
+    for column in (candidates.tp, candidates.pp, candidates.ep, candidates.dp, apart):
+        values, place = np.unique(column, return_inverse=True)
+        key = key * len(values) + place
+    _, first, alike = np.unique(key, return_index=True, return_inverse=True)
+    return first, alike
+
+
+def step_factor(around: ErrorFactors, confidence: float) -> float:
+    """How many times as long as predicted a step takes at most with a chance of ``confidence``.
+
+    The exponent is how much farther capacities of runs at their limits lay than step times
+    (:func:`sizing.evidence.uncertainty.capacity_exponents`): what is planned is capacity.
+    """
+    end = "high_factor" if confidence > EXPECTED else "low_factor"
+    return float(around.factor_at(confidence) ** capacity_exponents()[end])
+
+
+def intervals_with(
+    model: Model,
+    metric: str,
+    rows: Sequence[Configuration],
+    traffic: Traffic,
+    calibrated: CalibratedConfiguration | None,
+    concurrency: Floats | None = None,
+    apart: Floats | None = None,
+) -> list[ErrorFactors]:
+    """The interval of each configuration: the posterior of one that was measured, else the cross-validated one.
+
+    ``concurrency`` (N,); None: as much as possible. ``apart`` (N,): log ratio of measured kernels and roofline, NaN for
+    the roofline alone.
+    """
+    loads = np.full((len(rows), len(LOAD_NAMES)), (np.nan, traffic.input_tokens, traffic.output_tokens))
+    if concurrency is not None:
+        loads[:, 0] = concurrency
+    of_rows = intervals(metric, model, rows, loads=loads, apart=apart)
+    for n, row in enumerate(rows):
+        if calibrated is not None and calibrated.covers(row):
+            of_rows[n] = calibrated.interval(metric, None if concurrency is None else float(concurrency[n]))
+    return of_rows
