@@ -48,6 +48,8 @@ def cells(model: Model, config: Mapping[str, object], source: str, date: str) ->
         "parallel_blocks": model.parallel_blocks,
         "max_context": model.max_context or "",
         "native_precision": model.native_precision,
+        "hf_architecture": model.hf_architecture,
+        "hf_architecture_source": "config.json" if model.hf_architecture else "",
         "assumptions": " | ".join(model.assumptions),
         "config_source": source,
         "source_date": f"collected {date}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,6 +24,9 @@ from sizing.catalog.parameter_count import (
     total_params,
 )
 from sizing.catalog.precisions import precisions
+
+_CLASS_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
+"""A Python class; a hundred characters are twice the longest that vLLM 0.33.0 registers."""
 
 MAX_PARAMS = 2e13
 """Twenty trillion parameters: seven times the largest catalogue model; more is a typing error."""
@@ -95,9 +99,17 @@ def _model(fields: Fields, a: Architecture, name: str, total: float, active: flo
         moe_layers=moe_layers,
         max_context=fields.whole("max_context", high=10**8),
         native_precision=native_precision(fields, name),
+        hf_architecture=_class_name(fields),
         source="config.json",
         assumptions=_assumptions(fields, a),
     )
+
+
+def _class_name(fields: Fields) -> str:
+    """The class that loads the whole checkpoint, encoders included; "" where the file names none that could be one."""
+    listed = fields.outer.get("architectures")
+    first = listed[0] if isinstance(listed, list) and listed else ""
+    return first if isinstance(first, str) and _CLASS_NAME.fullmatch(first) else ""
 
 
 def _parallel_blocks(fields: Fields) -> bool:

@@ -40,7 +40,8 @@ class Model:
     ``norm_collectives`` are the collectives of a step under tensor parallelism for query and key norms that span all
     heads, whose mean square the ranks must put together before attention. With ``parallel_blocks`` attention and
     MLP of a layer are added before one all-reduce instead of two. ``params_lookup`` of the total are embeddings that
-    layers look up, beside the input embeddings.
+    layers look up, beside the input embeddings. ``hf_architecture`` is the first class that config.json names in
+    ``architectures``, by which serving engines decide whether they run the model; "" where it is unknown.
     """
 
     id: str
@@ -75,6 +76,7 @@ class Model:
     moe_layers: int = 0
     max_context: int | None = None
     native_precision: str = "bf16"
+    hf_architecture: str = ""
     license: str = ""
     release_date: str = ""
     source: str = ""

@@ -92,6 +92,28 @@ def test_real_configurations_give_the_parameters_and_kv_cache_of_the_catalogue(p
         assert getattr(model, fact) == getattr(known, fact), fact
 
 
+NAMED_OTHERWISE = {"MiniMaxAI/MiniMax-M3", "stepfun-ai/Step-3.7-Flash"}
+"""Models whose copies in aiconfigurator-core name the text model's class, where vLLM lists the whole model's."""
+
+
+@pytest.mark.parametrize("path", real_configs(), ids=lambda path: path.name.removesuffix("_config.json"))
+def test_real_configurations_name_the_class_of_the_catalogue(path):
+    name = path.name.removesuffix("_config.json").replace("--", "/")
+    read = model_from_config(path.read_bytes(), name=name).hf_architecture
+    try:
+        known = resolve_model(name).model
+    except UnknownName:
+        assert read
+        return
+    assert read == known.hf_architecture or (known.id in NAMED_OTHERWISE and read)
+
+
+@pytest.mark.parametrize("listed", [None, [], "LlamaForCausalLM", [7], ["<b>Llama</b>"], ["L" * 101]])
+def test_a_class_that_could_be_none_is_unknown(listed):
+    assert model_from_config(LLAMA_3_8B | {"architectures": ["LlamaForCausalLM"]}).hf_architecture == "LlamaForCausalLM"
+    assert model_from_config(LLAMA_3_8B | {"architectures": listed}).hf_architecture == ""
+
+
 @pytest.mark.parametrize(
     ("config", "model_id"),
     [(LLAMA_3_8B, "meta-llama/Meta-Llama-3-8B"), *((row["config"], row["model"]) for row in FAMILIES)],

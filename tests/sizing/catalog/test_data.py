@@ -41,6 +41,10 @@ def test_the_catalogue_holds_every_row(filename):
     assert len(read()) == len(rows(filename)) >= collected
 
 
+def test_every_model_names_its_class_and_where_that_was_read():
+    assert all(row["hf_architecture"] and row["hf_architecture_source"] for row in rows("models.csv"))
+
+
 SOURCED = {
     "models.csv": ("config_source", "source_date"),
     "gpus.csv": ("source_primary", "source_date"),
