@@ -92,11 +92,7 @@ def _model(fields: Fields, a: Architecture, name: str, total: float, active: flo
         norm_collectives=_norm_collectives(fields, a),
         parallel_blocks=_parallel_blocks(fields),
         sparse=sparse_attention(a),
-        experts=a.experts if moe_layers else 0,
-        experts_per_token=a.experts_per_token if moe_layers else 0,
-        shared_experts=_shared_experts(fields, a) if moe_layers else 0,
-        moe_intermediate_size=a.moe_intermediate if moe_layers else 0,
-        moe_layers=moe_layers,
+        **(_experts(fields, a, moe_layers) if moe_layers else {}),
         max_context=fields.whole("max_context", high=10**8),
         native_precision=native_precision(fields, name),
         hf_architecture=_class_name(fields),
@@ -143,6 +139,17 @@ def _attention(a: Architecture, kv_heads: int) -> AttentionKind:
     if kv_heads == 1:
         return "mqa"
     return "mha" if kv_heads == a.heads else "gqa"
+
+
+def _experts(fields: Fields, a: Architecture, layers: int) -> dict[str, Any]:
+    """What only a mixture of experts has, under the names of :class:`Model`."""
+    return {
+        "experts": a.experts,
+        "experts_per_token": a.experts_per_token,
+        "shared_experts": _shared_experts(fields, a),
+        "moe_intermediate_size": a.moe_intermediate,
+        "moe_layers": layers,
+    }
 
 
 def _shared_experts(fields: Fields, a: Architecture) -> int:
