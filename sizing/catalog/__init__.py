@@ -3,6 +3,7 @@
 Everything returned is immutable and read once per process from the files in ``sizing/data``.
 """
 
+from sizing.catalog.checkpoints import Checkpoint, checkpoints
 from sizing.catalog.config_json import model_from_config
 from sizing.catalog.custom_gpu import gpu_from_spec
 from sizing.catalog.facts import (
@@ -38,6 +39,7 @@ from sizing.catalog.system_rows import (
 
 __all__ = [
     "ApiPrice",
+    "Checkpoint",
     "CloudInstance",
     "Gpu",
     "Model",
@@ -49,6 +51,7 @@ __all__ = [
     "TcoFact",
     "UseCase",
     "api_prices",
+    "checkpoints",
     "cloud_instances",
     "data_date",
     "data_version",

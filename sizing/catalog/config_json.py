@@ -66,6 +66,7 @@ def _model(fields: Fields, a: Architecture, name: str, total: float, active: flo
     moe_layers = sum(layer.mlp == "moe" for layer in a.plan)
     sliding = kv_elements_sliding(a)
     kv_heads, head_dim = _main_heads(fields, a)
+    precision = native_precision(fields, name)
     return Model(
         id=name,
         family=family(fields) or "unknown",
@@ -94,7 +95,8 @@ def _model(fields: Fields, a: Architecture, name: str, total: float, active: flo
         sparse=sparse_attention(a),
         **(_experts(fields, a, moe_layers) if moe_layers else {}),
         max_context=fields.whole("max_context", high=10**8),
-        native_precision=native_precision(fields, name),
+        native_precision=precision,
+        published_formats=(precision,),
         hf_architecture=_class_name(fields),
         source="config.json",
         assumptions=_assumptions(fields, a),

@@ -42,6 +42,8 @@ class Model:
     MLP of a layer are added before one all-reduce instead of two. ``params_lookup`` of the total are embeddings that
     layers look up, beside the input embeddings. ``hf_architecture`` is the first class that config.json names in
     ``architectures``, by which serving engines decide whether they run the model; "" where it is unknown.
+    ``published_formats`` are the weight formats (ids in ``precisions.yaml``) in which checkpoints are published,
+    ``native_precision`` first.
     """
 
     id: str
@@ -76,6 +78,7 @@ class Model:
     moe_layers: int = 0
     max_context: int | None = None
     native_precision: str = "bf16"
+    published_formats: tuple[str, ...] = ("bf16",)
     hf_architecture: str = ""
     license: str = ""
     release_date: str = ""

@@ -11,6 +11,7 @@ from functools import cache
 from types import MappingProxyType
 
 from sizing.base.units import BILLION
+from sizing.catalog.checkpoints import published_formats
 from sizing.catalog.files import DATA_DATE, Row, cells, count, flag, number, read_rows
 from sizing.catalog.model import AttentionKind, Model, SparseAttention
 
@@ -95,6 +96,7 @@ def model_of_row(row: Row) -> Model:
         "shared_experts": _whole(row, "moe_shared_experts") if is_moe else 0,
         "moe_intermediate_size": _whole(row, "moe_intermediate_size") if is_moe else 0,
         "moe_layers": _moe_layers(row),
+        "published_formats": published_formats(row["hf_id"], row["native_precision"]),
         "source": f"{row['config_source']}; collected {DATA_DATE}",
         "assumptions": tuple(part for part in row["assumptions"].split(" | ") if part),
     }

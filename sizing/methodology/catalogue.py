@@ -20,6 +20,7 @@ LOADERS: dict[str, Callable[[], Any]] = {
     "server_hosts.csv": catalog.server_hosts,
     "cloud_instances.csv": catalog.cloud_instances,
     "models.csv": catalog.models,
+    "checkpoints.csv": catalog.checkpoints,
     "quantization.csv": catalog.quantization,
     "api_prices.csv": catalog.api_prices,
     "gpu_street_prices.csv": catalog.street_prices,

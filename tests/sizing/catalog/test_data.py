@@ -55,6 +55,7 @@ SOURCED = {
     "quantization.csv": ("source", "date"),
     "tco.csv": ("source", "date"),
     "use_cases.csv": ("source", "source_date"),
+    "checkpoints.csv": ("source", "date"),
 }
 
 

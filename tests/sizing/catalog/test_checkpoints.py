@@ -1,0 +1,47 @@
+"""Published checkpoints: each of a model and format that we know, by a publisher one relies on, with its source."""
+
+import re
+
+from sizing.catalog import checkpoints, models, resolve_model
+from sizing.catalog.precisions import precisions
+
+PUBLISHERS = {"nvidia", "RedHatAI", "amd", "hugging-quants"}
+SAME_VENDOR = {"THUDM": "zai-org", "CohereForAI": "CohereLabs"}
+SAYS_NO_FORMAT = re.compile(r"\.w4a16$|-W4A16$")
+"""Red Hat's 4-bit weights are calibrated with GPTQ, as their cards say; the name tells the bits alone."""
+
+
+def vendor(name: str) -> str:
+    organisation = name.split("/")[0]
+    return SAME_VENDOR.get(organisation, organisation)
+
+
+def test_each_checkpoint_is_of_its_model_and_format():
+    for one in checkpoints():
+        known = resolve_model(one.checkpoint)
+        assert known.model.id == one.model, one
+        assert one.precision in precisions(), one
+        if known.precision and not SAYS_NO_FORMAT.search(one.checkpoint):
+            assert known.precision.id == one.precision, one
+
+
+def test_publishers_are_the_vendor_or_one_that_engines_rely_on():
+    for one in checkpoints():
+        relied_on = vendor(one.checkpoint) in PUBLISHERS | {vendor(one.model)}
+        assert relied_on or one.source.startswith("vllm-project/recipes@"), one
+
+
+def test_a_format_of_a_model_has_one_row_with_source_and_date_and_is_not_its_own():
+    of = [(one.model, one.precision) for one in checkpoints()]
+    assert len(of) == len(set(of)) > 250
+    for one in checkpoints():
+        assert one.source, one
+        assert re.search(r"20\d\d", one.date), one
+        assert one.precision != models()[one.model].native_precision, one
+
+
+def test_formats_of_a_model_are_its_own_and_the_published_ones():
+    assert models()["moonshotai/Kimi-K2.5"].published_formats == ("int4_wo", "nvfp4", "mxfp4")
+    assert models()["openai/gpt-oss-120b"].published_formats == ("mxfp4",)
+    assert models()["tiiuae/falcon-40b"].published_formats == ("bf16",)
+    assert not [m.id for m in models().values() if "w4a8_awq" in m.published_formats], "nobody publishes W4A8 AWQ"
