@@ -58,6 +58,27 @@ PowerFrom = Literal["listed", "rule", "unknown"]
 """Where the power of a whole system at its maximum comes from: its datasheet, or the TDP of its GPUs and a rule for
 the rest (``server_hosts.csv``)."""
 
+PriceBasis = Literal["retail", "list", "asp", "estimate", "derived", "contract", "spot", "used", "reported", "quoted"]
+"""What a price is: asked by sellers of single units (``retail``), published by the maker or provider (``list``), the
+average over what large buyers paid (``asp``), somebody's ``estimate``, ``derived`` from other prices, agreed by
+``contract``, of the day (``spot``), of ``used`` goods, a list price as others ``reported`` it, or ``quoted`` to one
+customer."""
+
+Market = Literal["datacenter", "professional", "consumer"]
+"""Whom an accelerator is made for: data centres; workstations; or players, whose driver's licence forbids data
+centres."""
+
+HardwareStatus = Literal["sold", "preliminary"]
+"""Whether an accelerator can be bought, or is only announced so far."""
+
+OtherTerms = Literal["", "capacity_block", "flex_start", "serverless", "marketplace", "cluster", "reserved"]
+"""Terms of a rented instance that are neither on demand nor spot nor for one or three years: a block of days paid
+beforehand, a start in a queue, billed by the second, let by private hosts, so many GPUs at once, or reserved for
+another time."""
+
+Cooling = Literal["", "air", "liquid"]
+"""What carries the heat of a system away; empty where that was not read."""
+
 FormFactor = Literal["module", "card", "superchip", "cloud"]
 """How an accelerator is built in: on a baseboard (SXM, OAM, UBB), as a PCIe card, beside its CPU, or not sold."""
 

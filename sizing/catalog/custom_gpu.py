@@ -89,6 +89,7 @@ def _gpu(spec: GpuSpec) -> Gpu:
         architecture="custom",
         family="custom",
         form_factor="module" if linked else "card",
+        memory_gb=spec.memory_gb,
         memory_bytes=spec.memory_gb * GB,
         memory_bandwidth=spec.bandwidth_gbs * GB,
         fp16_flops=spec.fp16_tflops * TRILLION,

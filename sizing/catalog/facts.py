@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
+from sizing.base.choices import PriceBasis
 from sizing.catalog.files import typed_rows
 
 
@@ -90,15 +91,34 @@ class UseCase:
 
 @dataclass(frozen=True, kw_only=True)
 class StreetPrice:
-    """Price in USD of ``gpus_per_price`` accelerators (2 in a superchip); ``kind`` says street, listed or used."""
+    """Price in USD of ``gpus_per_price`` accelerators (2 in a superchip, 8 on a baseboard) of one edition.
+
+    ``edition`` is "not stated" where the source leaves open which of several it means: that prices none of them.
+    ``superseded`` is the date of the price that has taken its place, "" where it still holds.
+    """
 
     gpu_id: str
+    edition: str
     price_usd_low: float | None
     price_usd_high: float | None
-    kind: str
+    basis: PriceBasis
     gpus_per_price: int
     date: str
     source: str
+    superseded: str
+    notes: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeadTime:
+    """How long an accelerator takes to be delivered, in weeks, or what else is published about having it."""
+
+    gpu_id: str
+    weeks_low: float | None
+    weeks_high: float | None
+    said: str
+    source: str
+    date: str
     notes: str
 
 
@@ -130,3 +150,9 @@ def use_cases() -> tuple[UseCase, ...]:
 def street_prices() -> tuple[StreetPrice, ...]:
     """Prices of single accelerators, in file order."""
     return typed_rows("gpu_street_prices.csv", StreetPrice)
+
+
+@cache
+def lead_times() -> tuple[LeadTime, ...]:
+    """Delivery times of accelerators, in file order."""
+    return typed_rows("lead_times.csv", LeadTime)

@@ -17,7 +17,7 @@ import yaml
 DATA_DIR = Path(__file__).resolve().parent.parent / "data"
 """Folder of the shipped facts; every file in it is part of :func:`data_version`."""
 
-DATA_DATE = "2026-11-20"
+DATA_DATE = "2026-11-25"
 """Day on which the facts were collected and last changed (ISO 8601)."""
 
 Row = dict[str, str]

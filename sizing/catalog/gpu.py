@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from sizing.base.choices import FormFactor
+from sizing.base.choices import FormFactor, HardwareStatus, Market
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,9 +14,10 @@ class Gpu:
     ``link_bytes_per_s`` is the GPU-to-GPU bandwidth in ONE direction inside a scale-up domain of ``domain_gpus`` GPUs;
     beyond the domain, and where there is no NVLink/Infinity Fabric, ``pcie_bytes_per_s`` (one direction) holds. None
     means unknown: such a value is never guessed. ``kernel_tables`` is its name in NVIDIA's kernel tables, "" where they
-    have none, ``kernel_tables_engines`` the engines measured there, () for all of them. ``workstation_only`` says that
-    its driver's licence forbids data-centre use, ``named_only`` that it is considered only where a scenario names it:
-    older, rarer or smaller than what is bought for serving today.
+    have none, ``kernel_tables_engines`` the engines measured there, () for all of them. ``memory_bytes`` is what its
+    driver shows, ``memory_gb`` the gigabytes of its name. ``edition`` tells it from others of its product name, which
+    have prices of their own; ``market`` is whom it is made for. ``named_only`` says that it is considered only where a
+    scenario names it: older, rarer or smaller than what is bought for serving today, or not sold yet.
     """
 
     id: str
@@ -25,6 +26,7 @@ class Gpu:
     architecture: str
     family: str
     form_factor: FormFactor
+    memory_gb: float
     memory_bytes: float
     memory_bandwidth: float
     fp16_flops: float | None
@@ -46,7 +48,9 @@ class Gpu:
     source_date: str = ""
     notes: str = ""
     custom: bool = False
-    workstation_only: bool = False
+    edition: str = ""
+    market: Market = "datacenter"
+    status: HardwareStatus = "sold"
     named_only: bool = False
     kernel_tables: str = ""
     kernel_tables_engines: tuple[str, ...] = ()
@@ -60,6 +64,11 @@ class Gpu:
     def sizable(self) -> bool:
         """Whether memory, bandwidth and a 16-bit matrix rate are known, which every estimate needs."""
         return bool(self.memory_bytes and self.memory_bandwidth and (self.fp16_flops or self.bf16_flops))
+
+    @property
+    def consumer(self) -> bool:
+        """Whether its driver's licence forbids data-centre use (NVIDIA GeForce software licence, section 2.1.3)."""
+        return self.market == "consumer"
 
     @property
     def rented_only(self) -> bool:

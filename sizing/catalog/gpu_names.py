@@ -37,7 +37,10 @@ def _of_that_memory(name: str) -> str | None:
     fitting = {
         gpu_id
         for gpu_id in _bare_names().get(bare, ())
-        if abs(gpus()[gpu_id].memory_bytes / (memory * GB) - 1.0) <= MEMORY_TOLERANCE
+        if any(
+            abs(size / (memory * GB) - 1.0) <= MEMORY_TOLERANCE
+            for size in (gpus()[gpu_id].memory_bytes, gpus()[gpu_id].memory_gb * GB)
+        )
     }
     return fitting.pop() if len(fitting) == 1 else None
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sizing.base.choices import FormFactor
+from sizing.base.choices import Cooling, FormFactor, OtherTerms, PriceBasis
 
 
 @dataclass(frozen=True, kw_only=True)
 class System:
-    """A server or rack one can buy. ``price_*_usd`` are for all of it, racked; None: not listed.
+    """A server or rack one can buy. ``price_*_usd`` are for all of it, racked, on ``price_basis``; None: not listed.
 
-    ``host`` is the id of what its GPUs are built into (:class:`ServerHost`).
+    ``host`` is the id of what its GPUs are built into (:class:`ServerHost`), ``cooling`` what carries its heat away.
     """
 
     id: str
@@ -32,6 +32,8 @@ class System:
     source_date: str
     notes: str = ""
     assumed: bool = False
+    price_basis: PriceBasis | None = None
+    cooling: Cooling = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,11 +63,17 @@ class ServerHost:
     power_source: str
     power_date: str
     notes: str
+    price_basis: PriceBasis | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class CloudInstance:
-    """A cloud instance type in one region with its list prices in USD per hour; None means not offered or unknown."""
+    """A cloud instance type in one region with its prices in USD per hour; None means not offered or unknown.
+
+    ``gpu_memory_gb`` is the memory of each GPU as the provider sells it. ``other_usd_per_hour`` is a price on
+    ``other_terms``, on which no service runs month after month: it is told and never taken for one on demand.
+    ``availability`` says how it is to be had, such as "contact sales".
+    """
 
     provider: str
     instance_type: str
@@ -80,3 +88,8 @@ class CloudInstance:
     source: str
     license: str
     notes: str = ""
+    gpu_memory_gb: float | None = None
+    price_basis: PriceBasis = "list"
+    other_terms: OtherTerms = ""
+    other_usd_per_hour: float | None = None
+    availability: str = ""

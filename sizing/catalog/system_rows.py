@@ -15,6 +15,19 @@ from sizing.catalog.system import CloudInstance, ServerHost, System
 GPUS_PER_ASSUMED_SERVER = 8
 """Results are always normalised to 8-GPU servers, PCIe cards too (NVIDIA LLM sizing deck; seed_facts row 6)."""
 
+WORKSTATION_SIZES = (1, 2, 4)
+"""Cards for players and for workstations that one machine holds: a workstation has up to four double-width slots
+(``server_hosts.csv``, workstation); a server of eight takes cards that its own fans cool."""
+
+
+ASSUMED_FROM: Mapping[str, str] = MappingProxyType(
+    {
+        "server": "assumed: results are normalised to 8-GPU servers (NVIDIA LLM sizing deck)",
+        "workstation": "assumed: a workstation holds up to four double-width cards (server_hosts.csv)",
+    }
+)
+"""Why a system is assumed, by its kind."""
+
 
 @cache
 def systems() -> Mapping[str, System]:
@@ -60,22 +73,46 @@ def resolve_system(name: str) -> System:
 
 @lru_cache(maxsize=256)
 def systems_for(gpu: Gpu) -> tuple[System, ...]:
-    """Catalogue systems with this accelerator, or one assumed 8-GPU server when the catalogue has none."""
+    """Catalogue systems with this accelerator, and assumed ones of sizes that the catalogue does not have."""
     listed = () if gpu.custom else tuple(system for system in systems().values() if system.gpu_id == gpu.id)
-    return listed or (generic_system(gpu),)
+    if not in_workstations(gpu):
+        return listed or (generic_system(gpu),)
+    sizes = {system.gpus for system in listed}
+    assumed = (_assumed(gpu, size) for size in WORKSTATION_SIZES if size not in sizes)
+    return tuple(sorted((*listed, *assumed), key=lambda system: system.gpus))
+
+
+def in_workstations(gpu: Gpu) -> bool:
+    """Whether it is a card for players or for workstations, of which no server of eight is assumed."""
+    return gpu.form_factor == "card" and gpu.market != "datacenter"
 
 
 def generic_system(gpu: Gpu) -> System:
-    """The assumed server of a catalogue or custom accelerator: eight of them, its price and power by rule."""
-    host = host_for(gpu.form_factor, GPUS_PER_ASSUMED_SERVER)
+    """The largest assumed system of a catalogue or custom accelerator, its price and power by rule.
+
+    A server of eight; of as many modules as their links join, where that are fewer (MI250X: 4); one superchip that
+    nothing joins to others (GH200, GB10); the largest workstation for cards that belong into one.
+    """
+    if in_workstations(gpu):
+        return _assumed(gpu, WORKSTATION_SIZES[-1])
+    if gpu.form_factor == "superchip" and gpu.domain_gpus == 1:
+        return _assumed(gpu, 1)
+    joined = gpu.form_factor == "module" and not gpu.custom and 1 < gpu.domain_gpus < GPUS_PER_ASSUMED_SERVER
+    return _assumed(gpu, gpu.domain_gpus if joined else GPUS_PER_ASSUMED_SERVER)
+
+
+def _assumed(gpu: Gpu, gpus: int) -> System:
+    """An assumed server or workstation of so many accelerators."""
+    kind = "workstation" if in_workstations(gpu) else "server"
+    host = server_hosts()[kind] if kind == "workstation" else host_for(gpu.form_factor, gpus)
     return System(
-        id=f"server_8x_{gpu.id}",
-        name=f"8x {gpu.name} server (assumed)",
+        id=f"{kind}_{gpus}x_{gpu.id}",
+        name=f"{gpus}x {gpu.name} {kind} (assumed)",
         vendor="",
         gpu_id=gpu.id,
-        gpus=GPUS_PER_ASSUMED_SERVER,
+        gpus=gpus,
         host=host.id if host else "",
-        domain_gpus=min(gpu.domain_gpus, GPUS_PER_ASSUMED_SERVER),
+        domain_gpus=min(gpu.domain_gpus, gpus),
         interconnect=gpu.link_name,
         max_power_kw=None,
         rack_units=None,
@@ -83,8 +120,8 @@ def generic_system(gpu: Gpu) -> System:
         price_high_usd=None,
         price_source="",
         price_date="",
-        source="assumed: results are normalised to 8-GPU servers (NVIDIA LLM sizing deck)",
+        source=ASSUMED_FROM[kind],
         source_date=DATA_DATE,
-        notes="No server with this accelerator is in the catalogue.",
+        notes=f"No {kind} with so many of this accelerator is in the catalogue.",
         assumed=True,
     )

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from sizing.base.units import BILLION, GB, TRILLION
+from sizing.base.units import BILLION, GB, GIB, TRILLION
 from sizing.catalog.facts import api_prices, street_prices
 from sizing.catalog.files import DATA_DATE
 from sizing.catalog.gpu_rows import gpus
@@ -56,7 +56,11 @@ def _gpus() -> pd.DataFrame:
             "GPU": g.name,
             "vendor": g.vendor,
             "architecture": g.architecture,
-            "memory (GB)": round(g.memory_bytes / GB, 1),
+            "edition": g.edition,
+            "made for": g.market,
+            "status": g.status,
+            "memory (GB)": g.memory_gb,
+            "driver shows (GiB)": round(g.memory_bytes / GIB, 2),
             "bandwidth (GB/s)": g.memory_bandwidth / GB,
             "FP16 (TFLOPS, dense)": _in(g.fp16_flops, TRILLION),
             "BF16 (TFLOPS, dense)": _in(g.bf16_flops, TRILLION),
@@ -86,9 +90,11 @@ def _systems() -> pd.DataFrame:
             "built into": s.host,
             "interconnect": s.interconnect,
             "maximum power (kW)": s.max_power_kw,
+            "cooling": s.cooling,
             "rack units": s.rack_units,
             "price from (USD)": s.price_low_usd,
             "price to (USD)": s.price_high_usd,
+            "price basis": s.price_basis or "",
             "price source": s.price_source,
             "price date": s.price_date,
             "notes": s.notes,
@@ -114,7 +120,10 @@ def _rented() -> Iterator[dict[str, Any]]:
             "region": c.region,
             "on demand (USD/h)": c.on_demand_usd_per_hour,
             "spot (USD/h)": c.spot_usd_per_hour,
-            "notes": c.notes,
+            "other terms": c.other_terms.replace("_", " "),
+            "on other terms (USD/h)": c.other_usd_per_hour,
+            "basis": c.price_basis,
+            "notes": "; ".join(text for text in (c.availability, c.notes) if text),
             "source": c.source,
             "date": c.date,
         }
@@ -124,11 +133,13 @@ def _bought() -> Iterator[dict[str, Any]]:
     for p in street_prices():
         yield {
             "kind": "GPU purchase",
-            "offer": p.kind,
+            "offer": p.edition,
             "GPU or model": p.gpu_id,
+            "GPUs": p.gpus_per_price,
+            "basis": p.basis,
             "price from (USD)": p.price_usd_low,
             "price to (USD)": p.price_usd_high,
-            "notes": p.notes,
+            "notes": "; ".join(text for text in (p.superseded and f"superseded {p.superseded}", p.notes) if text),
             "source": p.source,
             "date": p.date,
         }
@@ -142,6 +153,7 @@ def _around_gpus() -> Iterator[dict[str, Any]]:
             "GPUs": h.max_gpus,
             "price from (USD)": h.price_usd_low,
             "price to (USD)": h.price_usd_high,
+            "basis": h.price_basis or "",
             "notes": h.notes,
             "source": h.price_source,
             "date": h.price_date,

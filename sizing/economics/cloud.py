@@ -16,7 +16,7 @@ from sizing.economics.assumptions import Assumptions
 from sizing.economics.fleet import Fleet
 from sizing.economics.on_prem import Money
 from sizing.economics.views import PartName, PriceSource, View, without_cost
-from sizing.prices.hardware import HardwareOption, options
+from sizing.prices.hardware import HardwareOption, by_own_list, instances, options
 from sizing.scenario.costs import Costs
 from sizing.scenario.prices import GpuHourPrice, Prices
 
@@ -105,8 +105,7 @@ def _priced(gpu: Gpu, money: Money, prices: Prices, purchase: Purchase) -> tuple
     if own is not None:
         each = (_asked(option, own) for option in options(gpu, "cloud", prices) if option.usd_per_hour is not None)
         return tuple(one for one in each if money.costs.cloud_provider in (None, one.provider))
-    by_id = {option.id: option for option in options(gpu, "cloud", prices)}
-    return tuple(_listed(gpu, money, by_id, purchase))
+    return tuple(_listed(gpu, money, purchase))
 
 
 def check_place(costs: Costs) -> None:
@@ -119,17 +118,22 @@ def check_place(costs: Costs) -> None:
         raise InvalidScenario([f"costs.cloud_region: {UnknownName('region', costs.cloud_region, regions)}"])
 
 
-def _listed(gpu: Gpu, money: Money, by_id: dict[str, HardwareOption], purchase: Purchase) -> Iterator[Rented]:
-    costs = money.costs
-    for row in cloud_instances():
-        option = by_id.get(f"{row.provider}:{row.instance_type}")
-        if row.gpu_id != gpu.id or option is None:
-            continue
-        if costs.cloud_provider not in (None, row.provider) or costs.cloud_region not in (None, row.region):
-            continue
+def _listed(gpu: Gpu, money: Money, purchase: Purchase) -> Iterator[Rented]:
+    """Instances that have a price for this way to pay, by their providers' own lists where these have one."""
+    by_id, costs = {option.id: option for option in instances(gpu)}, money.costs
+    rows = [
+        row
+        for row in cloud_instances()
+        if row.gpu_id == gpu.id
+        and f"{row.provider}:{row.instance_type}" in by_id
+        and costs.cloud_provider in (None, row.provider)
+        and costs.cloud_region in (None, row.region)
+        and _hourly(row, purchase, money.assumptions)[0] is not None
+    ]
+    for row in by_own_list(rows):
+        option = by_id[f"{row.provider}:{row.instance_type}"]
         usd, discount = _hourly(row, purchase, money.assumptions)
-        if usd is None:
-            continue
+        assert usd is not None
         source = PriceSource(what=f"{option.name} in {row.region}", source=row.source, dates=(row.date,))
         yield Rented(
             option=replace(option, region=row.region),

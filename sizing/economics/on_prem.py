@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from sizing.base.choices import PricedBy
 from sizing.base.units import HOURS_PER_MONTH, MONTHS_PER_YEAR
-from sizing.catalog import server_hosts, street_prices, systems
+from sizing.catalog import server_hosts, systems
 from sizing.economics.amount import NOTHING, Amount
 from sizing.economics.assumptions import ELECTRICITY, Assumptions, licences_each
 from sizing.economics.fleet import Fleet
 from sizing.economics.views import PartName, PriceSource, View, without_cost
 from sizing.prices.hardware import HardwareOption
+from sizing.prices.system_price import dates_of
 from sizing.scenario.costs import Costs
 from sizing.scenario.prices import Prices
 
@@ -98,7 +99,7 @@ def dates_of_price(system_id: str, gpu_id: str, priced_by: PricedBy) -> tuple[st
         return (known.price_date,)
     if priced_by != "rule":
         return ()
-    cards = (row.date for row in street_prices() if row.gpu_id == gpu_id and row.kind != "used")
+    cards = dates_of(gpu_id)
     return (*cards, *([] if known is None else [server_hosts()[known.host].price_date]))
 
 

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from sizing import catalog
-from sizing.base.format import memory
-from sizing.base.units import BILLION, GB, TRILLION
+from sizing.base.units import BILLION, GB, GIB, TRILLION
 from sizing.catalog.files import DATA_DIR, Row, read_rows
 from sizing.methodology.content import Cell, Section, Table
 from sizing.scenario.lengths import languages
@@ -24,6 +23,7 @@ LOADERS: dict[str, Callable[[], Any]] = {
     "quantization.csv": catalog.quantization,
     "api_prices.csv": catalog.api_prices,
     "gpu_street_prices.csv": catalog.street_prices,
+    "lead_times.csv": catalog.lead_times,
     "tco.csv": catalog.tco,
     "use_cases.csv": catalog.use_cases,
     "languages.csv": languages,
@@ -36,6 +36,7 @@ _TITLES = {
     "api_prices.csv": "API prices",
     "tco.csv": "Cost of ownership",
     "gpu_street_prices.csv": "Prices of single GPUs",
+    "lead_times.csv": "Delivery times",
     "use_cases.csv": "Use cases",
 }
 
@@ -100,7 +101,8 @@ def _gpus() -> Table:
                 "GPU": g.name,
                 "Id": g.id,
                 "Family": g.family,
-                "Memory": memory(g.memory_bytes / GB, g.memory_bytes / GB),
+                "Memory (GB)": g.memory_gb,
+                "Driver shows (GiB)": round(g.memory_bytes / GIB, 2),
                 "Bandwidth (GB/s)": g.memory_bandwidth / GB,
                 "FP16/BF16 (TFLOPS)": _tera(g.bf16_flops or g.fp16_flops),
                 "FP8 (TFLOPS)": _tera(g.fp8_flops),
@@ -131,6 +133,7 @@ def _systems() -> Table:
                 "Rack units": s.rack_units,
                 "Price, low (USD)": s.price_low_usd,
                 "Price, high (USD)": s.price_high_usd,
+                "Price basis": s.price_basis,
                 "Price source": s.price_source,
                 "Price date": s.price_date,
                 "Source": s.source,

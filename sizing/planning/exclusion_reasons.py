@@ -53,12 +53,12 @@ def article(name: str) -> str:
 
 def not_offered(gpu: Gpu) -> Excluded:
     """It cannot be bought, or not for a data centre, and the scenario is not in the cloud."""
-    if gpu.workstation_only:
+    if gpu.consumer:
         return Excluded(
             gpu=gpu.id,
             closest="",
             reason="Its driver's licence forbids use in a data centre.",
-            relaxation="Choose it under GPUs to have it considered, in workstations.",
+            relaxation="Choose it under GPUs to have it considered all the same.",
         )
     return Excluded(
         gpu=gpu.id,

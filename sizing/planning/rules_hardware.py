@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sizing.base.choices import PriceBasis
 from sizing.base.constants import DECK, constant
 from sizing.base.deployed import Deployed
 from sizing.base.format import significant
 from sizing.base.result import Fix, PlanWarning
 from sizing.base.units import BILLION
+from sizing.planning.rules_kind import about_kind
 from sizing.prices.hardware import HardwareOption
 from sizing.prices.packing import systems_for_both
+from sizing.prices.system_price import ASKED_OF_ANYBODY, BASIS_WORDS
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 
@@ -32,7 +35,7 @@ def about_hardware(question: Question, row: Configuration, option: HardwareOptio
 
 
 def _about_links(question: Question, row: Configuration) -> Iterator[PlanWarning]:
-    """Instances whose GPUs talk over PCIe."""
+    """Instances whose GPUs talk over PCIe; one GPU talks to none."""
     gpu, model = row.gpu, question.model
     if row.tp > NVLINK_TP and not gpu.has_fast_link:
         yield PlanWarning(
@@ -52,7 +55,7 @@ def _about_links(question: Question, row: Configuration) -> Iterator[PlanWarning
             f"{gpu.domain_gpus}: the exchange between them crosses PCIe.",
             fix=Fix(key="deployment.tp", value=[1, gpu.domain_gpus], label=f"Stay within {gpu.domain_gpus} GPUs"),
         )
-    if model.params_total > NVLINK_PARAMS and not gpu.has_fast_link:
+    if row.gpus > 1 and model.params_total > NVLINK_PARAMS and not gpu.has_fast_link:
         yield PlanWarning(
             code="large_model_on_pcie",
             severity="warning",
@@ -100,19 +103,36 @@ def about_purchase(question: Question, deployed: Deployed, option: HardwareOptio
             source="cost model",
             message="Hybrid is priced as on premises for the whole peak: bursts in the cloud are not priced yet.",
         )
-    yield from _about_price(option)
+    yield from _about_price(question, option)
+    yield from about_kind(option)
     if option.assumed:
         yield PlanWarning(
             code="system_assumed",
             severity="info",
             source=DECK,
-            message=f"No server with {deployed.gpu} is in the catalogue: results are for an assumed 8-GPU server.",
+            message=f"Nothing with {option.gpus} x {deployed.gpu} is in the catalogue: results are for "
+            f"{_assumed(option)}.",
         )
     yield from _about_room(question, deployed, option)
 
 
-def _about_price(option: HardwareOption) -> Iterator[PlanWarning]:
-    """A price that is unknown, or partly by rule."""
+def _assumed(option: HardwareOption) -> str:
+    """What is assumed in place of what is not in the catalogue."""
+    kind = "server" if option.kind == "system" and option.racked else "workstation" if not option.racked else "instance"
+    return f"{'an' if option.gpus in (8, 11, 18) else 'a'} {option.gpus}-GPU {kind} that is assumed"
+
+
+def _about_price(question: Question, option: HardwareOption) -> Iterator[PlanWarning]:
+    """A price that is unknown, partly by rule, or of another basis than those that it is compared with."""
+    if option.price_basis is not None and option.price_basis not in ASKED_OF_ANYBODY:
+        beside = ", while other GPUs are compared at retail and list prices" if len(question.gpus) > 1 else ""
+        yield PlanWarning(
+            code="price_basis",
+            severity="warning",
+            source=option.source,
+            message=f"The price of {option.name} rests on {_a_basis(option.price_basis)}, not on what a "
+            f"seller asks{beside}: enter the price you are quoted.",
+        )
     if option.priced_by == "unknown":
         yield PlanWarning(
             code="price_unknown",
@@ -128,6 +148,12 @@ def _about_price(option: HardwareOption) -> Iterator[PlanWarning]:
             message=f"No list price of {option.name} is known: its GPUs at their price, chassis, CPUs, memory and "
             "network by rule. Enter the price you are quoted.",
         )
+
+
+def _a_basis(basis: PriceBasis) -> str:
+    """What a price is, with its article."""
+    words = BASIS_WORDS[basis]
+    return f"an {words}" if words[0] in "aeiou" else f"a {words}"
 
 
 ONE_DOWN = "one is down, the peak no longer fits within the limits"

@@ -12,13 +12,13 @@ from functools import lru_cache
 from typing import Literal
 
 from sizing.base.checks import number_between
-from sizing.base.choices import Location, PowerFrom, PricedBy
+from sizing.base.choices import Location, PowerFrom, PriceBasis, PricedBy
 from sizing.base.format import count
 from sizing.base.units import HOURS_PER_YEAR
 from sizing.catalog import cloud_instances, generic_system, server_hosts, systems_for
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.system import CloudInstance, System
-from sizing.prices.system_price import instance_power, source_of, system_power, system_price
+from sizing.prices.system_price import BASIS_WORDS, instance_power, source_of, system_power, system_price
 from sizing.scenario.bounds import MAX_USD
 from sizing.scenario.prices import GpuHourPrice, Prices
 
@@ -32,7 +32,9 @@ class HardwareOption:
 
     ``usd_per_hour`` is per system or instance: list price by the hour, or purchase price over the hours of its
     depreciation; ``_low`` and ``_high`` are the ends of what the sources of a price give. ``basis`` says in words how
-    price and power come about; None means unknown. ``assumed`` marks a server that is not in the catalogue.
+    price and power come about; None means unknown. ``price_basis`` is what the price is, or that of its GPUs where it
+    is by rule; None where it is asked or unknown. ``assumed`` marks a server that is not in the catalogue, ``racked``
+    one that stands in a rack, as everything does but workstations.
     """
 
     id: str
@@ -54,6 +56,8 @@ class HardwareOption:
     kind: Literal["system", "instance"]
     priced_by: PricedBy
     region: str = ""
+    price_basis: PriceBasis | None = None
+    racked: bool = True
 
     @property
     def priced(self) -> bool:
@@ -83,9 +87,13 @@ def _to_compare(gpu: Gpu, prices: Prices) -> tuple[System, ...]:
     """What the GPU is bought in: servers and racks, workstations only where there is nothing else or their price is
     given, because a rack is what prices are compared for."""
     systems = systems_for(gpu)
-    hosts = server_hosts()
-    racked = tuple(s for s in systems if prices.of_system(s.id) or s.host not in hosts or hosts[s.host].racked)
-    return racked or systems
+    return tuple(s for s in systems if prices.of_system(s.id) or _racked(s)) or systems
+
+
+def _racked(system: System) -> bool:
+    """Whether it stands in a rack, as everything does but workstations."""
+    host = server_hosts().get(system.host)
+    return host is None or host.racked
 
 
 def best_founded_first(offers: Sequence[HardwareOption]) -> tuple[HardwareOption, ...]:
@@ -102,7 +110,7 @@ def _on_prem(
     money = price.usd
     spread = f", spread over {prices.depreciation_years:g} years of {count(HOURS_PER_YEAR)} h" if money else ""
     base = " Hybrid: priced as on-premises base; cloud bursts are not priced yet." if location == "hybrid" else ""
-    assumed = " Assumed 8-GPU server: none with this GPU is in the catalogue." if system.assumed else ""
+    assumed = f" Assumed: {system.notes}" if system.assumed else ""
     return HardwareOption(
         id=system.id,
         name=system.name,
@@ -122,31 +130,53 @@ def _on_prem(
         assumed=system.assumed,
         kind="system",
         priced_by=price.by,
+        price_basis=price.basis_of_price,
+        racked=_racked(system),
     )
 
 
 def _cloud(gpu: Gpu, prices: Prices) -> tuple[HardwareOption, ...]:
-    """Instance types with this GPU, each in its cheapest region; unpriced ones only when nothing else is there."""
+    """Instance types with this GPU, each in its cheapest region; unpriced ones only when nothing else is there.
+
+    On demand by the provider's own list; what others reported or one customer was quoted only where no list has it.
+    Other terms (capacity blocks, queues, clusters, marketplaces) are no price of a service that runs on.
+    """
+    own = prices.of_gpu_hour(gpu.id)
+    if own is not None and own.gpus is not None:
+        return (_assumed_instance(gpu, own, own.gpus),)
+    kept = _cheapest_regions(gpu)
+    priced = kept if own is not None else by_own_list([row for row in kept if row.on_demand_usd_per_hour])
+    return tuple(_instance(row, gpu, own) for row in priced or kept) or (_assumed_instance(gpu, own),)
+
+
+def _cheapest_regions(gpu: Gpu) -> list[CloudInstance]:
+    """Every instance type with this GPU, in its region of least price on demand."""
     rows = [] if gpu.custom else [row for row in cloud_instances() if row.gpu_id == gpu.id and row.gpus > 0]
     cheapest: dict[tuple[str, str], CloudInstance] = {}
     for row in sorted(rows, key=lambda row: row.on_demand_usd_per_hour or float("inf")):
         cheapest.setdefault((row.provider, row.instance_type), row)
-    kept = [cheapest[key] for key in dict.fromkeys((row.provider, row.instance_type) for row in rows)]
-    own = prices.of_gpu_hour(gpu.id)
-    if own is not None and own.gpus is not None:
-        return (_assumed_instance(gpu, own, own.gpus),)
-    priced = [row for row in kept if row.on_demand_usd_per_hour or own is not None]
-    return tuple(_instance(row, gpu, own) for row in priced or kept) or (_assumed_instance(gpu, own),)
+    return [cheapest[key] for key in dict.fromkeys((row.provider, row.instance_type) for row in rows)]
+
+
+def by_own_list(rows: Sequence[CloudInstance]) -> Sequence[CloudInstance]:
+    """Those whose provider lists the price itself, all of them where none does."""
+    return [row for row in rows if row.price_basis == "list"] or rows
+
+
+def instances(gpu: Gpu) -> tuple[HardwareOption, ...]:
+    """Every instance type with this GPU, with a price on demand or without: some are only reserved or spare."""
+    return tuple(_instance(row, gpu, None) for row in _cheapest_regions(gpu))
 
 
 def _instance(row: CloudInstance, gpu: Gpu, own: GpuHourPrice | None) -> HardwareOption:
     """One instance type at its on-demand list price, or at the asked price per GPU and hour."""
-    usd, basis, source = row.on_demand_usd_per_hour, "No on-demand price known", row.source
+    usd, basis, source = row.on_demand_usd_per_hour, f"No on-demand price known{_how_it_is_had(row)}", row.source
     if own is not None:
         usd, source = row.gpus * own.usd, source_of(own)
         basis = f"{row.gpus} x {own.usd:g} USD per GPU and hour as asked"
     elif usd:
-        basis, source = f"On-demand list price in {row.region}: {usd:,.2f} USD per hour", f"{row.source} ({row.date})"
+        basis = f"On-demand {BASIS_WORDS[row.price_basis]} in {row.region}: {usd:,.2f} USD per hour"
+        source = f"{row.source} ({row.date})"
     power = instance_power(gpu, row.gpus)
     return HardwareOption(
         id=f"{row.provider}:{row.instance_type}",
@@ -168,7 +198,13 @@ def _instance(row: CloudInstance, gpu: Gpu, own: GpuHourPrice | None) -> Hardwar
         kind="instance",
         priced_by="unknown" if usd is None else "listed" if own is None else "asked",
         region=row.region,
+        price_basis=row.price_basis if usd is not None and own is None else None,
     )
+
+
+def _how_it_is_had(row: CloudInstance) -> str:
+    """How an instance without a price on demand is to be had, as far as that is known."""
+    return f" ({row.availability})" if row.availability else ""
 
 
 def _assumed_instance(gpu: Gpu, own: GpuHourPrice | None, gpus: int | None = None) -> HardwareOption:

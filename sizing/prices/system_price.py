@@ -6,15 +6,36 @@ of the whole of it at its maximum. So prices and powers of different GPUs can be
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from statistics import median
 from typing import NamedTuple
 
-from sizing.base.choices import PowerFrom, PricedBy
+from sizing.base.choices import PowerFrom, PriceBasis, PricedBy
 from sizing.base.units import W_PER_KW
-from sizing.catalog import ServerHost, StreetPrice, host_for, server_hosts, street_prices
+from sizing.catalog import ServerHost, StreetPrice, gpus, host_for, server_hosts, street_prices
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.system import System
 from sizing.scenario.prices import GpuHourPrice, Prices, SystemPrice
+
+ASKED_OF_ANYBODY: tuple[PriceBasis, ...] = ("retail", "list")
+"""Prices that a customer is asked: what is compared, where there is one."""
+
+ORDER: tuple[PriceBasis, ...] = (*ASKED_OF_ANYBODY, "contract", "quoted", "reported", "estimate", "derived", "asp")
+"""Which basis a price is taken from, the first that there is; used goods and prices of the day are none of them."""
+
+BASIS_WORDS: Mapping[PriceBasis, str] = {
+    "retail": "retail price",
+    "list": "list price",
+    "asp": "average selling price",
+    "estimate": "estimate",
+    "derived": "derived price",
+    "contract": "contract price",
+    "spot": "price of the day",
+    "used": "price of used goods",
+    "reported": "list price as others report it",
+    "quoted": "quoted price",
+}
+"""What each basis is called."""
 
 
 class Money(NamedTuple):
@@ -26,20 +47,24 @@ class Money(NamedTuple):
 
 
 class GpuPrice(NamedTuple):
-    """What one accelerator costs without a server: the amount, which kinds of prices it is made of, their sources."""
+    """What one accelerator costs without a server: the amount, on which basis (None: as asked), and its sources."""
 
     usd: Money
-    kinds: str
+    basis: PriceBasis | None
     source: str
 
 
 class Price(NamedTuple):
-    """What one complete system costs, None where that is unknown. ``basis`` says in words how it comes about."""
+    """What one complete system costs, None where that is unknown. ``basis`` says in words how it comes about.
+
+    ``basis_of_price`` is what the price is, or that of its GPUs where it is by rule; None where asked or unknown.
+    """
 
     usd: Money | None
     by: PricedBy
     basis: str
     source: str
+    basis_of_price: PriceBasis | None = None
 
 
 class Power(NamedTuple):
@@ -51,24 +76,36 @@ class Power(NamedTuple):
 
 
 def system_price(system: System, prices: Prices, custom_price_usd: float | None = None) -> Price:
-    """What one of these systems costs: the price asked for it, else its list price, else by rule, else unknown.
+    """What one of these systems costs: the price asked for it, else its own, else by rule, else unknown.
 
-    Asked: the price that the scenario gives for this very system (:meth:`Prices.of_system`). Listed: the middle of the
-    range. By rule: ``GPUs x price of one + chassis, CPUs, memory and network``, low and high from those of both.
+    Asked: the price that the scenario gives for this very system (:meth:`Prices.of_system`). Its own: the middle of the
+    range. By rule: ``GPUs x price of one + chassis, CPUs, memory and network``, low and high from those of both. An
+    estimate of a whole system comes after a rule from prices that customers are asked, so that one basis is compared.
     ``custom_price_usd`` is the price of one accelerator. Sources: systems.csv, gpu_street_prices.csv, server_hosts.csv.
     """
     own = prices.of_system(system.id)
     if own is not None:
         basis = f"Complete system: {own.usd:,.0f} USD as asked"
         return Price(Money(own.usd, own.usd, own.usd), "asked", basis, source_of(own))
+    listed = _listed(system)
+    if listed is not None and listed.basis_of_price in ASKED_OF_ANYBODY:
+        return listed
+    ruled = _by_rule(system, custom_price_usd)
+    founded = ruled.usd is not None and ruled.basis_of_price in (None, *ASKED_OF_ANYBODY)
+    return ruled if listed is None or founded else listed
+
+
+def _listed(system: System) -> Price | None:
+    """The price of the complete system in the catalogue."""
     ends = [end for end in (system.price_low_usd, system.price_high_usd) if end is not None]
-    if ends:
-        low, high = min(ends), max(ends)
-        middle = (low + high) / 2.0
-        spread = f", middle of {low:,.0f} to {high:,.0f} USD" if low < high else ""
-        basis = f"Complete system: {middle:,.0f} USD list price{spread}"
-        return Price(Money(middle, low, high), "listed", basis, f"{system.price_source} ({system.price_date})")
-    return _by_rule(system, custom_price_usd)
+    if not ends or system.price_basis is None:
+        return None
+    low, high = min(ends), max(ends)
+    middle = (low + high) / 2.0
+    spread = f", middle of {low:,.0f} to {high:,.0f} USD" if low < high else ""
+    basis = f"Complete system: {middle:,.0f} USD {BASIS_WORDS[system.price_basis]}{spread}"
+    source = f"{system.price_source} ({system.price_date})"
+    return Price(Money(middle, low, high), "listed", basis, source, system.price_basis)
 
 
 def source_of(own: SystemPrice | GpuHourPrice) -> str:
@@ -85,11 +122,15 @@ def _by_rule(system: System, custom_price_usd: float | None) -> Price:
         return Price(None, "unknown", "No price known", "")
     total = Money(*(system.gpus * one + other for one, other in zip(each.usd, rest, strict=True)))
     basis = (
-        f"Complete system by rule: {system.gpus} x {each.usd.typical:,.0f} USD ({each.kinds}) + "
+        f"Complete system by rule: {system.gpus} x {each.usd.typical:,.0f} USD ({_words_of(each)}) + "
         f"{rest.typical:,.0f} USD for chassis, CPUs, memory and network = {total.typical:,.0f} USD, between "
         f"{total.low:,.0f} and {total.high:,.0f} USD"
     )
-    return Price(total, "rule", basis, f"{each.source}; {host.name}: server_hosts.csv ({host.price_date})")
+    return Price(total, "rule", basis, f"{each.source}; {host.name}: server_hosts.csv ({host.price_date})", each.basis)
+
+
+def _words_of(each: GpuPrice) -> str:
+    return "as asked" if each.basis is None else BASIS_WORDS[each.basis]
 
 
 def host_price(host: ServerHost | None) -> Money | None:
@@ -103,26 +144,38 @@ def _gpu_price(gpu_id: str, custom_price_usd: float | None) -> GpuPrice | None:
     if custom_price_usd is None:
         return street_price(gpu_id)
     given = Money(custom_price_usd, custom_price_usd, custom_price_usd)
-    return GpuPrice(given, "as asked", "scenario: price of the custom accelerator")
+    return GpuPrice(given, None, "scenario: price of the custom accelerator")
 
 
 def street_price(gpu_id: str) -> GpuPrice | None:
-    """What one accelerator costs by all price points: the median of their middles, the lowest and the highest.
+    """What one accelerator costs: the median of the middles of its prices on the first basis of :data:`ORDER`.
 
-    A price per superchip (two GPUs and a Grace CPU) counts for two GPUs, a price of used cards or without a date for
-    none: it is not what a new deployment pays. None when nothing is known. Source: gpu_street_prices.csv.
+    The range is that of its prices on every basis. A price per superchip (two GPUs and a Grace CPU) or baseboard counts
+    for all its GPUs; one of another edition, of used cards, or that a newer one has superseded counts for none: it is
+    not what a new deployment pays. None when nothing is known. Source: gpu_street_prices.csv.
     """
-    rows = [row for row in street_prices() if row.gpu_id == gpu_id and row.kind != "used" and row.date != "undated"]
-    ranges = [ends for row in rows if (ends := _per_gpu(row))]
-    if not ranges:
+    rows = prices_in_use(gpu_id)
+    basis = next((basis for basis in ORDER if any(row.basis == basis for row in rows)), None)
+    if basis is None:
         return None
-    money = Money(
-        median(sum(ends) / len(ends) for ends in ranges),
-        min(min(ends) for ends in ranges),
-        max(max(ends) for ends in ranges),
-    )
-    kinds = ", ".join(dict.fromkeys(row.kind for row in rows))
-    return GpuPrice(money, kinds, "; ".join(dict.fromkeys(f"{row.source} ({row.date})" for row in rows)))
+    on_basis = [row for row in rows if row.basis == basis]
+    every = [end for row in rows for end in _per_gpu(row)]
+    middle = median(sum(ends) / len(ends) for ends in map(_per_gpu, on_basis))
+    sources = dict.fromkeys(f"{row.source} ({row.date})" for row in on_basis)
+    return GpuPrice(Money(middle, min(every), max(every)), basis, "; ".join(sources))
+
+
+def dates_of(gpu_id: str) -> tuple[str, ...]:
+    """The dates of the prices that :func:`street_price` is made of."""
+    price = street_price(gpu_id)
+    return tuple(row.date for row in prices_in_use(gpu_id) if price is not None and row.basis == price.basis)
+
+
+def prices_in_use(gpu_id: str) -> tuple[StreetPrice, ...]:
+    """The prices of this edition of an accelerator that a new deployment may pay."""
+    edition = gpus()[gpu_id].edition if gpu_id in gpus() else ""
+    named = (row for row in street_prices() if row.gpu_id == gpu_id and row.edition == edition)
+    return tuple(row for row in named if row.basis in ORDER and not row.superseded and _per_gpu(row))
 
 
 def _per_gpu(row: StreetPrice) -> list[float]:

@@ -72,14 +72,14 @@ def _to_be_had(question: Question) -> tuple[Gpu, ...]:
 
 
 def offered(question: Question, gpu: Gpu) -> bool:
-    """Whether the accelerator can be had where the scenario wants it: some are only rented, some only for workstations.
+    """Whether the accelerator can be had where the scenario wants it: some are only rented, some only for players.
 
-    Those for workstations are considered where the scenario names them.
+    Those for players, whose licence forbids data centres, are considered where the scenario names them.
     """
     deployment = question.scenario.deployment
-    if deployment.location == "cloud":
-        return True
-    return not gpu.rented_only and (not gpu.workstation_only or bool(deployment.gpus))
+    if gpu.consumer and not deployment.gpus:
+        return False
+    return deployment.location == "cloud" or not gpu.rented_only
 
 
 @lru_cache(maxsize=32)

@@ -16,6 +16,7 @@ from sizing.catalog.gpu import Gpu
 from sizing.catalog.system import System
 from sizing.economics.dates import Age, age_of
 from sizing.economics.on_prem import dates_of_price
+from sizing.prices.hardware import by_own_list
 from sizing.prices.system_price import system_price
 from sizing.scenario.file import problems_of
 from sizing.scenario.prices import GpuHourPrice, PriceList, Prices, SystemPrice
@@ -96,11 +97,8 @@ def _catalogue_system(system: System, gpu: Gpu) -> Shown:
 
 def _catalogue_hour(gpu_id: str) -> Shown:
     """The cheapest GPU-hour on demand in the catalogue."""
-    rented = [
-        (row.on_demand_usd_per_hour / row.gpus, row)
-        for row in cloud_instances()
-        if row.gpu_id == gpu_id and row.gpus and row.on_demand_usd_per_hour
-    ]
+    rows = [row for row in cloud_instances() if row.gpu_id == gpu_id and row.gpus and row.on_demand_usd_per_hour]
+    rented = [((row.on_demand_usd_per_hour or 0.0) / row.gpus, row) for row in by_own_list(rows)]
     if not rented:
         return NO_PRICE
     usd, row = min(rented, key=lambda one: one[0])
