@@ -10,6 +10,7 @@ from sizing.base.choices import Cooling, FormFactor, OtherTerms, PriceBasis
 @dataclass(frozen=True, kw_only=True)
 class System:
     """A server or rack one can buy. ``price_*_usd`` are for all of it, racked, on ``price_basis``; None: not listed.
+    ``price_typical_usd`` is given where the source says more than the ends of a range.
 
     ``host`` is the id of what its GPUs are built into (:class:`ServerHost`), ``cooling`` what carries its heat away.
     """
@@ -33,6 +34,7 @@ class System:
     notes: str = ""
     assumed: bool = False
     price_basis: PriceBasis | None = None
+    price_typical_usd: float | None = None
     cooling: Cooling = ""
 
 

@@ -39,6 +39,7 @@ def systems() -> Mapping[str, System]:
         domain_gpus="scaleup_domain_gpus",
         price_low_usd="price_usd_low",
         price_high_usd="price_usd_high",
+        price_typical_usd="price_usd_typical",
     )
     return MappingProxyType({row.id: row for row in rows})
 

@@ -78,10 +78,11 @@ class Power(NamedTuple):
 def system_price(system: System, prices: Prices, custom_price_usd: float | None = None) -> Price:
     """What one of these systems costs: the price asked for it, else its own, else by rule, else unknown.
 
-    Asked: the price that the scenario gives for this very system (:meth:`Prices.of_system`). Its own: the middle of the
-    range. By rule: ``GPUs x price of one + chassis, CPUs, memory and network``, low and high from those of both. An
-    estimate of a whole system comes after a rule from prices that customers are asked, so that one basis is compared.
-    ``custom_price_usd`` is the price of one accelerator. Sources: systems.csv, gpu_street_prices.csv, server_hosts.csv.
+    Asked: the price that the scenario gives for this very system (:meth:`Prices.of_system`). Its own: what its source
+    calls typical, else the middle of the range. By rule: ``GPUs x price of one + chassis, CPUs, memory and network``,
+    low and high from those of both. An estimate of a whole system comes after a rule from prices that customers are
+    asked, so that one basis is compared. ``custom_price_usd`` is the price of one accelerator. Sources: systems.csv,
+    gpu_street_prices.csv, server_hosts.csv.
     """
     own = prices.of_system(system.id)
     if own is not None:
@@ -101,8 +102,9 @@ def _listed(system: System) -> Price | None:
     if not ends or system.price_basis is None:
         return None
     low, high = min(ends), max(ends)
-    middle = (low + high) / 2.0
-    spread = f", middle of {low:,.0f} to {high:,.0f} USD" if low < high else ""
+    middle = system.price_typical_usd or (low + high) / 2.0
+    what = "middle" if system.price_typical_usd is None else "typical"
+    spread = f", {what} of {low:,.0f} to {high:,.0f} USD" if low < high else ""
     basis = f"Complete system: {middle:,.0f} USD {BASIS_WORDS[system.price_basis]}{spread}"
     source = f"{system.price_source} ({system.price_date})"
     return Price(Money(middle, low, high), "listed", basis, source, system.price_basis)

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from sizing import Plan, Scenario
+from sizing.base.units import GB
 from sizing.catalog import resolve_model
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
@@ -102,4 +103,5 @@ def a_gpu(**facts: Any) -> Gpu:
         "supports_fp4": False,
         "custom": True,
     }
-    return Gpu(**{**values, **facts})
+    values |= facts
+    return Gpu(**{"memory_gb": values["memory_bytes"] / GB} | values)

@@ -121,7 +121,8 @@ def _draw_files(scenario: Scenario) -> None:
 
 def _open(scenario: Scenario, content: bytes) -> None:
     try:
-        lists = read_csv(content.decode("utf-8-sig"))
+        own = [gpu for gpu in understand(scenario).gpus if gpu.custom]
+        lists = read_csv(content.decode("utf-8-sig"), today(), own)
         use(scenario, scenario.prices.model_copy(update=dict(lists)))
     except UnicodeDecodeError:
         _refuse("The price book is no text in UTF-8.")

@@ -232,6 +232,11 @@ def test_kv_formats_are_known_by_their_common_names():
         ("dgx spark", "gb10"),
         ("NVIDIA GB10", "gb10"),
         ("A16", "a16"),
+        ("v100_16g", "v100_sxm_16g"),
+        ("Tesla V100-PCIE-16GB", "v100_pcie_16g"),
+        ("NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "rtx_pro_6000_workstation"),
+        ("RTX PRO 4500 Server", "rtx_pro_4500_server"),
+        ("AMD Instinct MI455X", "mi455x"),
         ("TPU v5p", "tpu_v5p"),
     ],
 )
@@ -239,7 +244,7 @@ def test_common_names_of_gpus(name, gpu_id):
     assert resolve_gpu(name).id == gpu_id
 
 
-@pytest.mark.parametrize("name", ["h100_40g", "v100_16g", "b40", "tpu_v4", "l40s_96g"])
+@pytest.mark.parametrize("name", ["h100_40g", "v100_24g", "b40", "tpu_v4", "l40s_96g"])
 def test_another_memory_or_an_unknown_gpu_is_never_guessed(name):
     with pytest.raises(UnknownName) as caught:
         resolve_gpu(name)

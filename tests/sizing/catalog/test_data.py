@@ -161,10 +161,15 @@ def test_prices_join_the_gpus_and_lie_in_range():
     for price in catalog.street_prices():
         assert price.gpu_id in catalog.gpus()
         assert price.price_usd_low is not None
-        assert 1_000 <= price.price_usd_low <= (price.price_usd_high or 0) <= 100_000
+        assert (
+            1_000 * price.gpus_per_price
+            <= price.price_usd_low
+            <= (price.price_usd_high or 0)
+            <= 100_000 * price.gpus_per_price
+        )
     for instance in catalog.cloud_instances():
         assert instance.gpu_id in catalog.gpus() or not instance.gpu_id, instance.instance_type
-        assert 1 <= instance.gpus <= 72 or "fractional" in instance.notes, instance.instance_type
+        assert 1 <= instance.gpus <= 72 or "fractional" in instance.notes or instance.other_terms == "cluster"
         for usd in (instance.on_demand_usd_per_hour, instance.spot_usd_per_hour):
             assert usd is None or 0.02 <= usd / max(instance.gpus, 1) <= 40, instance.instance_type
 
@@ -211,8 +216,8 @@ def test_mappings_cannot_be_changed():
 
 
 def test_the_data_version_is_a_date_and_a_hash_of_the_files():
-    assert catalog.data_date() == "2026-11-20"
-    assert re.fullmatch(r"2026-11-20-[0-9a-f]{10}", catalog.data_version())
+    assert catalog.data_date() == "2026-11-25"
+    assert re.fullmatch(r"2026-11-25-[0-9a-f]{10}", catalog.data_version())
     assert hashlib.sha256(b"").hexdigest()[:10] not in catalog.data_version()
 
 

@@ -72,7 +72,7 @@ def test_too_small_memory_is_told_in_gb():
     found = only(raw(LLAMA_70B, deployment={"precisions": ["bf16"], "tp": [1], "pp": [1]}), "h100_sxm")
     entry = found.excluded[0]
     assert "Needs" in entry.reason
-    assert "of the 80 GiB of" in entry.reason
+    assert "of the 79.6 GiB of" in entry.reason
     assert entry.fix is not None
 
 
@@ -140,6 +140,11 @@ def test_cards_for_workstations_are_bought_only_where_they_are_named():
     assert "forbids use in a data centre" in reasons["rtx_5090"]
     assert not unnamed.deployment.gpu.startswith("rtx_5090")
     named = ask(LLAMA_8B, workload={"peak_rps": 1}, deployment={"gpus": ["rtx_5090"]})
-    assert (named.deployment.gpu, named.deployment.system) == ("rtx_5090", "Workstation 2x RTX 5090")
+    assert (named.deployment.gpu, named.deployment.system) == (
+        "rtx_5090",
+        "1x GeForce RTX 5090 32GB workstation (assumed)",
+    )
     rented = ask(LLAMA_8B, workload={"peak_rps": 1}, deployment={"location": "cloud"})
-    assert "rtx_5090" not in {entry.gpu for entry in rented.excluded}
+    assert "rtx_5090" in {entry.gpu for entry in rented.excluded}
+    asked = ask(LLAMA_8B, workload={"peak_rps": 1}, deployment={"location": "cloud", "gpus": ["rtx_5090"]})
+    assert asked.deployment.gpu == "rtx_5090"

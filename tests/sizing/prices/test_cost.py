@@ -120,13 +120,14 @@ def test_an_instance_is_not_spread_over_single_gpu_machines_because_they_are_che
 
 def test_thirteen_dgx_h100_for_case_1():
     found = options(gpus()["h100_sxm"], "on_prem", Prices())
-    chosen = cheapest_option([13], [8], [0], Offers([found[:1]]))
+    dgx = next(option for option in found if option.id == "dgx_h100")
+    chosen = cheapest_option([13], [8], [0], Offers([[dgx]]))
     assert (chosen.options[0].id, chosen.systems[0], chosen.gpus_bought[0]) == ("dgx_h100", 13, 104)
-    cost = cost_of(found[0], 13, 31 * 500, 31 * 500 * 3600 * 4)
-    assert cost.purchase_usd == 13 * 335_000
-    assert cost.usd_per_hour == pytest.approx(13 * 335_000 / (5 * 8760)) == pytest.approx(chosen.usd_per_hour[0])
-    assert cost.usd_per_month_low == pytest.approx(13 * 270_000 / (5 * 8760) * 730)
-    assert cost.usd_per_month_high == pytest.approx(13 * 400_000 / (5 * 8760) * 730)
+    cost = cost_of(dgx, 13, 31 * 500, 31 * 500 * 3600 * 4)
+    assert cost.purchase_usd == 13 * 380_000
+    assert cost.usd_per_hour == pytest.approx(13 * 380_000 / (5 * 8760)) == pytest.approx(chosen.usd_per_hour[0])
+    assert cost.usd_per_month_low == pytest.approx(13 * 300_000 / (5 * 8760) * 730)
+    assert cost.usd_per_month_high == pytest.approx(13 * 460_000 / (5 * 8760) * 730)
     assert cost.usd_per_month == pytest.approx(cost.usd_per_hour * HOURS_PER_MONTH)
     at_full_load = cost.usd_per_hour / (15_500 * 3600) * 1e6
     assert cost.usd_per_million_output_tokens_at_full_load == pytest.approx(at_full_load)

@@ -23,13 +23,17 @@ def by_id(found):
 
 def test_every_offer_is_a_complete_system_the_best_founded_price_first():
     found = options(H100, "on_prem", Prices())
-    by = {o.id: o.priced_by for o in found}
-    assert by == {"dgx_h100": "listed", "hgx_h100_8": "rule", "hgx_h100_4": "rule"}
+    by = {o.id: (o.priced_by, o.price_basis) for o in found}
+    assert by == {
+        "dgx_h100": ("listed", "retail"),
+        "hgx_h100_8": ("listed", "retail"),
+        "hgx_h100_4": ("rule", "retail"),
+    }
     dgx = found[0]
-    assert dgx.usd_per_hour == pytest.approx((270_000 + 400_000) / 2 / (5 * 8760))
-    assert (dgx.usd_per_hour_low, dgx.usd_per_hour_high) == pytest.approx((270_000 / 43_800, 400_000 / 43_800))
+    assert dgx.usd_per_hour == pytest.approx((300_000 + 460_000) / 2 / (5 * 8760))
+    assert (dgx.usd_per_hour_low, dgx.usd_per_hour_high) == pytest.approx((300_000 / 43_800, 460_000 / 43_800))
     assert all(option.basis.startswith("Complete system") for option in found)
-    assert best_founded_first(found[::-1])[0] == dgx
+    assert best_founded_first(found[::-1])[-1].id == "hgx_h100_4"
 
 
 def test_power_is_that_of_whole_systems_listed_or_by_rule():
@@ -85,7 +89,7 @@ def test_hybrid_is_priced_as_on_premises_base_and_says_so():
 def test_a_gpu_outside_the_catalogue_comes_in_an_assumed_8_gpu_server():
     unknown = options(CUSTOM, "on_prem", Prices())
     assert [(o.gpus, o.assumed, o.usd_per_hour, o.power_kw) for o in unknown] == [(8, True, None, None)]
-    assert options(CUSTOM, "on_prem", Prices(), 20_000.0)[0].system_usd == 8 * 20_000 + 73_500
+    assert options(CUSTOM, "on_prem", Prices(), 20_000.0)[0].system_usd == 8 * 20_000 + 82_000
     rented = options(CUSTOM, "cloud", Prices(gpu="my_gpu", gpu_hour_usd=3))[0]
     assert (rented.usd_per_hour, rented.assumed, rented.kind) == (24, True, "instance")
     assert options(CUSTOM, "cloud", Prices())[0].priced_by == "unknown"
@@ -134,12 +138,45 @@ def test_cards_come_in_servers_of_one_two_four_and_eight_joined_as_their_bridges
     assert [(o.gpus, o.domain_gpus) for o in servers] == [(n, min(n, joined)) for n in (1, 2, 4, 8)]
 
 
-def test_workstations_are_compared_where_nothing_is_racked_or_their_price_is_given():
-    card, geforce = gpus()["rtx_pro_6000_server"], gpus()["rtx_5090"]
-    assert "ws_rtxpro6000_1" not in by_id(options(card, "on_prem", Prices()))
-    given = by_id(options(card, "on_prem", Prices(system="ws_rtxpro6000_1", system_usd=15_000)))
-    assert given["ws_rtxpro6000_1"].system_usd == 15_000
-    assert list(by_id(options(geforce, "on_prem", Prices()))) == ["ws_rtx5090_2"]
+@pytest.mark.parametrize("gpu_id", ["rtx_4090", "rtx_5090", "rtx_a6000", "rtx_pro_6000_workstation", "rtx_3090_ti"])
+def test_a_card_for_players_or_workstations_comes_in_workstations_of_four_at_most(gpu_id):
+    found = options(gpus()[gpu_id], "on_prem", Prices())
+    assert sorted(option.gpus for option in found) == [1, 2, 4]
+    assert not any(option.racked for option in found)
+
+
+@pytest.mark.parametrize(
+    ("gpu_id", "size"), [("gh200", 1), ("gb10", 1), ("mi250x", 4), ("a10", 8), ("a100_sxm_40g", 8)]
+)
+def test_what_is_assumed_where_no_system_is_published_goes_by_how_it_is_built_in(gpu_id, size):
+    (option,) = options(gpus()[gpu_id], "on_prem", Prices())
+    assert (option.gpus, option.assumed, option.racked) == (size, True, True)
+
+
+def test_a_workstation_is_told_from_a_server_by_what_it_is_built_into():
+    geforce = by_id(options(gpus()["rtx_5090"], "on_prem", Prices()))
+    assert list(geforce) == ["workstation_1x_rtx_5090", "ws_rtx5090_2", "workstation_4x_rtx_5090"]
+    assert all(not option.racked for option in geforce.values())
+    assert all(option.racked for option in options(gpus()["rtx_pro_6000_server"], "on_prem", Prices()))
+
+
+def test_a_capacity_block_a_queue_or_a_cluster_is_no_price_on_demand():
+    blocks = {one.instance_type for one in cloud_instances() if one.other_terms and one.on_demand_usd_per_hour is None}
+    assert {"u-p6e-gb200x72", "a4-highgpu-8g", "serverless H100", "1-Click Cluster from 64 GPUs"} <= blocks
+    for gpu in gpus().values():
+        for option in options(gpu, "cloud", Prices()):
+            assert option.usd_per_hour is None or option.id.split(":", 1)[1] not in blocks
+    assert by_id(options(H100, "cloud", Prices()))["aws:p5.48xlarge"].usd_per_hour == pytest.approx(
+        55.04
+    )  # block 41.53
+
+
+def test_what_others_report_or_one_customer_was_quoted_prices_nothing_that_a_provider_lists():
+    listed = options(gpus()["mi355x"], "cloud", Prices())
+    assert [(option.id, option.price_basis) for option in listed] == [("oci:BM.GPU.MI355X.8", "list")]
+    reported = options(gpus()["trn2"], "cloud", Prices())
+    assert [(option.id, option.price_basis) for option in reported] == [("aws:trn2.3xlarge", "reported")]
+    assert "list price as others report it" in reported[0].basis
 
 
 def test_a_small_load_of_a_large_model_buys_no_eight_gpus():

@@ -5,6 +5,7 @@ import pytest
 from sizing.catalog import gpus, host_for, server_hosts, street_prices, systems, systems_for
 from sizing.prices.system_price import (
     Money,
+    dates_of,
     host_price,
     instance_power,
     power_by_rule,
@@ -20,33 +21,54 @@ LIST = Prices()
 
 def test_a_listed_price_is_the_middle_of_its_range():
     price = system_price(systems()["dgx_h100"], LIST)
-    assert (price.usd, price.by) == (Money(335_000, 270_000, 400_000), "listed")
-    assert "SemiAnalysis" in price.source
+    assert (price.usd, price.by, price.basis_of_price) == (Money(380_000, 300_000, 460_000), "listed", "retail")
+    assert "Mercatus" in price.source
+
+
+def test_a_typical_price_that_its_source_names_comes_before_the_middle():
+    price = system_price(systems()["gb200_nvl72"], LIST)
+    assert (price.usd, price.basis_of_price) == (Money(3_000_000, 2_000_000, 3_100_000), "estimate")
+    assert "3,000,000 USD estimate, typical of 2,000,000 to 3,100,000 USD" in price.basis
 
 
 def test_by_rule_a_server_costs_its_gpus_and_the_rest():
-    # B200: middles 40,000, 41,500 and 37,500, median 40,000; ends 35,000 and 43,000. Rest: 73,500, 60,000 to 110,000.
+    # B200, retail: middles 40,000, 41,500, 37,500, 50,000 and 51,875, median 41,500; ends 35,000 and 56,250.
+    # Rest: 82,000, 65,000 to 178,000.
     price = system_price(systems()["hgx_b200_8"], LIST)
-    assert price.by == "rule"
-    assert price.usd == Money(8 * 40_000 + 73_500, 8 * 35_000 + 60_000, 8 * 43_000 + 110_000)
-    assert "8 x 40,000 USD" in price.basis
-    assert "= 393,500 USD, between 340,000 and 454,000 USD" in price.basis
+    assert (price.by, price.basis_of_price) == ("rule", "retail")
+    assert price.usd == Money(8 * 41_500 + 82_000, 8 * 35_000 + 65_000, 8 * 56_250 + 178_000)
+    assert "8 x 41,500 USD (retail price)" in price.basis
+    assert "= 414,000 USD, between 345,000 and 628,000 USD" in price.basis
 
 
 def test_by_rule_a_server_with_fewer_cards_costs_a_smaller_rest():
-    # L40S: middles 8,000 and 8,500, ends 7,500 and 8,500; one CPU: 16,005, 10,000 to 36,750.
+    # L40S, retail: middle 8,000; ends with the list price 7,500 and 8,500; one CPU: 21,500, 10,000 to 36,750.
     price = system_price(systems()["l40s_4_pcie"], LIST)
-    assert price.usd == Money(4 * 8_250 + 16_005, 4 * 7_500 + 10_000, 4 * 8_500 + 36_750)
+    assert price.usd == Money(4 * 8_000 + 21_500, 4 * 7_500 + 10_000, 4 * 8_500 + 36_750)
+
+
+def test_an_estimate_of_a_system_comes_after_a_rule_from_prices_that_customers_are_asked():
+    # RTX PRO 6000 Server, retail: 14,999 and 26,500 / 2 = 13,250, median 14,124.5; the server was estimated at 145,000.
+    price = system_price(systems()["rtxpro6000_8"], LIST)
+    assert (price.by, price.basis_of_price) == ("rule", "retail")
+    assert price.usd is not None
+    assert price.usd.typical == 8 * 14_124.5 + 30_000
+
+
+def test_an_average_selling_price_is_what_it_says_and_no_retail_price():
+    price = system_price(systems()["mi355x_8"], LIST)
+    assert (price.by, price.basis_of_price) == ("rule", "asp")
+    assert "8 x 24,000 USD (average selling price)" in price.basis
 
 
 def test_the_own_price_of_an_accelerator_takes_the_place_of_its_market_price():
     price = system_price(systems()["hgx_b200_8"], LIST, custom_price_usd=10_000)
-    assert price.usd == Money(153_500, 140_000, 190_000)
+    assert price.usd == Money(162_000, 145_000, 258_000)
 
 
 def test_a_system_whose_gpus_have_no_price_has_none():
-    price = system_price(systems()["h200_nvl_8"], LIST)
-    assert (price.usd, price.by) == (None, "unknown")
+    price = system_price(systems()["mi325x_8"], LIST)
+    assert (price.usd, price.by, price.basis_of_price) == (None, "unknown", None)
 
 
 def test_one_more_gpu_of_a_kind_never_makes_a_server_cheaper():
@@ -57,23 +79,37 @@ def test_one_more_gpu_of_a_kind_never_makes_a_server_cheaper():
             assert all(one <= other for one, other in zip(cheap, dear, strict=True)), (smaller.id, larger.id)
 
 
-def test_the_price_of_an_accelerator_is_the_median_of_the_middles_of_its_sources():
-    # H100: 30,000, 30,000, 30,678, 31,000, 31,500 and 27,500
+def test_the_price_of_an_accelerator_is_the_median_of_the_middles_on_one_basis():
+    # H100 SXM, retail with the edition stated: 31,000 and 27,500; the range holds every basis.
     price = street_price("h100_sxm")
     assert price is not None
-    assert price.usd == Money((30_000 + 30_678) / 2, 25_000, 35_000)
+    assert (price.usd, price.basis) == (Money((31_000 + 27_500) / 2, 25_000, 32_000), "retail")
+    # B300: list 45,000 comes before the average selling price of 53,000 and the estimate of 48,000 to 70,000.
+    b300 = street_price("b300_sxm")
+    assert b300 is not None
+    assert (b300.usd, b300.basis) == (Money(45_000, 45_000, 70_000), "list")
 
 
-def test_a_superchip_price_counts_for_two_gpus(monkeypatch):
-    chip = next(row for row in street_prices() if "superchip" in row.kind)
-    dated = dataclasses.replace(chip, date="2026-06")
-    monkeypatch.setattr("sizing.prices.system_price.street_prices", lambda: (dated,))
-    assert street_price("gb200").usd == Money(37_500, 35_000, 40_000)
+def test_a_superchip_or_baseboard_price_counts_for_all_its_gpus(monkeypatch):
+    board = next(row for row in street_prices() if row.gpus_per_price == 8)
+    monkeypatch.setattr("sizing.prices.system_price.street_prices", lambda: (board,))
+    assert street_price("b200_sxm").usd == Money(415_000 / 8, 380_000 / 8, 450_000 / 8)
 
 
-def test_a_price_without_a_date_or_of_used_cards_is_no_list_price():
-    assert street_price("a100_sxm_40g") is None
-    assert street_price("v100_sxm") is None
+@pytest.mark.parametrize(
+    "changed", [{"basis": "used"}, {"superseded": "2026-09"}, {"edition": "PCIe"}, {"edition": "not stated"}]
+)
+def test_a_price_of_used_cards_of_another_edition_or_superseded_prices_nothing(monkeypatch, changed):
+    one = next(row for row in street_prices() if row.gpu_id == "h200_sxm" and row.edition == "SXM")
+    monkeypatch.setattr("sizing.prices.system_price.street_prices", lambda: (one,))
+    assert street_price("h200_sxm") is not None
+    monkeypatch.setattr("sizing.prices.system_price.street_prices", lambda: (dataclasses.replace(one, **changed),))
+    assert street_price("h200_sxm") is None
+
+
+def test_the_price_of_a_card_is_dated_by_the_prices_it_is_made_of():
+    assert set(dates_of("rtx_pro_6000_server")) == {"2026-09", "2026"}
+    assert dates_of("v100_sxm") == ()
 
 
 def test_power_by_rule_is_the_gpus_and_the_rest_of_the_server():

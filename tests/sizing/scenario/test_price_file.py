@@ -1,12 +1,17 @@
 """The price book as a CSV file: out and in again, and what it refuses."""
 
+import datetime
+
 import pytest
 
 from sizing.base.errors import InvalidScenario
 from sizing.scenario.price_file import COLUMNS, read_csv, to_csv
 from sizing.scenario.prices import Prices
+from tests.sizing.asking import a_gpu
 
+ON = datetime.date(2026, 11, 25)
 HEAD = ",".join(COLUMNS) + "\n"
+EDITIONS = "list,what,name,usd,edition\n"
 BOOK = Prices.model_validate(
     {
         "listed": {
@@ -19,7 +24,7 @@ BOOK = Prices.model_validate(
 
 
 def test_a_price_book_goes_out_and_comes_back() -> None:
-    assert Prices(**read_csv(to_csv(BOOK))) == BOOK
+    assert Prices(**read_csv(to_csv(BOOK), ON)) == BOOK
 
 
 def test_a_file_without_negotiated_prices_holds_none() -> None:
@@ -43,8 +48,28 @@ def test_a_file_without_negotiated_prices_holds_none() -> None:
         (HEAD + "listed,system,dgx_h100,nan,,,,,\n", "Price book: row 2, column usd: must be"),
         (HEAD + "listed,system,,1,,,,,\n", "Price book: row 2, column name: names no system or GPU."),
         (HEAD + "listed,car,x,1,,,,,\n", "Price book: row 2, column what: must be system or gpu_hour."),
-        (HEAD + "secret,system,x,1,,,,,\n", "Price book: row 2, column list: must be listed or negotiated."),
-        (HEAD + "listed,system,x,1,,,,,20\n", "Price book: row 2, column date: must be a day such as 2026-11-22"),
+        (HEAD + "secret,system,dgx_h100,1,,,,,\n", "Price book: row 2, column list: must be listed or negotiated."),
+        (
+            HEAD + "listed,system,dgx_h100,1,,,,,20\n",
+            "Price book: row 2, column date: must be a day such as 2026-11-22",
+        ),
+        (
+            HEAD + "listed,system,dgx_h100,1,,,,,2026-11-26\n",
+            "Price book: row 2, column date: 2026-11-26 lies in the future.",
+        ),
+        (HEAD + "listed,system,dgx_h900,1,,,,,\n", "Price book: row 2, column name: Unknown system"),
+        (HEAD + "listed,gpu_hour,h900,1,,,,,\n", "Price book: row 2, column name: Unknown GPU"),
+        (
+            HEAD + "listed,gpu_hour,RTX PRO 6000,2,,,,,\n",
+            "Price book: row 2, column edition: “RTX PRO 6000” is sold in several editions "
+            "(rtx_pro_6000_server, rtx_pro_6000_workstation): say which.",
+        ),
+        (HEAD + "listed,gpu_hour,rtx pro 6000 max-q,2,,,,,\n", "Price book: row 2, column name: Unknown GPU"),
+        (
+            EDITIONS + "listed,gpu_hour,RTX PRO 6000,2,Max-Q\n",
+            "Price book: row 2, column edition: “Max-Q” is no edition of RTX PRO 6000: known are Server, Workstation.",
+        ),
+        (EDITIONS + "listed,gpu_hour,h100_sxm,2,PCIe\n", "Price book: row 2, column edition: “PCIe” is no edition of"),
         (HEAD + "listed\n", "Price book: row 2, column what: must be system or gpu_hour."),
         (HEAD + '"listed,system,x\n', "The price book is no CSV: "),
         ("x" * 1_000_001, "The price book is longer than a million characters"),
@@ -52,6 +77,33 @@ def test_a_file_without_negotiated_prices_holds_none() -> None:
 )
 def test_a_file_that_cannot_be_is_refused_in_one_sentence(text: str, sentence: str) -> None:
     with pytest.raises(InvalidScenario) as refused:
-        read_csv(text)
+        read_csv(text, ON)
     assert len(refused.value.problems) == 1
     assert str(refused.value).startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("name", "edition", "gpu"),
+    [
+        ("RTX PRO 6000", "Workstation", "rtx_pro_6000_workstation"),
+        ("rtx pro 6000", "server", "rtx_pro_6000_server"),
+        ("H100", "PCIe", "h100_pcie"),
+        ("H100", "SXM", "h100_sxm"),
+        ("h100_nvl", "", "h100_nvl"),
+        ("NVIDIA H100 NVL", "", "h100_nvl"),
+        ("L40S", "", "l40s"),
+        ("MI300X", "", "mi300x"),
+        ("RTX 3090", "", "rtx_3090"),
+    ],
+)
+def test_a_row_means_the_edition_that_it_names(name: str, edition: str, gpu: str) -> None:
+    (price,) = read_csv(EDITIONS + f"listed,gpu_hour,{name},2,{edition}\n", ON)["listed"].gpu_hours
+    assert price.gpu == gpu
+
+
+def test_a_price_of_ones_own_accelerator_or_of_today_is_taken() -> None:
+    own = a_gpu(id="my_card")
+    text = HEAD + "listed,gpu_hour,my_card,1,,,,,2026-11-25\nlisted,system,server_8x_my_card,9000,,,,,\n"
+    listed = read_csv(text, ON, (own,))["listed"]
+    assert [price.gpu for price in listed.gpu_hours] == ["my_card"]
+    assert [price.system for price in listed.systems] == ["server_8x_my_card"]
