@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sizing.base.choices import PowerFrom, PricedBy, Serving, SinglePoint
+from sizing.base.choices import PowerFrom, PriceBasis, PricedBy, Serving, SinglePoint
 from sizing.base.quantity import Result, quantity
 
 
@@ -228,6 +228,15 @@ class Cost(Result):
         help="Where the price of a complete system comes from: asked, listed, rule (price of the GPUs, with chassis, "
         "CPUs, memory and network by rule) or unknown.",
         default="unknown",
+    )
+    price_basis: PriceBasis | None = quantity(
+        "Basis of the price",
+        help="What the price is, or that of its GPUs where it is by rule: retail, list, asp (average selling price), "
+        "estimate, reported or quoted; none where it is yours or unknown.",
+        default=None,
+    )
+    price_dates: tuple[str, ...] = quantity(
+        "Dates of the price", help="The dates that the sources of the price have.", default=()
     )
     system_usd: float | None = quantity(
         "Price per system",

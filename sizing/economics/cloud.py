@@ -17,6 +17,7 @@ from sizing.economics.fleet import Fleet
 from sizing.economics.on_prem import Money
 from sizing.economics.views import PartName, PriceSource, View, without_cost
 from sizing.prices.hardware import HardwareOption, by_own_list, instances, options
+from sizing.prices.system_price import dates_of
 from sizing.scenario.costs import Costs
 from sizing.scenario.prices import GpuHourPrice, Prices
 
@@ -163,11 +164,10 @@ def _hourly(row: CloudInstance, purchase: Purchase, assumed: Assumptions) -> tup
 def _asked(option: HardwareOption, own: GpuHourPrice) -> Rented:
     """An instance at the price that the scenario gives for a GPU and hour, whatever the way to pay."""
     assert option.usd_per_hour is not None
-    dates = () if own.date is None else (own.date.isoformat(),)
     return Rented(
         option=option,
         provider=own.provider or option.id.partition(":")[0],
         region=option.region,
         usd_per_hour=Amount.exactly(option.usd_per_hour),
-        source=PriceSource(what=option.name, source=option.source, dates=dates, given=True),
+        source=PriceSource(what=option.name, source=option.source, dates=dates_of(own), given=True),
     )

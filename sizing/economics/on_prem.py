@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sizing.base.choices import PricedBy
 from sizing.base.units import HOURS_PER_MONTH, MONTHS_PER_YEAR
-from sizing.catalog import server_hosts, systems
 from sizing.economics.amount import NOTHING, Amount
 from sizing.economics.assumptions import ELECTRICITY, Assumptions, licences_each
 from sizing.economics.fleet import Fleet
 from sizing.economics.views import PartName, PriceSource, View, without_cost
 from sizing.prices.hardware import HardwareOption
-from sizing.prices.system_price import dates_of
 from sizing.scenario.costs import Costs
 from sizing.scenario.prices import Prices
 
@@ -83,24 +80,9 @@ def price_of(option: HardwareOption) -> Amount:
 
 
 def price_source(option: HardwareOption, prices: Prices) -> PriceSource:
-    """Where the price of a system comes from, with its date in the scenario, of its list price or of its GPUs."""
-    own = prices.of_system(option.id)
-    if own is not None:
-        day = () if own.date is None else (own.date.isoformat(),)
-        return PriceSource(what=option.name, source=option.source, dates=day, given=True)
-    dates = dates_of_price(option.id, option.gpu_id, option.priced_by)
-    return PriceSource(what=option.name, source=option.source, dates=dates, given=option.priced_by == "asked")
-
-
-def dates_of_price(system_id: str, gpu_id: str, priced_by: PricedBy) -> tuple[str, ...]:
-    """The dates of a price of the catalogue: of the list price, else of those of its GPUs and chassis."""
-    known = systems().get(system_id)
-    if priced_by == "listed" and known is not None:
-        return (known.price_date,)
-    if priced_by != "rule":
-        return ()
-    cards = dates_of(gpu_id)
-    return (*cards, *([] if known is None else [server_hosts()[known.host].price_date]))
+    """Where the price of a system comes from, with its date in the scenario, of its list price or of its parts."""
+    given = prices.of_system(option.id) is not None or option.priced_by == "asked"
+    return PriceSource(what=option.name, source=option.source, dates=option.dates, given=given)
 
 
 def energy_kwh(power_kw: Amount, assumed: Assumptions) -> Amount:

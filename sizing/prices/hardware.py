@@ -18,7 +18,7 @@ from sizing.base.units import HOURS_PER_YEAR
 from sizing.catalog import cloud_instances, generic_system, server_hosts, systems_for
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.system import CloudInstance, System
-from sizing.prices.system_price import BASIS_WORDS, instance_power, source_of, system_power, system_price
+from sizing.prices.system_price import BASIS_WORDS, dates_of, instance_power, source_of, system_power, system_price
 from sizing.scenario.bounds import MAX_USD
 from sizing.scenario.prices import GpuHourPrice, Prices
 
@@ -34,7 +34,7 @@ class HardwareOption:
     depreciation; ``_low`` and ``_high`` are the ends of what the sources of a price give. ``basis`` says in words how
     price and power come about; None means unknown. ``price_basis`` is what the price is, or that of its GPUs where it
     is by rule; None where it is asked or unknown. ``assumed`` marks a server that is not in the catalogue, ``racked``
-    one that stands in a rack, as everything does but workstations.
+    one that stands in a rack, as everything does but workstations. ``dates`` are those of the prices in it, in words.
     """
 
     id: str
@@ -58,6 +58,7 @@ class HardwareOption:
     region: str = ""
     price_basis: PriceBasis | None = None
     racked: bool = True
+    dates: tuple[str, ...] = ()
 
     @property
     def priced(self) -> bool:
@@ -132,6 +133,7 @@ def _on_prem(
         priced_by=price.by,
         price_basis=price.basis_of_price,
         racked=_racked(system),
+        dates=price.dates,
     )
 
 
@@ -199,6 +201,7 @@ def _instance(row: CloudInstance, gpu: Gpu, own: GpuHourPrice | None) -> Hardwar
         priced_by="unknown" if usd is None else "listed" if own is None else "asked",
         region=row.region,
         price_basis=row.price_basis if usd is not None and own is None else None,
+        dates=() if usd is None else (row.date,) if own is None else dates_of(own),
     )
 
 
@@ -236,4 +239,5 @@ def _assumed_instance(gpu: Gpu, own: GpuHourPrice | None, gpus: int | None = Non
         kind="instance",
         priced_by="unknown" if own is None else "asked",
         region="" if own is None else own.region,
+        dates=() if own is None else dates_of(own),
     )

@@ -47,17 +47,19 @@ class Money(NamedTuple):
 
 
 class GpuPrice(NamedTuple):
-    """What one accelerator costs without a server: the amount, on which basis (None: as asked), and its sources."""
+    """What one accelerator costs without a server: the amount, its basis (None: as asked), its sources and dates."""
 
     usd: Money
     basis: PriceBasis | None
     source: str
+    dates: tuple[str, ...] = ()
 
 
 class Price(NamedTuple):
     """What one complete system costs, None where that is unknown. ``basis`` says in words how it comes about.
 
     ``basis_of_price`` is what the price is, or that of its GPUs where it is by rule; None where asked or unknown.
+    ``dates`` are the words of the dates of all prices in it.
     """
 
     usd: Money | None
@@ -65,6 +67,7 @@ class Price(NamedTuple):
     basis: str
     source: str
     basis_of_price: PriceBasis | None = None
+    dates: tuple[str, ...] = ()
 
 
 class Power(NamedTuple):
@@ -87,7 +90,7 @@ def system_price(system: System, prices: Prices, custom_price_usd: float | None 
     own = prices.of_system(system.id)
     if own is not None:
         basis = f"Complete system: {own.usd:,.0f} USD as asked"
-        return Price(Money(own.usd, own.usd, own.usd), "asked", basis, source_of(own))
+        return Price(Money(own.usd, own.usd, own.usd), "asked", basis, source_of(own), dates=dates_of(own))
     listed = _listed(system)
     if listed is not None and listed.basis_of_price in ASKED_OF_ANYBODY:
         return listed
@@ -107,13 +110,18 @@ def _listed(system: System) -> Price | None:
     spread = f", {what} of {low:,.0f} to {high:,.0f} USD" if low < high else ""
     basis = f"Complete system: {middle:,.0f} USD {BASIS_WORDS[system.price_basis]}{spread}"
     source = f"{system.price_source} ({system.price_date})"
-    return Price(Money(middle, low, high), "listed", basis, source, system.price_basis)
+    return Price(Money(middle, low, high), "listed", basis, source, system.price_basis, (system.price_date,))
 
 
 def source_of(own: SystemPrice | GpuHourPrice) -> str:
     """Where a price of the scenario comes from, with its day where it has one."""
     source = own.source or "scenario: price book"
     return source if own.date is None else f"{source} ({own.date.isoformat()})"
+
+
+def dates_of(own: SystemPrice | GpuHourPrice) -> tuple[str, ...]:
+    """The day of a price of the scenario, none where it has none."""
+    return () if own.date is None else (own.date.isoformat(),)
 
 
 def _by_rule(system: System, custom_price_usd: float | None) -> Price:
@@ -128,7 +136,8 @@ def _by_rule(system: System, custom_price_usd: float | None) -> Price:
         f"{rest.typical:,.0f} USD for chassis, CPUs, memory and network = {total.typical:,.0f} USD, between "
         f"{total.low:,.0f} and {total.high:,.0f} USD"
     )
-    return Price(total, "rule", basis, f"{each.source}; {host.name}: server_hosts.csv ({host.price_date})", each.basis)
+    source = f"{each.source}; {host.name}: server_hosts.csv ({host.price_date})"
+    return Price(total, "rule", basis, source, each.basis, (*each.dates, host.price_date))
 
 
 def _words_of(each: GpuPrice) -> str:
@@ -164,13 +173,8 @@ def street_price(gpu_id: str) -> GpuPrice | None:
     every = [end for row in rows for end in _per_gpu(row)]
     middle = median(sum(ends) / len(ends) for ends in map(_per_gpu, on_basis))
     sources = dict.fromkeys(f"{row.source} ({row.date})" for row in on_basis)
-    return GpuPrice(Money(middle, min(every), max(every)), basis, "; ".join(sources))
-
-
-def dates_of(gpu_id: str) -> tuple[str, ...]:
-    """The dates of the prices that :func:`street_price` is made of."""
-    price = street_price(gpu_id)
-    return tuple(row.date for row in prices_in_use(gpu_id) if price is not None and row.basis == price.basis)
+    dates = tuple(row.date for row in on_basis)
+    return GpuPrice(Money(middle, min(every), max(every)), basis, "; ".join(sources), dates)
 
 
 def prices_in_use(gpu_id: str) -> tuple[StreetPrice, ...]:

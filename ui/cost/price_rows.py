@@ -15,9 +15,8 @@ from sizing.catalog import cloud_instances, systems_for
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.system import System
 from sizing.economics.dates import Age, age_of
-from sizing.economics.on_prem import dates_of_price
 from sizing.prices.hardware import by_own_list
-from sizing.prices.system_price import system_price
+from sizing.prices.system_price import dates_of, system_price
 from sizing.scenario.file import problems_of
 from sizing.scenario.prices import GpuHourPrice, PriceList, Prices, SystemPrice
 
@@ -82,7 +81,7 @@ def _line(row: Row, what: str, listed: Shown, own: Shown | None, name: ListName,
 def _shown(own: SystemPrice | GpuHourPrice | None) -> Shown | None:
     if own is None:
         return None
-    return Shown(usd=own.usd, source=own.source, dates=() if own.date is None else (own.date.isoformat(),))
+    return Shown(usd=own.usd, source=own.source, dates=dates_of(own))
 
 
 def _row_of(price: SystemPrice | GpuHourPrice) -> Row:
@@ -91,8 +90,7 @@ def _row_of(price: SystemPrice | GpuHourPrice) -> Row:
 
 def _catalogue_system(system: System, gpu: Gpu) -> Shown:
     price = system_price(system, Prices())
-    dates = dates_of_price(system.id, gpu.id, price.by)
-    return Shown(usd=price.usd.typical if price.usd else None, source=price.source, dates=dates)
+    return Shown(usd=price.usd.typical if price.usd else None, source=price.source, dates=price.dates)
 
 
 def _catalogue_hour(gpu_id: str) -> Shown:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime
 from typing import NamedTuple
 
 import streamlit as st
@@ -10,6 +11,7 @@ import streamlit as st
 from sizing.base.deployed import Cost, Deployed, Latency, PerInstance
 from sizing.base.format import UNKNOWN, count, interval, kilowatts, ms, significant, usd
 from sizing.base.result import Plan
+from sizing.economics.dates import Age, age_of
 from sizing.planning.answer import chance_in_words
 from sizing.planning.sentences import split_text, systems_named
 from sizing.scenario.schema import Scenario
@@ -22,6 +24,14 @@ _PER_ROW, _NARROWEST = 4, 130
 
 _PRESENTED = 240
 """The same in the large type of a presentation."""
+
+
+OLD: Mapping[Age, str] = {
+    "stale": "price older than 90 days",
+    "unclear": "price perhaps older than 90 days",
+    "undated": "price without a date",
+}
+"""What is said of the age of a price."""
 
 
 class Figure(NamedTuple):
@@ -43,7 +53,7 @@ class Figure(NamedTuple):
 
 def draw_key_figures(plan: Plan, scenario: Scenario, *, explained: bool = True) -> None:
     """GPUs, systems, latency against its limit, output tokens/s per GPU, cost and power."""
-    figures = list(key_figures(plan, scenario))
+    figures = list(key_figures(plan, scenario, datetime.now(UTC).date()))
     grid = st.grid(_PER_ROW, min_column_width=_NARROWEST if explained else _PRESENTED, gap="small", border=True)
     for number, figure in enumerate(figures, start=1):
         fills_the_row = number == len(figures) and number % _PER_ROW == _PER_ROW - 1
@@ -54,8 +64,8 @@ def draw_key_figures(plan: Plan, scenario: Scenario, *, explained: bool = True) 
                 explain_popover(plan, figure.name, scenario, label=label, meaning=figure.help, also=figure.also)
 
 
-def key_figures(plan: Plan, scenario: Scenario) -> Iterator[Figure]:
-    """The figures of a plan, the most asked for first."""
+def key_figures(plan: Plan, scenario: Scenario, on: date) -> Iterator[Figure]:
+    """The figures of a plan, the most asked for first; ``on`` is the day by which prices are old."""
     deployed, one, cost = plan.deployment, plan.per_instance, plan.cost
     if deployed is None:
         return
@@ -88,7 +98,7 @@ def key_figures(plan: Plan, scenario: Scenario) -> Iterator[Figure]:
             "usd_per_month",
             "Hardware per month",
             usd(cost.usd_per_month),
-            _of_price(cost),
+            _of_price(cost) + _age(cost, on),
             "The hardware alone: what power, support and staff add, and other ways to pay, are on Cost. "
             + _full_load(cost.usd_per_million_output_tokens_at_full_load),
             short="cost",
@@ -234,6 +244,14 @@ def _of_price(cost: Cost) -> str:
     each = cost.usd_per_million_output_tokens
     per_million = f"; {usd(each)} per million output tokens" if each is not None else ""
     return f"{priced[cost.priced_by]}{spread}{per_million}"
+
+
+def _age(cost: Cost, on: date) -> str:
+    """That a price of the catalogue, or a dated one of the scenario, is older than 90 days, or may be."""
+    if cost.usd_per_month is None or (cost.priced_by == "asked" and not cost.price_dates):
+        return ""
+    words = OLD.get(age_of(cost.price_dates, on))
+    return "" if words is None else f"; {words}"
 
 
 def _full_load(usd_per_million: float | None) -> str:

@@ -5,7 +5,6 @@ import pytest
 from sizing.catalog import gpus, host_for, server_hosts, street_prices, systems, systems_for
 from sizing.prices.system_price import (
     Money,
-    dates_of,
     host_price,
     instance_power,
     power_by_rule,
@@ -108,8 +107,9 @@ def test_a_price_of_used_cards_of_another_edition_or_superseded_prices_nothing(m
 
 
 def test_the_price_of_a_card_is_dated_by_the_prices_it_is_made_of():
-    assert set(dates_of("rtx_pro_6000_server")) == {"2026-09", "2026"}
-    assert dates_of("v100_sxm") == ()
+    assert system_price(systems()["rtxpro6000_8"], LIST).dates == ("2026-09", "2026", "2026 to 2026-09-19")
+    assert system_price(systems()["dgx_b200"], LIST).dates == ("2026-02-13",)
+    assert system_price(systems()["mi325x_8"], LIST).dates == ()
 
 
 def test_power_by_rule_is_the_gpus_and_the_rest_of_the_server():
