@@ -6,7 +6,18 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from sizing.search.trials import FARTHER, FARTHEST, FIRST_REQUESTS, GROWTH, Case, Tries, decided, most_requests, run
+from sizing.search.trials import (
+    FARTHER,
+    FARTHEST,
+    FIRST_REQUESTS,
+    GROWTH,
+    NEARLY_IDLE,
+    Case,
+    Tries,
+    decided,
+    most_requests,
+    run,
+)
 from sizing.simulator.outcome import Outcome
 from sizing.simulator.run_length import SPARE_SHARE
 from sizing.simulator.work import Work
@@ -69,8 +80,8 @@ def needed(case: Case, guess: int, most: int | None = None, first: int = FIRST_R
     """The fewest instances that meet every limit, searched from ``guess`` and up to ``most``.
 
     Never fewer than the stability limit times the utilisation cap (:data:`HEAVIEST` at most) asks for. Without ``most``
-    the search ends at 4 x guess + 4: limits that are broken there are broken without load. ``first``: see
-    :class:`Tries`.
+    the search ends at nearly idle instances (:data:`sizing.search.trials.NEARLY_IDLE`): limits that are broken there
+    are broken without load. ``first``: see :class:`Tries`.
     """
     tries = Tries(case, first)
     smallest = fewest(tries.met, guess=guess, most=most)
@@ -136,7 +147,8 @@ def fewest(met: Callable[[int], bool], *, guess: int, most: int | None = None, l
     The guess, then growing steps from it, then bisection.
 
     ``met`` must hold for every larger count once it holds. None when it does not hold up to ``most``; when that is not
-    given, up to 4 x guess + 4, and the largest count is tried once the guess and the next two steps have failed.
+    given, up to nearly idle instances: 4 x guess + 4 is tried once the guess and the next two steps have failed, and
+    then 64 x guess + 256.
     """
     if most is not None and most < least:
         return None
@@ -159,8 +171,12 @@ def fewest(met: Callable[[int], bool], *, guess: int, most: int | None = None, l
                 break
             bad = trial
         else:
-            if good == guess or not met(good):
+            if good == guess:
                 return None
+            if not met(good):
+                bad, good = good, NEARLY_IDLE * (guess + FARTHER)
+                if most is not None or not met(good):
+                    return None
         while bad + step < good:
             if met(bad + step):
                 good = bad + step

@@ -22,7 +22,7 @@ from sizing.search.instances import fewest
 from sizing.search.pools_case import PoolsCase, case_of
 from sizing.search.pools_runs import FEW_REQUESTS, FirstTokens, decoded, first_tokens
 from sizing.search.pools_search import MORE
-from sizing.search.trials import FARTHER, FARTHEST, LARGEST_BELOW, finding, looked_at
+from sizing.search.trials import FARTHER, LARGEST_BELOW, NEARLY_IDLE, finding, looked_at
 from sizing.simulator.layout import E2E, ITL, TTFT
 from sizing.simulator.outcome import Outcome
 from sizing.simulator.quantiles import quantile
@@ -108,7 +108,7 @@ def needed_pools(case: PoolsCase, guess: tuple[int, int], wins: Wins) -> NeededP
     least = [max(math.ceil(case.arrivals.rate_rps / case.heaviest(rps) - ROUNDING), 1) for rps in stable]
     first_of = cache(partial(first_tokens, case))
     most = _most(wins, guess[0], decode=least[1])
-    farthest = FARTHEST * max(guess[0], least[0]) + FARTHER if most is None else most
+    farthest = NEARLY_IDLE * (max(guess[0], least[0]) + FARTHER) if most is None else most
     busy = case.arrivals.rate_rps / stable[0]
     bounds = Bounds(limit_s=case.limits.ttft_s, busy=busy, least=least[0], most=farthest)
     smallest = _prefill_instances(case, first_of, bounds, guess[0])

@@ -41,7 +41,12 @@ ENOUGH_SHARE = 0.95
 """Share of an expected number of requests that counts as having come: arrivals are random."""
 
 FARTHEST, FARTHER = 4, 4
-"""A count beyond so many times the first guess (plus 4) is not looked at: the limit is broken without load."""
+"""Where the guess and two steps beyond it do not do, so many times the guess (plus 4) is tried next."""
+
+NEARLY_IDLE = 64
+"""So many times the guess (and 4 times as many more) is tried last: instances are nearly idle then, and a limit that is
+broken there is broken without load. Chosen: near what idle instances reach the simulation asks for up to 5 times what
+the load model does, and a limit given up earlier looks cheaper than a looser one that is kept."""
 
 MOST_TRIED = 4096
 """Numbers of instances whose price is looked at; of more, as many evenly spaced in their logarithm."""
