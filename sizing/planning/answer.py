@@ -80,6 +80,14 @@ def outside_context(beyond: str) -> AnswerSentence:
     return nothing(f"{beyond} By memory and speed alone:")
 
 
+def not_kept() -> AnswerSentence:
+    """What stands before an answer of the load model that no simulation confirms: it is known to break a limit."""
+    return nothing(
+        "No deployment that was simulated keeps the limits, with any number of instances: relax a limit. The load model, "
+        "which sees no single request, would take this:"
+    )
+
+
 def of_record(text: str) -> AnswerSentence:
     """What a measured record lets systems carry."""
     return _said("bought", text)

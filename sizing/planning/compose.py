@@ -96,7 +96,7 @@ def compose(
     chance = one.probability_within_limits()
     warnings = _warnings(stated, one, around[0], decided.every.fewest_of_other_kinds(places[0]))
     return Plan(
-        **_answer(stated, one, around[0], chance),
+        **_answer(stated, one, around[0], chance, kept=figures.not_simulated != "not_confirmed"),
         **_origin(one, around[0], figures),
         warnings=rules.in_order([*figures.warnings, *warnings], decided.every.kinds[0].evaluated),
         alternatives=shown,
@@ -108,19 +108,24 @@ def compose(
     )
 
 
-def _answer(stated: Stated, one: PlannedDeployment[Any], around: Spread, probability: float) -> dict[str, Any]:
-    """The answer in sentences and in figures."""
+def _answer(
+    stated: Stated, one: PlannedDeployment[Any], around: Spread, probability: float, *, kept: bool
+) -> dict[str, Any]:
+    """The answer in sentences and in figures. ``probability`` that the limits hold; ``kept``: no simulation says that
+    it breaks a limit."""
     bound, (low, high) = one.limited_by(), one.gpu_range(around)
     how_sure = Sureness(asked=one.question.confidence, probability=probability, expected=one.expected_gpus)
     room = answer.room(bound, one.reached_first(), one.headroom, simulated=one.headroom_is_simulated)
     every_sentence = tuple(answer.sentences_of(stated, bound, room, how_sure))
     beyond, prefill = sentences.beyond_context(stated.question), stated.instances[:-1]
+    if not kept:
+        every_sentence = (answer.not_kept(), *every_sentence)
     if beyond:
         every_sentence = (answer.outside_context(beyond), *every_sentence)
     return {
         "answer": answer.joined(every_sentence),
         "sentences": every_sentence,
-        "feasible": not beyond,
+        "feasible": kept and not beyond,
         "deployment": stated.deployed,
         "per_instance": stated.one,
         "per_prefill_instance": prefill[0] if prefill else None,

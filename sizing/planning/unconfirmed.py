@@ -34,7 +34,7 @@ def not_confirmed(limits: LatencyLimits, tried: Sequence[tuple[str, NotMet]]) ->
         why, fix = f"no pair of prefill and decode pools surely keeps the limits there. {shown}{todo}", None
     return PlanWarning(
         code="not_confirmed",
-        severity="warning",
+        severity="error",
         source="discrete-event simulation",
         fix=fix,
         message=f"Not confirmed by simulation: {why}",

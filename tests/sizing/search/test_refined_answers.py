@@ -41,19 +41,22 @@ def tightest_estimated_ttft_ms() -> float:
     return held
 
 
-def test_a_count_that_the_simulation_cannot_confirm_is_a_warning() -> None:
+def test_what_no_simulation_confirms_is_no_answer() -> None:
     """So near to what idle instances reach, the tail of the lengths alone breaks the limit."""
     asked = at_ttft(1.05 * tightest_estimated_ttft_ms())
     screen, found = analytic_plan(asked), plan(asked)
     assert found.deployment == screen.deployment
+    assert screen.feasible
+    assert not found.feasible
+    assert found.sentences[0].about == "infeasible"
     (warning,) = [w for w in found.warnings if w.code == "not_confirmed"]
-    assert warning.severity == "warning"
+    assert warning.severity == "error"
     assert "p99 TTFT" in warning.message
     assert "relax the limit" in warning.message
     assert "Not confirmed" in found.how_sure
     assert warning.fix
     relaxed = asked.model_copy(update={"limits": asked.limits.model_copy(update={"ttft_ms": warning.fix.value})})
-    assert not [w for w in plan(relaxed).warnings if w.code == "not_confirmed"]
+    assert plan(relaxed).feasible
     severities = [w.severity for w in found.warnings]
     assert severities == sorted(severities, key=("error", "warning", "info").index)
 
