@@ -30,6 +30,7 @@ from sizing.catalog.model_rows import models
 from sizing.catalog.resolve import ResolvedModel, resolve_model
 from sizing.catalog.system import CloudInstance, ServerHost, System
 from sizing.catalog.system_rows import (
+    cloud_fabrics,
     cloud_instances,
     generic_system,
     host_for,
@@ -55,6 +56,7 @@ __all__ = [
     "UseCase",
     "api_prices",
     "checkpoints",
+    "cloud_fabrics",
     "cloud_instances",
     "data_date",
     "data_version",

@@ -95,3 +95,14 @@ class CloudInstance:
     other_terms: OtherTerms = ""
     other_usd_per_hour: float | None = None
     availability: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CloudFabric:
+    """What joins several cloud instances of the types that match ``instance_types``, a pattern with ``*``."""
+
+    provider: str
+    instance_types: str
+    fabric: str
+    date: str
+    source: str

@@ -10,7 +10,7 @@ from sizing.base.choices import FormFactor
 from sizing.base.errors import UnknownName
 from sizing.catalog.files import DATA_DATE, typed_rows
 from sizing.catalog.gpu import Gpu
-from sizing.catalog.system import CloudInstance, ServerHost, System
+from sizing.catalog.system import CloudFabric, CloudInstance, ServerHost, System
 
 GPUS_PER_ASSUMED_SERVER = 8
 """Results are always normalised to 8-GPU servers, PCIe cards too (NVIDIA LLM sizing deck; seed_facts row 6)."""
@@ -60,6 +60,12 @@ def host_for(form_factor: FormFactor, gpus: int) -> ServerHost | None:
 def cloud_instances() -> tuple[CloudInstance, ...]:
     """Every cloud instance, in file order; a row whose accelerator is not in the catalogue keeps its ``gpu_id``."""
     return typed_rows("cloud_instances.csv", CloudInstance, gpus="gpu_count")
+
+
+@cache
+def cloud_fabrics() -> tuple[CloudFabric, ...]:
+    """The fabrics between cloud instances, in file order; a type that none names has none."""
+    return typed_rows("cloud_fabrics.csv", CloudFabric)
 
 
 def resolve_system(name: str) -> System:

@@ -21,24 +21,28 @@ NETWORK_PCIE = constant("network_pcie_bytes_per_s")
 SETUP_S = constant("kv_transfer_setup_s")
 
 
+def has_fast_links(gpu: Gpu) -> bool:
+    """Whether NVLink or the like joins the GPUs of a server: a bridge between two cards does not."""
+    return gpu.has_fast_link and gpu.domain_gpus >= 4
+
+
 def network_bytes_per_s(gpu: Gpu) -> float:
     """Network between systems, per GPU and direction."""
-    if not gpu.has_fast_link or gpu.domain_gpus < 4:  # a bridge between two cards does not make a server of it
+    if not has_fast_links(gpu):
         return NETWORK_PCIE
     return NETWORK_OLDER if gpu_families()[gpu.family].older_network else NETWORK
 
 
 def inside_bytes_per_s(gpu: Gpu) -> float:
     """Link between the GPUs of one system, per GPU and direction: NVLink or the like, else PCIe."""
-    joined = gpu.has_fast_link and gpu.domain_gpus >= 4
-    return float(gpu.link_bytes_per_s or 0.0) if joined else gpu.pcie_bytes_per_s
+    return float(gpu.link_bytes_per_s or 0.0) if has_fast_links(gpu) else gpu.pcie_bytes_per_s
 
 
 def link_name(gpu: Gpu, inside: bool) -> str:
     """The link in words."""
     if not inside:
         return f"network, {network_bytes_per_s(gpu) * 8e-9:.0f} Gb/s per GPU"
-    named = gpu.link_name if gpu.has_fast_link and gpu.domain_gpus >= 4 else "PCIe"
+    named = gpu.link_name if has_fast_links(gpu) else "PCIe"
     return f"{named}, {inside_bytes_per_s(gpu) / GB:.0f} GB/s per GPU"
 
 

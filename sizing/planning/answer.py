@@ -83,8 +83,8 @@ def outside_context(beyond: str) -> AnswerSentence:
 def not_kept() -> AnswerSentence:
     """What stands before an answer of the load model that no simulation confirms: it is known to break a limit."""
     return nothing(
-        "No deployment that was simulated keeps the limits, with any number of instances: relax a limit. The load model, "
-        "which sees no single request, would take this:"
+        "No deployment that was simulated keeps the limits, with any number of instances: relax a limit. The load "
+        "model, which sees no single request, would take this:"
     )
 
 

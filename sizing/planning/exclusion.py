@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.result import Excluded, Fix
-from sizing.deployments.candidates import Candidates
+from sizing.deployments.candidates import Candidates, enumerate_for
 from sizing.deployments.memory import memory_fit
-from sizing.planning.exclusion_reasons import no_pools, not_offered, too_slow, too_small, unknown, unsupported
+from sizing.planning.exclusion_reasons import apart, no_pools, not_offered, too_slow, too_small, unknown, unsupported
 from sizing.planning.sentences import beyond_context
 from sizing.question.understand import Question
-from sizing.search.screen import Evaluated, all_configurations, evaluate, offered
+from sizing.search.screen import Evaluated, all_configurations, evaluate, most_gpus, offered
 
 NOT_ENOUGH = "That alone is not enough: a limit or the memory would still be exceeded."
 
@@ -40,7 +40,8 @@ def excluded(question: Question, evaluated: Evaluated, by_pools: Collection[str]
         elif not gpu.sizable:
             out.append(unknown(gpu))
         elif gpu.id not in enumerated:
-            out.append(unsupported(question, gpu))
+            runs = enumerate_for(question.model, gpu, question.allowed)
+            out.append(unsupported(question, gpu) if not runs else apart(gpu, most_gpus(question, gpu)))
         elif not len(fits):
             every = everything.take(enumerated[gpu.id])
             fit = memory_fit(question.model, every, question.traffic.resident_kv_tokens)

@@ -79,6 +79,17 @@ def unknown(gpu: Gpu) -> Excluded:
     )
 
 
+def apart(gpu: Gpu, most: int) -> Excluded:
+    """What it is rented in holds too few GPUs for the asked parallelism, and no fabric joins several of them."""
+    return Excluded(
+        gpu=gpu.id,
+        closest="",
+        reason=f"What it is offered in holds {most} GPU{'s' if most > 1 else ''} at most, and no RDMA network between "
+        "several is known: an instance of the model cannot span two.",
+        relaxation=f"Split the model over {most} GPU{'s' if most > 1 else ''} at most, or choose another GPU.",
+    )
+
+
 def unsupported(question: Question, gpu: Gpu) -> Excluded:
     """No engine runs an asked format there, or the asked parallelism does not divide the model."""
     free = Allowed()

@@ -15,9 +15,13 @@ from numba.extending import register_jitable
 from sizing.base.arrays import Counts
 from sizing.base.compiled import compiled, compiled_entry, digest
 from sizing.prices import packing
+from sizing.prices.packing import MAX_GPUS_PER_SYSTEM
 
 MOST = np.iinfo(np.int64).max
 """More than any count."""
+
+APART = 2 * MAX_GPUS_PER_SYSTEM
+"""Added to the systems that an instance spans where no fabric joins them: more than any instance spans."""
 
 register_jitable(packing.whole_systems)
 shared_systems = compiled(packing.shared_systems)
@@ -32,6 +36,14 @@ def in_order_of_size(kinds: tuple[Counts, ...], c: int) -> tuple[int, int, int, 
     return count, each, other_count, other_each
 
 
+@compiled
+def spread_over(large: int, size: int, joined: int, unpriced: int) -> int:
+    """Twice the systems that one instance spans, one more without a price; far more where no fabric joins them."""
+    spans = -(-large // size)
+    apart = APART if spans > 1 and joined == 0 else 0
+    return 2 * (spans + apart) + unpriced
+
+
 def _entry(sources: str) -> Callable[..., None]:
     """The compiled entry; ``sources``: digest of all that it calls."""
 
@@ -39,20 +51,20 @@ def _entry(sources: str) -> Callable[..., None]:
     def cheapest_of_each(
         gpu: Counts, kinds: tuple[Counts, ...], offers: tuple[Any, ...], tie: float, chosen: Counts, systems: Counts
     ) -> None:
-        first, counts, sizes, unpriced, usd = offers
+        first, counts, sizes, joined, unpriced, usd = offers
         for c in range(len(gpu) if len(sources) > 0 else 0):
             n_large, large, n_small, small = in_order_of_size(kinds, c)
             begin = first[gpu[c]]
             end = begin + counts[gpu[c]]
             least, cheapest, fewest = MOST, np.inf, MOST
             for k in range(begin, end):
-                spread = 2 * -(-large // sizes[k]) + unpriced[k]
+                spread = spread_over(large, sizes[k], joined[k], unpriced[k])
                 if spread <= least:
                     price = usd[k] * shared_systems(n_large, large, n_small, small, sizes[k])
                     cheapest = price if spread < least else min(cheapest, price)
                     least = spread
             for k in range(begin, end):
-                if 2 * -(-large // sizes[k]) + unpriced[k] == least:
+                if spread_over(large, sizes[k], joined[k], unpriced[k]) == least:
                     number = shared_systems(n_large, large, n_small, small, sizes[k])
                     if usd[k] * number <= cheapest * (1.0 + tie) and number < fewest:
                         fewest = number
@@ -65,8 +77,9 @@ cheapest_of_each: Any = _entry(digest(packing.__file__))
 """``cheapest_of_each(gpu, kinds, offers, tie, chosen, systems)``: the option that each candidate takes and how many of
 it, into ``chosen`` (C,) and ``systems`` (C,).
 
-Of the options in which one instance spans the fewest systems, priced before unpriced, those of the least price; of
-these, within ``tie``, the one with the fewest systems, of these the first. ``gpu`` (C,): which GPU; ``kinds``, (C,)
-each: instances and GPUs per instance of the one kind and of the other. ``offers``: by GPU its first option and their
-number, then by option its GPUs, whether it has no price, and its USD/h, 0 where that is not known.
+Of the options in which one instance spans the fewest systems, joined by a fabric before those that are not, priced
+before unpriced, those of the least price; of these, within ``tie``, the one with the fewest systems, of these the first.
+``gpu`` (C,): which GPU; ``kinds``, (C,) each: instances and GPUs per instance of the one kind and of the other.
+``offers``: by GPU its first option and their number, then by option its GPUs, whether a fabric joins several, whether
+it has no price, and its USD/h, 0 where that is not known.
 """

@@ -92,10 +92,14 @@ class Offers:
         self.counts: Counts = np.array([len(options) for options in options_by_gpu], dtype=np.int64)
         self.first: Counts = np.cumsum(self.counts) - self.counts
         self.gpus: Counts = system_sizes(np.array([option.gpus for option in flat], dtype=np.int64))
+        self.joined: Counts = np.array([bool(option.fabric) for option in flat], dtype=np.int64)
         self.unpriced: Counts = np.array([not option.priced for option in flat], dtype=np.int64)
         self.usd_per_hour: Floats = np.array([option.usd_per_hour for option in flat], dtype=np.float64)
         self.power_kw: Floats = np.array([option.power_kw for option in flat], dtype=np.float64)
-        self.ranked_by = (self.first, self.counts, self.gpus, self.unpriced, np.nan_to_num(self.usd_per_hour))
+        self.ranked_by = (
+            *(self.first, self.counts, self.gpus, self.joined, self.unpriced),
+            np.nan_to_num(self.usd_per_hour),
+        )
 
 
 def cheapest_option(
@@ -110,8 +114,9 @@ def cheapest_option(
     ``gpu_index`` counts the GPUs of ``offers``.
     ``beside``: instances and GPUs per instance of a second kind that shares the systems (disaggregated pools).
 
-    First an option in which one instance spans the fewest systems (an instance that fits is never spread over several),
-    then one whose price is known, then the least ``systems x USD/h``, then the fewest systems, then the listed order.
+    First an option in which one instance spans the fewest systems (an instance that fits is never spread over several)
+    and that has a fabric where it spans several, then one whose price is known, then the least ``systems x USD/h``, then
+    the fewest systems, then the listed order.
     Raises SizingError for a GPU without options or malformed counts.
     """
     gpu = np.asarray(gpu_index, dtype=np.int64)

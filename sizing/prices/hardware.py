@@ -18,6 +18,7 @@ from sizing.base.units import HOURS_PER_YEAR
 from sizing.catalog import cloud_instances, generic_system, server_hosts, systems_for
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.system import CloudInstance, System
+from sizing.prices.fabric import ASSUMED_FABRIC, SERVER_GPUS, fabric_of_instance, fabric_of_system
 from sizing.prices.system_price import BASIS_WORDS, dates_of, instance_power, source_of, system_power, system_price
 from sizing.scenario.bounds import MAX_USD
 from sizing.scenario.prices import GpuHourPrice, Prices
@@ -59,6 +60,8 @@ class HardwareOption:
     price_basis: PriceBasis | None = None
     racked: bool = True
     dates: tuple[str, ...] = ()
+    fabric: str = ""
+    """The RDMA network between several of these, empty where none is known: then nothing spans two of them."""
 
     @property
     def priced(self) -> bool:
@@ -134,6 +137,7 @@ def _on_prem(
         price_basis=price.basis_of_price,
         racked=_racked(system),
         dates=price.dates,
+        fabric=fabric_of_system(system),
     )
 
 
@@ -202,6 +206,7 @@ def _instance(row: CloudInstance, gpu: Gpu, own: GpuHourPrice | None) -> Hardwar
         region=row.region,
         price_basis=row.price_basis if usd is not None and own is None else None,
         dates=() if usd is None else (row.date,) if own is None else dates_of(own),
+        fabric=fabric_of_instance(row.provider, row.instance_type),
     )
 
 
@@ -240,4 +245,5 @@ def _assumed_instance(gpu: Gpu, own: GpuHourPrice | None, gpus: int | None = Non
         priced_by="unknown" if own is None else "asked",
         region="" if own is None else own.region,
         dates=() if own is None else dates_of(own),
+        fabric=ASSUMED_FABRIC if size >= SERVER_GPUS else "",
     )

@@ -6,10 +6,11 @@ Ranking, simulation and planning know this interface only; :mod:`sizing.search.a
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Set
 from dataclasses import dataclass, field
-from typing import ClassVar, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 
@@ -50,6 +51,8 @@ class Deployments(Columns, ABC):
     usd_per_hour: Floats
     expected_usd_per_hour: Floats
     power_kw: Floats
+    factor: Floats
+    """By what is counted is multiplied to rank it (:mod:`sizing.search.preferences`)."""
 
     serving: ClassVar[Serving]
     splits: ClassVar[bool] = False
@@ -117,6 +120,13 @@ class Deployments(Columns, ABC):
         return self.question.scenario.deployment.spare_instances
 
     @property
+    def latency_s(self) -> Floats:
+        """The latency that is ranked by where the lowest is asked for, (N,), at the asked percentile: ITL where the
+        limits name ITL alone, TTFT where they name TTFT alone, else E2E, which holds both.
+        """
+        return {"ttft": self.ttft_s, "itl": self.itl_s, "e2e": self.e2e_s}[named_alone(self.question)]
+
+    @property
     def dominated(self) -> Floats:
         """1 where by latency another answers sooner on a fraction of the GPUs, (N,)."""
         return np.zeros(len(self))
@@ -149,6 +159,8 @@ class Deployments(Columns, ABC):
             power=np.nan_to_num(self.power_kw[among], nan=np.inf),
             gpus=self.gpus[among].astype(np.float64),
             e2e_s=self.e2e_s[among],
+            latency_s=self.latency_s[among],
+            factor=self.factor[among],
             off_format=np.abs(candidates.column(lambda r: r.precision.bytes, rows) - published.bytes),
             uses_surrogate=candidates.column(lambda r: r.engine.surrogate != r.engine.id, rows),
             pp_dp=self.stages_and_ranks()[among],
@@ -175,16 +187,16 @@ class Deployments(Columns, ABC):
         return int(place[self.keys(place).first(self.objective)])
 
     def counted(self) -> Floats:
-        """What the objective counts first, (N,); infinite where it is not known."""
+        """What the objective ranks by first, (N,), preferences included; infinite where it is not known."""
         columns: dict[Objective, Floats | Counts] = {
             "cost": self.usd_per_hour,
             "expected_cost": self.expected_usd_per_hour,
             "gpus": self.gpus,
-            "latency": self.e2e_s,
+            "latency": self.latency_s,
             "energy": self.power_kw,
         }
         column = np.asarray(columns[self.objective], dtype=np.float64)
-        return np.asarray(np.nan_to_num(column, nan=np.inf))
+        return np.asarray(np.nan_to_num(column, nan=np.inf) * self.factor)
 
     def worth_a_step(self) -> Rows:
         """Positions that no other beats on GPUs and E2E latency, by growing GPUs."""
@@ -195,6 +207,16 @@ class Deployments(Columns, ABC):
                 kept.append(k)
                 best = self.e2e_s[k]
         return np.array(kept, dtype=np.intp)
+
+
+def named_alone(question: Question) -> Literal["ttft", "itl", "e2e"]:
+    """The latency that the limits name, if it is one; E2E, which holds both others, where they name none or several,
+    or an answer has no gaps between tokens."""
+    limits, several = question.limits, question.traffic.output_tokens > 1.0
+    named = [math.isfinite(limit) for limit in (limits.ttft_s, limits.itl_s, limits.e2e_s)]
+    if named == [True, False, False]:
+        return "ttft"
+    return "itl" if named == [False, True, False] and several else "e2e"
 
 
 def comes_before(one: Deployments, other: Deployments) -> bool:

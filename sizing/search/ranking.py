@@ -16,7 +16,8 @@ class Keys:
     """What deployments are ranked by, arrays (N,). Unknown prices and powers are infinite.
 
     ``off_format``: bytes per parameter between the weight format and that of the checkpoint, in either direction:
-    quantised weights lose accuracy, and weights converted up gain none.
+    quantised weights lose accuracy, and weights converted up gain none. ``factor``: by what the objective counts is
+    multiplied (:mod:`sizing.search.preferences`). ``latency_s``: the latency that the lowest is asked of.
     """
 
     cost: Floats
@@ -24,6 +25,8 @@ class Keys:
     power: Floats
     gpus: Floats
     e2e_s: Floats
+    latency_s: Floats
+    factor: Floats
     off_format: Floats
     uses_surrogate: Floats
     pp_dp: Floats
@@ -31,7 +34,8 @@ class Keys:
     dominated: Floats
 
     def order(self, objective: Objective) -> Rows:
-        """Positions, best first. Ties go to prefill and decode in one instance, then to fewer GPUs, then to an engine
+        """Positions, best first by what the objective counts x ``factor``. Ties go to what counts less itself, then to
+        prefill and decode in one instance, then to fewer GPUs, then to an engine
         with measurements of its own, then to the weight format
         nearest to that of the checkpoint, then to the shorter E2E latency. By latency, what
         another beats on a fraction of the GPUs comes last. Where cost or power is unknown, GPUs stand in for it."""
@@ -69,19 +73,24 @@ class Keys:
     def _columns(self, objective: Objective) -> tuple[Floats, ...]:
         """What the objective ranks by, the most important last."""
         ties = (self.pp_dp, self.e2e_s, self.off_format, self.uses_surrogate)
-        by_cost = (*ties, self.gpus, self.split, self._unless_known(self.cost), self.cost)
+        by_cost = (*ties, self.gpus, self.split, *self._preferred(self.cost))
         columns = {
             "cost": by_cost,
-            "expected_cost": (*by_cost, self.expected_cost),
-            "gpus": (*ties, self.cost, self.split, self.gpus),
-            "latency": (self.pp_dp, self.off_format, self.gpus, self.cost, self.split, self.e2e_s, self.dominated),
-            "energy": (*ties, self.gpus, self.cost, self.split, self._unless_known(self.power), self.power),
+            "expected_cost": (*by_cost, *self._preferred(self.expected_cost)),
+            "gpus": (*ties, self.cost, self.split, *self._preferred(self.gpus)),
+            "latency": (
+                *(self.pp_dp, self.off_format, self.gpus, self.cost, self.split),
+                *self._preferred(self.latency_s),
+                self.dominated,
+            ),
+            "energy": (*ties, self.gpus, self.cost, self.split, *self._preferred(self.power)),
         }
         return columns[objective]
 
-    def _unless_known(self, counted: Floats) -> Floats:
-        """GPUs where what counts is unknown, elsewhere 0: nothing else would keep a deployment small there."""
-        return np.where(np.isinf(counted), self.gpus, 0.0)
+    def _preferred(self, counted: Floats) -> tuple[Floats, Floats]:
+        """What counts x ``factor``, the more important last. Where it is unknown, GPUs x ``factor``: nothing else would
+        keep a deployment small there."""
+        return np.where(np.isinf(counted), self.gpus * self.factor, counted), counted * self.factor
 
     def followed_by(self, other: Keys) -> Keys:
         """These deployments and then the others."""

@@ -19,6 +19,7 @@ from sizing.deployments.candidates import Candidates, enumerate_for, table
 from sizing.deployments.memory import MemoryFit, memory_fit
 from sizing.prices.cost import Offers
 from sizing.prices.hardware import options
+from sizing.prices.packing import MAX_GPUS_PER_SYSTEM
 from sizing.question.configuration import Allowed
 from sizing.question.speculation import Speculation
 from sizing.question.traffic import Traffic, Variability
@@ -61,14 +62,26 @@ KEPT_STATES = 2
 """Tables of all candidates under load that are kept, 30 MB each at most. Chosen: the question and the one before it."""
 
 
+Had = tuple[tuple[Gpu, int], ...]
+"""Accelerators, each with the most GPUs that one instance of a model may have."""
+
+
 def all_configurations(question: Question) -> Candidates:
     """Every configuration of the considered GPUs, whether it fits or not."""
     return _configurations(question.model, _to_be_had(question), question.allowed)
 
 
-def _to_be_had(question: Question) -> tuple[Gpu, ...]:
-    """The considered accelerators that are :func:`offered`."""
-    return tuple(g for g in question.gpus if offered(question, g))
+def _to_be_had(question: Question) -> Had:
+    """The considered accelerators that are :func:`offered`, each with :func:`most_gpus` of an instance."""
+    return tuple((g, most_gpus(question, g)) for g in question.gpus if offered(question, g))
+
+
+def most_gpus(question: Question, gpu: Gpu) -> int:
+    """The most GPUs that one instance may have: those of the largest system or cloud instance that it comes in, unless
+    a fabric joins several of one (:mod:`sizing.prices.fabric`)."""
+    own = question.gpu_prices.get(gpu.id)
+    offers = options(gpu, question.scenario.deployment.location, question.prices, own)
+    return MAX_GPUS_PER_SYSTEM if any(o.fabric for o in offers) else max(o.gpus for o in offers)
 
 
 def offered(question: Question, gpu: Gpu) -> bool:
@@ -83,8 +96,8 @@ def offered(question: Question, gpu: Gpu) -> bool:
 
 
 @lru_cache(maxsize=32)
-def _configurations(model: Model, chosen: tuple[Gpu, ...], allowed: Allowed) -> Candidates:
-    return table([c for g in chosen if g.sizable for c in enumerate_for(model, g, allowed)])
+def _configurations(model: Model, chosen: Had, allowed: Allowed) -> Candidates:
+    return table([c for g, most in chosen if g.sizable for c in enumerate_for(model, g, allowed) if c.gpus <= most])
 
 
 def evaluate_all(question: Question) -> Evaluated:
@@ -144,7 +157,7 @@ class _States:
 
 
 @lru_cache(maxsize=KEPT_STATES)
-def _kept_states(conditions: _Conditions, chosen: tuple[Gpu, ...], allowed: Allowed, choice: StepTimesFrom) -> _States:
+def _kept_states(conditions: _Conditions, chosen: Had, allowed: Allowed, choice: StepTimesFrom) -> _States:
     return _states(conditions, _configurations(conditions.model, chosen, allowed), choice, None)
 
 

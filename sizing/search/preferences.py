@@ -1,0 +1,58 @@
+"""What an expert prefers where figures are nearly alike, as factors on what is counted: cost, GPUs, latency or power.
+
+A factor says how much more of it the preferred deployment may take and still come first. All are of a deployment by
+itself, none of what else there is: so the order stays an order, and what comes first by count x factor never gets
+dearer by that measure with a looser limit or less load. Factors multiply.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sizing.base.arrays import Floats, Rows
+from sizing.question.configuration import Configuration
+from sizing.question.understand import Question
+from sizing.search.screen import Evaluated
+
+PER_HALVING = 1.05
+"""For every halving (or doubling) of the bytes per weight away from the checkpoint. Chosen: a difference of 5 % is less
+than the median error of predicted step times (8.5 %, docs/ACCURACY.md), so nothing says that the converted weights are
+cheaper, while it is certain that they are not the model that was published."""
+
+STAGES = 1.05
+"""For an instance whose GPUs are pipeline stages. Chosen as :data:`PER_HALVING`: within what the prediction can tell,
+one stage is simpler to run, fails less often, and is what engines and published deployments have most evidence of."""
+
+LITTLE_ROOM = 0.05
+"""Share of GPU memory that the KV cache has at least in an instance that is not held back. Chosen because
+what activations, graphs and fragmentation take is only known to some per cent of memory (engines keep 5 to 10 % free
+for it), so that a smaller room may turn out to be none."""
+
+FOR_LITTLE_ROOM = 1.3
+"""For an instance with less room than :data:`LITTLE_ROOM`. Chosen: as much as may be paid for what is known to run over
+what is not."""
+
+SPLIT = 1.0 / 0.9
+"""For prefill and decode in instances of their own. Chosen: two pools to size, scale and watch, and a transfer between
+them, are worth it where they save a tenth; less is within the error of both predictions."""
+
+
+def _bytes(row: Configuration) -> float:
+    return row.precision.bytes
+
+
+def of_instances(question: Question, evaluated: Evaluated, rows: Rows) -> Floats:
+    """The factor of instances of the candidates at ``rows``, (N,): format, stages and room for the KV cache."""
+    candidates = evaluated.candidates
+    halvings = np.abs(np.log2(candidates.column(_bytes, rows) / question.model.published_format.bytes))
+    return np.asarray(
+        PER_HALVING**halvings
+        * np.where(candidates.pp[rows] > 1.0, STAGES, 1.0)
+        * np.where(room(evaluated, rows) < LITTLE_ROOM, FOR_LITTLE_ROOM, 1.0)
+    )
+
+
+def room(evaluated: Evaluated, rows: Rows) -> Floats:
+    """Share of GPU memory that is left for the KV cache, (N,)."""
+    memory = evaluated.memory
+    return np.asarray(memory.kv_available[rows] / memory.capacity[rows])
