@@ -7,7 +7,7 @@ from typing import Literal
 from sizing.base.choices import DecidedBy, NotSimulated
 from sizing.base.quantity import Result, quantity
 
-StepSourceKind = Literal["roofline", "kernel_tables", "calibration", "measured"]
+StepSourceKind = Literal["roofline", "kernel_tables", "calibration", "carried_over", "measured"]
 
 
 class StepSource(Result):
@@ -16,7 +16,8 @@ class StepSource(Result):
     kind: StepSourceKind = quantity(
         "Kind",
         help="roofline; kernel_tables: NVIDIA's tables and the roofline together; calibration: corrected by an "
-        "imported benchmark; measured: a measured record in place of step times.",
+        "imported benchmark; carried_over: corrected by what that benchmark says of its neighbours; measured: a "
+        "measured record in place of step times.",
     )
     name: str = quantity("Name", help="The source by name, with its version, weights or calibration points.")
 

@@ -57,7 +57,8 @@ def calibration(benchmark: ResolvedBenchmark) -> Calibration:
     return Calibration(
         calibrated=calibrated,
         note=f"{named} ({counted(calibrated.calibration_points, 'point')}) calibrates the step times of "
-        f"{calibrated.configuration.label} only; every other deployment keeps the uncalibrated ones.",
+        f"{calibrated.configuration.label}; other layouts, formats and engines on this GPU have what is carried over "
+        "from it, in a wider interval, and other GPUs keep the uncalibrated ones.",
     )
 
 

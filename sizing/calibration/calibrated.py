@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.base.arrays import Floats
+from sizing.base.arrays import Flags, Floats
 from sizing.base.units import TWO_SIDED_80, TWO_SIDED_95
 from sizing.catalog.model import Model
+from sizing.catalog.precisions import WIDE_BYTES, Precision
 from sizing.deployments.candidates import Candidates
 from sizing.evidence.error_factors import ErrorFactors
 from sizing.question.configuration import Configuration
@@ -72,6 +73,11 @@ class CalibratedConfiguration:
         return np.array([math.log(self.decode), math.log(self.prefill), self.step_s / self.one_sequence_s])
 
     @property
+    def decode_surprise(self) -> float:
+        """log(calibrated / predicted) of a decode step of one sequence, where the fixed part weighs most."""
+        return math.log(max(self.decode * self.one_sequence_s + self.step_s, self._least_s) / self.one_sequence_s)
+
+    @property
     def source(self) -> str:
         """What is written beside every number that comes from here."""
         points = counted(self.calibration_points, "calibration point")
@@ -90,24 +96,34 @@ class CalibratedConfiguration:
         return LEAST_DECODE * self.one_sequence_s
 
     def matching(self, candidates: Candidates) -> NDArray[np.intp]:
-        """The candidates that are what was measured: same GPU, engine, weight format and TP, PP, EP, DP."""
-        measured = self.configuration
+        """The candidates that are what was measured: same GPU, engine, weight format and TP, PP, EP, DP. FP16 and BF16
+        are one format: as wide, multiplied at the same rate."""
         same = np.array([self._same_unit(u) for u in candidates.units], dtype=bool)[candidates.unit]
+        return np.flatnonzero(same & self.alike_layout(candidates))
+
+    def alike_layout(self, candidates: Candidates) -> Flags:
+        """Which candidates have the TP, PP, EP and DP that were measured, (C,)."""
+        measured = self.configuration
         parallelism = np.column_stack([candidates.tp, candidates.pp, candidates.ep, candidates.dp])
-        same &= (parallelism == (measured.tp, measured.pp, measured.ep, measured.dp)).all(axis=1)
-        return np.flatnonzero(same)
+        return np.asarray((parallelism == (measured.tp, measured.pp, measured.ep, measured.dp)).all(axis=1))
+
+    def laid_out_alike(self, row: Configuration) -> bool:
+        """The same of one configuration."""
+        measured = self.configuration
+        return (measured.tp, measured.pp, measured.ep, measured.dp) == (row.tp, row.pp, row.ep, row.dp)
 
     def covers(self, row: Configuration) -> bool:
         """Whether one configuration is what was measured, see :meth:`matching`."""
-        measured = self.configuration
-        same_unit, parallelism = self._same_unit(row), (measured.tp, measured.pp, measured.ep, measured.dp)
-        return same_unit and parallelism == (row.tp, row.pp, row.ep, row.dp)
+        return self._same_unit(row) and self.laid_out_alike(row)
 
     def _same_unit(self, row: Configuration) -> bool:
         measured = self.configuration
         kv = self.any_kv or row.kv_precision == measured.kv_precision
-        unit = (measured.gpu.id, measured.engine.id, measured.precision.id)
-        return kv and unit == (row.gpu.id, row.engine.id, row.precision.id)
+        return (
+            kv
+            and (measured.gpu.id, measured.engine.id) == (row.gpu.id, row.engine.id)
+            and same_speed(measured.precision, row.precision)
+        )
 
     def scaled(self, times: StepTimes) -> StepTimes:
         """Predicted times of the measured configuration, calibrated."""
@@ -142,6 +158,11 @@ class CalibratedConfiguration:
         """Derivatives of log decode(1) by the three factors; the fixed part weighs most there."""
         total = max(self.decode * self.one_sequence_s + self.step_s, self._least_s)
         return np.array([self.decode * self.one_sequence_s / total, 0.0, self.one_sequence_s / total])
+
+
+def same_speed(one: Precision, other: Precision) -> bool:
+    """Whether step times do not tell two weight formats apart: both of 16 bit and multiplied at the same rate."""
+    return one.id == other.id or (one.compute == other.compute == "wide" and one.bytes == other.bytes == WIDE_BYTES)
 
 
 def counted(number: int, noun: str) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from sizing.base.arrays import Floats
 from sizing.base.choices import StepTimesFrom
 from sizing.base.provenance import StepSource
 from sizing.calibration.calibrated import CalibratedConfiguration
+from sizing.calibration.carried import carried_times, neighbours
+from sizing.calibration.carried import source as carried_source
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates
 from sizing.question.traffic import Traffic
@@ -26,17 +26,24 @@ def step_times(
 ) -> tuple[StepTimes, tuple[StepSource, ...]]:
     """Step times and, per candidate, their source.
 
-    The configuration that was measured (``calibrated``) has its calibrated times, whatever is chosen for the others.
+    The configuration that was measured (``calibrated``) has its calibrated times, whatever is chosen for the others;
+    its neighbours have theirs with what is carried over (:mod:`sizing.calibration.carried`).
     """
     times, sources = _predicted(choice, model, candidates, traffic, concurrency)
-    index = calibrated.matching(candidates) if calibrated else np.empty(0, dtype=np.intp)
-    if calibrated is None or not len(index):
+    if calibrated is None:
         return times, sources
-    base = mixture().times(model, candidates.take(index), traffic.take(index), concurrency[index])
     each = list(sources)
+    for index, kin in neighbours(calibrated, candidates):
+        times = times.replaced(index, carried_times(calibrated, kin, times.take(index)))
+        for i in index:
+            each[i] = StepSource(kind="carried_over", name=carried_source(calibrated))
+    index = calibrated.matching(candidates)
+    if len(index):
+        base = mixture().times(model, candidates.take(index), traffic.take(index), concurrency[index])
+        times = times.replaced(index, calibrated.scaled(base))
     for i in index:
         each[i] = StepSource(kind="calibration", name=calibrated.source)
-    return times.replaced(index, calibrated.scaled(base)), tuple(each)
+    return times, tuple(each)
 
 
 def _predicted(

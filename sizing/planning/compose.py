@@ -200,6 +200,7 @@ def _warnings(stated: Stated, one: PlannedDeployment[Any], around: Spread, inste
         *rules.about_latency(question, stated.latency.itl_ms.at_percentile),
         *(w for row in rows if not one.benchmarked for w in rules.about_evidence(row)),
         *rules.about_benchmark(question, one.row),
+        *rules.about_room(one.kind.evaluated, int(one.kind.rows[one.k])),
         *one.about_limits(),
         *rules.about_interval(around.overloads, around.gpu_range[1]),
         *rules.about_accuracy(question, one.row),

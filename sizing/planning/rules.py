@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import get_args
@@ -14,13 +15,16 @@ from sizing.base.format import count, ms, percent, significant
 from sizing.base.result import Fix, PlanWarning
 from sizing.base.units import MS_PER_S, PERCENT
 from sizing.calibration.benchmark import calibrated_configuration
+from sizing.calibration.carried import kinship
 from sizing.catalog import quantization
 from sizing.catalog.measured import measured
 from sizing.catalog.precisions import precisions
+from sizing.planning.rules_hardware import TP_SIZES
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.queueing.capacity import Bound, Percentiles, capacity
 from sizing.search.aggregated import Aggregated
+from sizing.search.preferences import LITTLE_ROOM, room
 from sizing.search.screen import Evaluated, evaluate_all, instances_needed
 
 FAST_READING_MS = constant("fast_reading_ms_per_token")
@@ -193,18 +197,47 @@ def about_limits(deployments: Aggregated, k: int) -> Iterator[PlanWarning]:
         )
 
 
+def about_room(evaluated: Evaluated, index: int) -> Iterator[PlanWarning]:
+    """An instance of which the weights leave so little memory to the KV cache that it may turn out to be none."""
+    left = float(room(evaluated, np.array([index]))[0])
+    if left >= LITTLE_ROOM:
+        return
+    row, sequences = evaluated.candidates.rows[index], int(evaluated.memory.max_concurrency[index])
+    more = [tp for tp in TP_SIZES if tp > row.tp]
+    yield PlanWarning(
+        code="little_kv_room",
+        severity="warning",
+        source="memory model",
+        message=f"The weights leave {percent(left)} of GPU memory for the KV cache, {count(sequences)} sequence"
+        f"{'s' if sequences != 1 else ''} of this length: what the engine itself takes is not known that exactly, so "
+        "that it may not start, or hold fewer. Take more GPUs for an instance, or a format of fewer bytes.",
+        fix=Fix(key="deployment.tp", value=more, label=f"Split over more than {row.tp} GPUs") if more else None,
+    )
+
+
 def about_benchmark(question: Question, row: Configuration) -> Iterator[PlanWarning]:
     """An answer that is not the deployment the imported benchmark measured."""
     calibrated = calibrated_configuration(question)
     if calibrated is None or calibrated.covers(row):
         return
+    kin = kinship(calibrated, row)
+    if kin is None:
+        then = (
+            "which keeps the prediction. What was measured took "
+            f"{significant(calibrated.ratio, 2)} times as long as predicted: if the reason holds here too, this answer "
+            "is off by as much."
+        )
+    else:
+        times = significant(math.exp(kin.carried(calibrated.decode_surprise)), 2)
+        then = (
+            f"which differs in {kin.differs}. What was measured took {significant(calibrated.ratio, 2)} times as long "
+            f"as predicted; carried over to this deployment are {times} times, in a wider interval. Measure it, too."
+        )
     yield PlanWarning(
         code="not_measured",
         severity="warning" if abs(calibrated.ratio - 1.0) > MEASURED_DIFFERS else "info",
         source="imported benchmark",
-        message=f"The imported benchmark measured {calibrated.configuration.label}, not this deployment, which "
-        f"keeps the prediction. What was measured took {significant(calibrated.ratio, 2)} times as long as predicted: "
-        "if the reason holds here too, this answer is off by as much.",
+        message=f"The imported benchmark measured {calibrated.configuration.label}, not this deployment, {then}",
     )
 
 

@@ -78,8 +78,8 @@ cheapest_of_each: Any = _entry(digest(packing.__file__))
 it, into ``chosen`` (C,) and ``systems`` (C,).
 
 Of the options in which one instance spans the fewest systems, joined by a fabric before those that are not, priced
-before unpriced, those of the least price; of these, within ``tie``, the one with the fewest systems, of these the first.
-``gpu`` (C,): which GPU; ``kinds``, (C,) each: instances and GPUs per instance of the one kind and of the other.
+before unpriced, those of the least price; of these, within ``tie``, the one with the fewest systems, of these the
+first. ``gpu`` (C,): which GPU; ``kinds``, (C,) each: instances and GPUs per instance of the one kind and of the other.
 ``offers``: by GPU its first option and their number, then by option its GPUs, whether a fabric joins several, whether
 it has no price, and its USD/h, 0 where that is not known.
 """

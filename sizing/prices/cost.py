@@ -115,8 +115,8 @@ def cheapest_option(
     ``beside``: instances and GPUs per instance of a second kind that shares the systems (disaggregated pools).
 
     First an option in which one instance spans the fewest systems (an instance that fits is never spread over several)
-    and that has a fabric where it spans several, then one whose price is known, then the least ``systems x USD/h``, then
-    the fewest systems, then the listed order.
+    and that has a fabric where it spans several, then one whose price is known, then the least ``systems x USD/h``,
+    then the fewest systems, then the listed order.
     Raises SizingError for a GPU without options or malformed counts.
     """
     gpu = np.asarray(gpu_index, dtype=np.int64)

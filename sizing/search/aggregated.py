@@ -14,7 +14,7 @@ from sizing.prices.cost import cheapest_option
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.queueing.capacity import at_rate
-from sizing.search.deployments import Deployments
+from sizing.search.deployments import Deployments, named_alone
 from sizing.search.preferences import of_instances
 from sizing.search.screen import Evaluated, all_offers, expected, instances_needed
 
@@ -44,7 +44,8 @@ class Aggregated(Deployments):
     rps: Floats
     position: Position
     outrun: Flags
-    """By latency: whether another answers sooner on a :data:`WASTEFUL`-th of the GPUs; never by other objectives."""
+    """By latency: whether another answers sooner on a :data:`WASTEFUL`-th of the GPUs, or instances without pipeline
+    stages do on as many; never by other objectives."""
 
     @property
     def rows(self) -> Rows:
@@ -154,13 +155,13 @@ def aggregated(question: Question, evaluated: Evaluated, index: Rows, working: C
     total = working + question.scenario.deployment.spare_instances
     each = evaluated.candidates.gpus[index].astype(np.int64)
     chosen = cheapest_option(total, each, evaluated.candidates.place_of_gpu(question.gpus, index), all_offers(question))
-    e2e = position.of(evaluated.latencies.e2e_s[index])
     likely = chosen.usd_per_hour
     if evaluated.expected_rps is not None:
         fewer = np.minimum(instances_needed(question.demand.sustained_rps, evaluated.expected_rps[index]), working)
         spares = question.scenario.deployment.spare_instances
         gpu = evaluated.candidates.place_of_gpu(question.gpus, index)
         likely = cheapest_option(fewer + spares, each, gpu, all_offers(question)).usd_per_hour
+    counted = position.of(ranked_latency(question, evaluated)[index])
     return Aggregated(
         question=question,
         evaluated=evaluated,
@@ -170,7 +171,7 @@ def aggregated(question: Question, evaluated: Evaluated, index: Rows, working: C
         position=position,
         ttft_s=position.of(evaluated.latencies.ttft_s[index]),
         itl_s=position.of(evaluated.latencies.itl_s[index]),
-        e2e_s=e2e,
+        e2e_s=position.of(evaluated.latencies.e2e_s[index]),
         gpus=total * each,
         options=chosen.options,
         systems=chosen.systems,
@@ -179,7 +180,8 @@ def aggregated(question: Question, evaluated: Evaluated, index: Rows, working: C
         expected_usd_per_hour=likely,
         power_kw=chosen.power_kw,
         factor=of_instances(question, evaluated, index),
-        outrun=_outrun(question, evaluated, total * each, e2e),
+        outrun=_outrun(question, evaluated, total * each, counted)
+        | _better_without_stages(question, evaluated, index, working, counted),
     )
 
 
@@ -197,8 +199,41 @@ def most_before(question: Question, evaluated: Evaluated, index: int, tried: Cou
     return max(most, most_before(question, evaluated, index, gap, others)) if len(gap) else most
 
 
-def _outrun(question: Question, evaluated: Evaluated, gpus: Counts, e2e_s: Floats) -> Flags:
-    """Which deployments, (N,) by GPUs and E2E, another beats on a :data:`WASTEFUL`-th of the GPUs, (N,).
+def ranked_latency(question: Question, evaluated: Evaluated) -> Floats:
+    """The latency that :attr:`Deployments.latency_s` is of, at the loads of the grid, (C, K)."""
+    latencies = evaluated.latencies
+    return {"ttft": latencies.ttft_s, "itl": latencies.itl_s, "e2e": latencies.e2e_s}[named_alone(question)]
+
+
+def _better_without_stages(
+    question: Question, evaluated: Evaluated, index: Rows, working: Counts, latency_s: Floats
+) -> Flags:
+    """Which pipelines, (N,), answer no sooner than instances without stages of the same GPU, engine and formats do on
+    no more GPUs.
+
+    A token passes every stage in turn, so stages shorten no gap between tokens: a pipeline only looks faster than one
+    stage because its load is spread over more GPUs, which more instances do as well.
+    """
+    out, c = np.zeros(len(index), dtype=np.bool_), evaluated.candidates
+    staged = np.flatnonzero(c.pp[index] > 1.0)
+    if question.scenario.deployment.objective != "latency" or not len(staged):
+        return out
+    alone = np.flatnonzero((c.pp == 1.0) & (evaluated.capacity.rps > 0.0))
+    alone = alone[np.argsort(c.unit[alone], kind="stable")]
+    first, end = (np.searchsorted(c.unit[alone], c.unit[index[staged]], side=side) for side in ("left", "right"))
+    pair = np.repeat(np.arange(len(staged)), end - first)
+    other = alone[np.arange(len(pair)) + (end - np.cumsum(end - first))[pair]]
+    instances = working[staged][pair] * c.gpus[index[staged]][pair] // c.gpus[other]
+    enough = instances >= instances_needed(question.demand.sustained_rps, evaluated.capacity.rps[other])
+    pair, other, instances = pair[enough], other[enough], instances[enough]
+    load = question.demand.sustained_rps / instances
+    sooner = at_rate(evaluated.state.rps[other], load).of(ranked_latency(question, evaluated)[other])
+    out[staged[pair[sooner <= latency_s[staged[pair]]]]] = True
+    return out
+
+
+def _outrun(question: Question, evaluated: Evaluated, gpus: Counts, latency_s: Floats) -> Flags:
+    """Which deployments, (N,) by GPUs and latency, another beats on a :data:`WASTEFUL`-th of the GPUs, (N,).
 
     A configuration that hardly meets a limit when idle needs very many nearly idle instances, and then answers sooner
     than others do at their full load: as many GPUs of those would answer far sooner still. The others looked at are the
@@ -211,21 +246,21 @@ def _outrun(question: Question, evaluated: Evaluated, gpus: Counts, e2e_s: Float
     able = np.flatnonzero(rps > 0)
     each = evaluated.candidates.gpus
     most = able[np.argsort(-rps[able] / each[able], kind="stable")[:RIVALS]]
-    soonest = able[np.argsort(evaluated.latencies.e2e_s[able, 0], kind="stable")[:RIVALS]]
+    soonest = able[np.argsort(ranked_latency(question, evaluated)[able, 0], kind="stable")[:RIVALS]]
     rivals = np.union1d(most, soonest)
     budgets = 2 ** np.arange(int(gpus.max()).bit_length())
     best = np.array([_soonest(question, evaluated, rivals, int(b)) for b in budgets])
     within = np.floor(np.log2(np.maximum(gpus / WASTEFUL, 0.5))).astype(np.intp)  # -1: less than one GPU
     best = np.append(np.minimum.accumulate(best), np.inf)
-    return np.asarray(best[within] < e2e_s)
+    return np.asarray(best[within] < latency_s)
 
 
 def _soonest(question: Question, evaluated: Evaluated, rows: Rows, gpus: int) -> float:
-    """The shortest E2E that one of the candidates at ``rows`` has with so many GPUs, seconds; inf: none can serve."""
+    """The shortest latency that a candidate at ``rows`` has with so many GPUs, seconds; inf: none can serve."""
     peak, spares = question.demand.sustained_rps, question.scenario.deployment.spare_instances
     working = gpus // evaluated.candidates.gpus[rows] - spares
     enough = working >= instances_needed(peak, evaluated.capacity.rps[rows])
     rows, working = rows[enough], working[enough]
     if not len(rows):
         return float("inf")
-    return float(at_rate(evaluated.state.rps[rows], peak / working).of(evaluated.latencies.e2e_s[rows]).min())
+    return float(at_rate(evaluated.state.rps[rows], peak / working).of(ranked_latency(question, evaluated)[rows]).min())

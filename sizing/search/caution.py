@@ -14,6 +14,7 @@ import numpy as np
 
 from sizing.base.arrays import Columns, Floats, Rows
 from sizing.calibration.calibrated import CalibratedConfiguration
+from sizing.calibration.carried import carried_interval
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates
 from sizing.evidence.error_factors import ErrorFactors
@@ -98,7 +99,8 @@ def intervals_with(
     concurrency: Floats | None = None,
     apart: Floats | None = None,
 ) -> list[ErrorFactors]:
-    """The interval of each configuration: the posterior of one that was measured, else the cross-validated one.
+    """The interval of each configuration: the posterior of one that a benchmark measured, what is
+    carried over to its neighbours, else the cross-validated one.
 
     ``concurrency`` (N,); None: as much as possible. ``apart`` (N,): log ratio of measured kernels and roofline, NaN for
     the roofline alone.
@@ -110,4 +112,6 @@ def intervals_with(
     for n, row in enumerate(rows):
         if calibrated is not None and calibrated.covers(row):
             of_rows[n] = calibrated.interval(metric, None if concurrency is None else float(concurrency[n]))
+        elif calibrated is not None:
+            of_rows[n] = carried_interval(calibrated, row, metric, of_rows[n])
     return of_rows
