@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sizing.base.arrays import Counts, Flags, Floats, Position, Rows
+from sizing.base.arrays import Counts, Flags, Floats, Position, Rows, least_by_group
 from sizing.base.choices import Serving
 from sizing.prices.cost import cheapest_option
 from sizing.question.configuration import Configuration
@@ -21,6 +21,10 @@ from sizing.search.screen import Evaluated, all_offers, expected, instances_need
 WASTEFUL = 4
 """By latency a deployment comes last that another beats on so many times fewer GPUs: an assumption about what is meant
 by the lowest latency. The next larger size of an instance may well take twice the GPUs for a few per cent."""
+
+WORTH_MORE = 0.95
+"""Share of the latency of the fewest instances that more of them must come below by latency. Chosen: what the figures
+can tell apart at all."""
 
 RIVALS = 50
 """Candidates of each kind that a deployment is held against. Chosen: few, to cost little beside the ranking."""
@@ -44,8 +48,7 @@ class Aggregated(Deployments):
     rps: Floats
     position: Position
     outrun: Flags
-    """By latency: whether another answers sooner on a :data:`WASTEFUL`-th of the GPUs, or instances without pipeline
-    stages do on as many; never by other objectives."""
+    """By latency: whether another answers sooner on a :data:`WASTEFUL`-th of the GPUs; never by other objectives."""
 
     @property
     def rows(self) -> Rows:
@@ -98,7 +101,7 @@ class Aggregated(Deployments):
         """Deployments on the GPU, engine and formats of ``k`` that none other beats on both GPUs and E2E latency."""
         unit = self.evaluated.candidates.unit[self.index]
         alike = np.flatnonzero(unit == unit[k])
-        smallest = self.instances[alike] - self.spares
+        smallest = instances_needed(self.question.demand.sustained_rps, self.evaluated.capacity.rps[self.index[alike]])
         counts = np.concatenate([np.ceil(smallest * f) for f in MORE_INSTANCES]).astype(np.int64)
         more = aggregated(self.question, self.evaluated, np.tile(self.index[alike], len(MORE_INSTANCES)), counts)
         return more.take(more.worth_a_step())
@@ -111,9 +114,9 @@ class Aggregated(Deployments):
         place = np.flatnonzero(np.isin(self.index, changed))
         index = self.index[place]
         able = evaluated.capacity.rps[index] > 0
-        needed = instances_needed(self.question.demand.sustained_rps, evaluated.capacity.rps[index[able]])
+        working = sized(self.question, evaluated, index[able])
         moved = replace(self, evaluated=evaluated).replaced(
-            place[able], aggregated(self.question, evaluated, index[able], needed)
+            place[able], aggregated(self.question, evaluated, index[able], working)
         )
         return moved if able.all() else moved.take(np.delete(np.arange(len(moved)), place[~able]))
 
@@ -133,9 +136,7 @@ def smallest_aggregated(question: Question, evaluated: Evaluated) -> Aggregated:
     if not wanted(question):
         return aggregated(question, evaluated, np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int64))
     able = np.flatnonzero(evaluated.capacity.rps > 0)
-    return aggregated(
-        question, evaluated, able, instances_needed(question.demand.sustained_rps, evaluated.capacity.rps[able])
-    )
+    return aggregated(question, evaluated, able, sized(question, evaluated, able))
 
 
 def fewest_aggregated(question: Question, evaluated: Evaluated) -> tuple[int, str] | None:
@@ -180,8 +181,7 @@ def aggregated(question: Question, evaluated: Evaluated, index: Rows, working: C
         expected_usd_per_hour=likely,
         power_kw=chosen.power_kw,
         factor=of_instances(question, evaluated, index),
-        outrun=_outrun(question, evaluated, total * each, counted)
-        | _better_without_stages(question, evaluated, index, working, counted),
+        outrun=_outrun(question, evaluated, total * each, counted),
     )
 
 
@@ -205,31 +205,25 @@ def ranked_latency(question: Question, evaluated: Evaluated) -> Floats:
     return {"ttft": latencies.ttft_s, "itl": latencies.itl_s, "e2e": latencies.e2e_s}[named_alone(question)]
 
 
-def _better_without_stages(
-    question: Question, evaluated: Evaluated, index: Rows, working: Counts, latency_s: Floats
-) -> Flags:
-    """Which pipelines, (N,), answer no sooner than instances without stages of the same GPU, engine and formats do on
-    no more GPUs.
+def sized(question: Question, evaluated: Evaluated, index: Rows) -> Counts:
+    """Instances of the candidates at ``index``, (N,), spares aside: as few as carry the peak.
 
-    A token passes every stage in turn, so stages shorten no gap between tokens: a pipeline only looks faster than one
-    stage because its load is spread over more GPUs, which more instances do as well.
+    By latency as many as fit in whole multiples of the largest instance of the same GPU, engine and formats, where that
+    is :data:`WORTH_MORE` sooner. A token passes every pipeline stage in turn, so stages shorten no gap between tokens: a
+    pipeline only looks faster than one stage because its load is spread over more GPUs, and is compared with as many.
     """
-    out, c = np.zeros(len(index), dtype=np.bool_), evaluated.candidates
-    staged = np.flatnonzero(c.pp[index] > 1.0)
-    if question.scenario.deployment.objective != "latency" or not len(staged):
-        return out
-    alone = np.flatnonzero((c.pp == 1.0) & (evaluated.capacity.rps > 0.0))
-    alone = alone[np.argsort(c.unit[alone], kind="stable")]
-    first, end = (np.searchsorted(c.unit[alone], c.unit[index[staged]], side=side) for side in ("left", "right"))
-    pair = np.repeat(np.arange(len(staged)), end - first)
-    other = alone[np.arange(len(pair)) + (end - np.cumsum(end - first))[pair]]
-    instances = working[staged][pair] * c.gpus[index[staged]][pair] // c.gpus[other]
-    enough = instances >= instances_needed(question.demand.sustained_rps, evaluated.capacity.rps[other])
-    pair, other, instances = pair[enough], other[enough], instances[enough]
-    load = question.demand.sustained_rps / instances
-    sooner = at_rate(evaluated.state.rps[other], load).of(ranked_latency(question, evaluated)[other])
-    out[staged[pair[sooner <= latency_s[staged[pair]]]]] = True
-    return out
+    c, peak = evaluated.candidates, question.demand.sustained_rps
+    fewest = instances_needed(peak, evaluated.capacity.rps[index])
+    if question.scenario.deployment.objective != "latency" or not len(index):
+        return fewest
+    able = evaluated.capacity.rps > 0.0
+    largest = -least_by_group(c.unit[able], -c.gpus[able], len(c.units))[c.unit[index]]
+    more = np.maximum(
+        fewest, (largest // c.gpus[index]).astype(np.int64) - question.scenario.deployment.spare_instances
+    )
+    latency = ranked_latency(question, evaluated)[index]
+    now, then = (at_rate(evaluated.state.rps[index], peak / n).of(latency) for n in (fewest, more))
+    return np.where(then < WORTH_MORE * now, more, fewest)
 
 
 def _outrun(question: Question, evaluated: Evaluated, gpus: Counts, latency_s: Floats) -> Flags:

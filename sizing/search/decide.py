@@ -62,7 +62,8 @@ class Decided:
             return None
         index, search = int(self.refined.deployments.index[place]), self.refined.search
         result = search.results.get(index)
-        return _counted(search, index, result, FIRST_REQUESTS) if isinstance(result, Needed) else None
+        (working,) = self.refined.deployments.working(place)
+        return _counted(search, index, result, working, FIRST_REQUESTS) if isinstance(result, Needed) else None
 
     def shortlist(self, count: int) -> list[int]:
         """The place that is chosen and at most ``count`` others that are worth showing."""
@@ -123,14 +124,14 @@ def _promised(before: Rows, together: int) -> Rows:
     return before[before < together]
 
 
-def _counted(search: Search, index: int, result: Needed, requests: int) -> Outcome:
-    """What is counted of a candidate with its number of instances and steps as long as expected."""
+def _counted(search: Search, index: int, result: Needed, working: int, requests: int) -> Outcome:
+    """What is counted of a candidate with so many instances and steps as long as expected."""
     question, case = search.question, search.case(index)
     if question.confidence == EXPECTED:
-        return settled(case, result, requests)
+        return settled(case, result, requests, working)
     there = expected(question, search.evaluated.take(np.array([index])))
     as_expected = replace(case, replica=replica_at(question, there, 0), work=Work())  # decided: to be stated anyhow
-    return run(as_expected, result.instances, asked_for(requests))
+    return run(as_expected, working, asked_for(requests))
 
 
 def _counted_of_pools(first: Disaggregated, outcome: Outcome, seed: int) -> Outcome:
@@ -153,14 +154,15 @@ def _confirmed(screened: Screened, refined: Refined, best: Needed) -> Decided:
     rps[refined.winner] = heaviest_rps(best, float(screened_rps[refined.winner]), REPORTED_REQUESTS)
     evaluated = replace(refined.deployments.evaluated, capacity=replace(capacity, rps=rps), screened_rps=screened_rps)
     together = replace(refined.deployments, evaluated=evaluated)
+    (working,) = together.working(refined.position)
     every = AllDeployments((together, *screened.pools))
     before = every.before(refined.position)
     return Decided(
         every=every,
         ranked=every.contenders(without=before),
         refined=refined,
-        outcome=_counted(refined.search, refined.winner, best, REPORTED_REQUESTS),
+        outcome=_counted(refined.search, refined.winner, best, working, REPORTED_REQUESTS),
         others_tried=len(refined.search.results) - 1,
-        fewer=best.instances - best.perhaps,
+        fewer=best.instances - best.perhaps if working == best.instances else 0,
         left_out=len(_promised(before, len(together))),
     )

@@ -200,8 +200,10 @@ def between(met: Callable[[int], bool], bad: int, good: int, *, guess: int) -> i
     return fewest(met, guess=guess, least=bad + 1) or guess
 
 
-def settled(case: Case, result: Needed, requests: int) -> Outcome:
-    """The counts at the chosen number from at least ``requests`` requests: those of the search if they suffice."""
-    if result.requests >= requests:
+def settled(case: Case, result: Needed, requests: int, instances: int | None = None) -> Outcome:
+    """The counts from at least ``requests`` requests at the chosen number, or with so many ``instances`` where more are
+    deployed; those of the search if they suffice."""
+    deployed = result.instances if instances is None else instances
+    if deployed == result.instances and result.requests >= requests:
         return result.outcome
-    return run(replace(case, work=Work()), result.instances, requests)  # what was decided is stated in any case
+    return run(replace(case, work=Work()), deployed, requests)  # what was decided is stated in any case

@@ -13,7 +13,7 @@ import numpy as np
 
 from sizing.base.arrays import ROUNDING, Counts, Rows
 from sizing.question.understand import Question
-from sizing.search.aggregated import Aggregated, aggregated, most_before
+from sizing.search.aggregated import Aggregated, aggregated, most_before, sized
 from sizing.search.instances import Needed, NotMet, bounds, needed, not_at_all, sharpened
 from sizing.search.pipelines import underrated
 from sizing.search.replicas import arrivals_of, lengths_of, replica_at
@@ -123,7 +123,7 @@ class Search:
         able = self._possible(now, lowered)
         if not len(able):
             return now.winner
-        first = int(able[aggregated(self.question, lowered, able, self._instances(able, lowered)).first()])
+        first = int(able[aggregated(self.question, lowered, able, sized(self.question, lowered, able)).first()])
         return now.winner if first in self.known else first
 
     def _possible(self, now: Refined, lowered: Evaluated) -> Rows:
@@ -139,8 +139,8 @@ class Search:
             return np.asarray(index[able])
         counted = now.deployments.counted()
         best = np.flatnonzero(able)[[int(counted[able].argmin())]]
-        sized = aggregated(self.question, lowered, index[best], self._instances(index[best], lowered))
-        least = min([float(sized.counted()[0]), *counted[able & np.isin(index, list(self.results))]])
+        again = aggregated(self.question, lowered, index[best], sized(self.question, lowered, index[best]))
+        least = min([float(again.counted()[0]), *counted[able & np.isin(index, list(self.results))]])
         return np.asarray(index[able & (counted <= least * (1.0 + ROUNDING))])
 
     def _instances(self, index: Rows, evaluated: Evaluated) -> Counts:
