@@ -209,8 +209,8 @@ def sized(question: Question, evaluated: Evaluated, index: Rows) -> Counts:
     """Instances of the candidates at ``index``, (N,), spares aside: as few as carry the peak.
 
     By latency as many as fit in whole multiples of the largest instance of the same GPU, engine and formats, where that
-    is :data:`WORTH_MORE` sooner. A token passes every pipeline stage in turn, so stages shorten no gap between tokens: a
-    pipeline only looks faster than one stage because its load is spread over more GPUs, and is compared with as many.
+    is :data:`WORTH_MORE` sooner. A token passes every pipeline stage in turn, so stages shorten no gap between tokens:
+    a pipeline only looks faster than one stage because its load is spread over more GPUs, and is compared with as many.
     """
     c, peak = evaluated.candidates, question.demand.sustained_rps
     fewest = instances_needed(peak, evaluated.capacity.rps[index])
@@ -218,9 +218,8 @@ def sized(question: Question, evaluated: Evaluated, index: Rows) -> Counts:
         return fewest
     able = evaluated.capacity.rps > 0.0
     largest = -least_by_group(c.unit[able], -c.gpus[able], len(c.units))[c.unit[index]]
-    more = np.maximum(
-        fewest, (largest // c.gpus[index]).astype(np.int64) - question.scenario.deployment.spare_instances
-    )
+    each = c.gpus[index]
+    more = np.maximum(fewest, (np.ceil(fewest * each / largest) * largest // each).astype(np.int64))
     latency = ranked_latency(question, evaluated)[index]
     now, then = (at_rate(evaluated.state.rps[index], peak / n).of(latency) for n in (fewest, more))
     return np.where(then < WORTH_MORE * now, more, fewest)
