@@ -83,7 +83,7 @@ def _cost_arguments(cost: argparse.ArgumentParser) -> None:
         "--on",
         type=day_of_calendar,
         metavar="DATE",
-        help="day against which the age of prices is counted, as 2026-11-30 (default: that of the catalogue)",
+        help="day whose offers count and against which prices age, as 2026-11-30 (default: that of the catalogue)",
     )
     cost.set_defaults(run=_cost)
 

@@ -6,26 +6,43 @@ Field names are the column names of the CSV files in ``sizing/data``. None means
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date as Day  # a field is called date
 from functools import cache
+from typing import Literal
 
 from sizing.base.choices import PriceBasis
 from sizing.catalog.files import typed_rows
 
+OfferUse = Literal["yes", "check", "no"]
+"""Whether an offer prices its model unasked, only where a scenario names it, or not at all (``api_offers.yaml``)."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ApiPrice:
-    """List price of a hosted model in USD per million tokens."""
+    """What a provider asks for a hosted model, in USD per million tokens.
+
+    ``catalogue_model`` is the model of the catalogue whose weights it serves, "" for a closed model. From
+    ``deprecation_date`` on (ISO 8601) it is no longer sold; "" where no such day is announced. ``use_note`` says why an
+    offer prices nothing unasked.
+    """
 
     provider: str
     model: str
-    mode: str
-    input_usd_per_mtok: float | None
-    output_usd_per_mtok: float | None
+    catalogue_model: str
+    input_usd_per_mtok: float
+    output_usd_per_mtok: float
     cached_input_usd_per_mtok: float | None
+    deprecation_date: str
     open_weights: bool
+    use: OfferUse
+    use_note: str
+    provider_price_page: str
     date: str
     source: str
-    license: str
+
+    def sold_on(self, day: Day) -> bool:
+        """Whether it is still sold on a day."""
+        return not self.deprecation_date or day < Day.fromisoformat(self.deprecation_date)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from functools import cache
+from types import MappingProxyType
 
 from sizing.base.errors import InvalidScenario, nearest_names
 from sizing.base.units import MILLION
 from sizing.catalog import ApiPrice, api_prices
 from sizing.catalog.model import Model
-from sizing.catalog.resolve import known_model
 from sizing.economics.amount import Amount
 from sizing.economics.month import Month
 from sizing.economics.views import PriceSource, View, without_cost
 from sizing.scenario.costs import ApiChoice
-
-SAME_MODEL = ("id", "name", "architecture")
-"""Ways in which a name leads to a model that make it this very model, or another checkpoint of its architecture."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,11 +54,11 @@ def api(prices: TokenPrices | None, month: Month) -> View:
     )
 
 
-def token_prices(choice: ApiChoice, model: Model, month: Month) -> TokenPrices | None:
-    """The prices of the scenario, of the chosen entry of the list, or of the cheapest provider of the same model.
+def token_prices(choice: ApiChoice, model: Model, month: Month, on: date) -> TokenPrices | None:
+    """The prices of the scenario, or the cheapest offer for its month: of those it names, else of the model's weights.
 
-    None where no provider in the list has the model with open weights. Raises InvalidScenario for a provider or model
-    that is not in the list.
+    ``on``: what is no longer sold on that day prices nothing. None where no provider in the list sells the model with
+    open weights. Raises InvalidScenario for a provider or model that is not in the list, or no longer sold.
     """
     if choice.input_usd_per_mtok is not None and choice.output_usd_per_mtok is not None:
         cached = choice.cached_input_usd_per_mtok
@@ -69,44 +69,51 @@ def token_prices(choice: ApiChoice, model: Model, month: Month) -> TokenPrices |
             output_usd=choice.output_usd_per_mtok,
             source=PriceSource(what="API", source="scenario: costs.api", dates=(), given=True),
         )
-    rows = _named(choice.model) if choice.model is not None else _of_model(model.id)
+    rows = _named(choice.model, on) if choice.model is not None else offers_of(model.id, on)
     if choice.provider is not None:
         rows = _at(choice.provider, rows)
-    offered = [priced for row in rows if (priced := _priced(row)) is not None]
-    return min(offered, key=lambda prices: prices.of_request(month), default=None)
+    elif choice.model is None:
+        rows = tuple(row for row in rows if row.use == "yes")
+    return min(map(_priced, rows), key=lambda prices: prices.of_request(month), default=None)
 
 
-def _named(name: str) -> tuple[ApiPrice, ...]:
+def offers_of(model_id: str, on: date) -> tuple[ApiPrice, ...]:
+    """Every offer of these open weights that is sold on a day, those included that price them only when named."""
+    return tuple(row for row in _by_model().get(model_id, ()) if row.sold_on(on))
+
+
+@cache
+def _by_model() -> Mapping[str, tuple[ApiPrice, ...]]:
+    """Offers of open weights by the model of the catalogue, in file order, but those of providers that have closed."""
+    offers: defaultdict[str, list[ApiPrice]] = defaultdict(list)
+    for row in api_prices():
+        if row.catalogue_model and row.use != "no":
+            offers[row.catalogue_model].append(row)
+    return MappingProxyType({model: tuple(rows) for model, rows in offers.items()})
+
+
+def _named(name: str, on: date) -> tuple[ApiPrice, ...]:
     wanted = name.strip().lower()
     rows = tuple(row for row in api_prices() if wanted in (row.model.lower(), _bare(row.model).lower()))
     if not rows:
         near = nearest_names(name, [row.model for row in api_prices()])
         hint = f" Nearest: {', '.join(near)}." if near else ""
         raise InvalidScenario([f"costs.api.model: {name} is not in the list of API prices.{hint}"])
-    return rows
+    sold = tuple(row for row in rows if row.use != "no" and row.sold_on(on))
+    if not sold:
+        last = rows[-1]
+        why = last.use_note if last.use == "no" else f"retired on {last.deprecation_date}"
+        raise InvalidScenario([f"costs.api.model: {name} is no longer sold: {why}."])
+    return sold
 
 
 def _at(provider: str, rows: tuple[ApiPrice, ...]) -> tuple[ApiPrice, ...]:
+    """What the provider offers of these, first under the model's own name."""
     known = sorted({row.provider for row in api_prices()})
     if provider not in known:
         raise InvalidScenario([f"costs.api.provider: {provider} is not one of {', '.join(known)}."])
-    return tuple(row for row in rows if row.provider == provider)
-
-
-@cache
-def _of_model(model_id: str) -> tuple[ApiPrice, ...]:
-    """Every provider of these open weights."""
-    return tuple(row for row in api_prices() if row.open_weights and _model_id(row.model) == model_id)
-
-
-@cache
-def _model_id(name: str) -> str:
-    """The catalogue's model behind a provider's name for it; empty where the name does not say which it is."""
-    for spelling in (name, _bare(name)):
-        known = known_model(spelling)
-        if known is not None:
-            return known.model.id if known.match in SAME_MODEL else ""
-    return ""
+    there = tuple(row for row in rows if row.provider == provider)
+    return tuple(row for row in there if row.use == "yes") or there
 
 
 def _bare(name: str) -> str:
@@ -114,9 +121,7 @@ def _bare(name: str) -> str:
     return name.rpartition("/")[2]
 
 
-def _priced(row: ApiPrice) -> TokenPrices | None:
-    if row.input_usd_per_mtok is None or row.output_usd_per_mtok is None:
-        return None
+def _priced(row: ApiPrice) -> TokenPrices:
     cached = row.cached_input_usd_per_mtok
     return TokenPrices(
         name=f"{_bare(row.model)} at {row.provider}",

@@ -9,7 +9,7 @@ from typing import Any
 from sizing.base.result import Plan
 from sizing.base.units import MILLION
 from sizing.base.version import ENGINE_VERSION
-from sizing.catalog import data_date, data_version
+from sizing.catalog import data_version
 from sizing.economics import results
 from sizing.economics.assumptions import Assumption, used_in
 from sizing.economics.break_even import BreakEven, against_api, against_renting
@@ -46,14 +46,15 @@ def cost(
     """What the plan of a scenario costs, part by part, over 36 months, per token, and against the other ways.
 
     ``plan``: its answer where that is known already, else that of ``planner``. ``on``: the day against which the age of
-    prices is counted, that of the catalogue if left out. ``rent``: times the price of everything rented. Raises
-    InvalidScenario where nothing serves the scenario, and for a region, provider or model that is not known.
+    prices is counted and on which offers must be sold, that of the catalogue if left out. ``rent``: times the price of
+    everything rented. Raises InvalidScenario where nothing serves the scenario, and for a region, provider or model
+    that is not known.
     """
     question = understand(scenario)
-    ways = ways_of(question, plan or planner(scenario), rent)
+    ways = ways_of(question, plan or planner(scenario), rent, on)
     views = [way(1.0) for way in ways.by_name.values()]
     split = blended(ways, planner)
-    return answer_of(ways, views if split is None else [*views, split], on or date.fromisoformat(data_date()))
+    return answer_of(ways, views if split is None else [*views, split])
 
 
 def month_of_plan(scenario: Scenario, plan: Plan, rent: float = 1.0) -> dict[str, float | None]:
@@ -63,7 +64,7 @@ def month_of_plan(scenario: Scenario, plan: Plan, rent: float = 1.0) -> dict[str
     return _range(ways.by_name[ways.chosen](1.0))
 
 
-def answer_of(ways: Ways, views: list[View], on: date) -> results.CostAnswer:
+def answer_of(ways: Ways, views: list[View]) -> results.CostAnswer:
     """The answer from every way at the planned load."""
     chosen = next(view for view in views if view.name == ways.chosen)
     counted = used_in(ways.chosen, ways.money.costs)
@@ -73,14 +74,14 @@ def answer_of(ways: Ways, views: list[View], on: date) -> results.CostAnswer:
         **facts,
         break_even=_break_even(ways, chosen, views),
         lens="allocated",
-        sources=tuple(_sources(views, [ways.money.assumptions[name] for name in counted], on)),
+        sources=tuple(_sources(views, [ways.money.assumptions[name] for name in counted], ways.on)),
         location=ways.chosen,
         ways=tuple(_way(ways, view) for view in views),
         requests_per_day=ways.month.requests_per_day,
         gpus=ways.fleet.gpus,
         assumptions=tuple(_constant(one) for one in ways.money.assumptions.values()),
         not_counted=tuple(name for name in counted if ways.money.assumptions[name].basis == "gap"),
-        priced_on=on.isoformat(),
+        priced_on=ways.on.isoformat(),
         engine_version=ENGINE_VERSION,
         data_version=data_version(),
     )

@@ -42,7 +42,7 @@ def blended(ways: Ways, planner: Planner) -> View | None:
 
 def _elsewhere(ways: Ways, routing: RoutedShare, share: float, planner: Planner) -> View:
     if routing.api is not None:
-        return api(token_prices(routing.api, ways.question.model, ways.month), ways.month.times(share))
+        return api(token_prices(routing.api, ways.question.model, ways.month, ways.on), ways.month.times(share))
     scenario = ways.question.scenario
     smaller = at_peak(scenario, ways.fleet.peak_rps * share, scenario.workload.arrivals).model_copy(
         update={
@@ -53,7 +53,7 @@ def _elsewhere(ways: Ways, routing: RoutedShare, share: float, planner: Planner)
         }
     )
     try:
-        others = ways_of(understand(smaller), planner(smaller))
+        others = ways_of(understand(smaller), planner(smaller), on=ways.on)
     except InvalidScenario as invalid:
         raise InvalidScenario([f"costs.routing.model: {problem}" for problem in invalid.problems]) from None
     return others.by_name[others.chosen](1.0)

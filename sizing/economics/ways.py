@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property
 
 from sizing.base.choices import Location
 from sizing.base.errors import InvalidScenario
 from sizing.base.result import Plan
-from sizing.catalog import resolve_gpu
+from sizing.catalog import data_date, resolve_gpu
 from sizing.catalog.gpu import Gpu
 from sizing.economics.api import TokenPrices, api, token_prices
 from sizing.economics.assumptions import assumptions_for
@@ -28,7 +29,10 @@ Way = Callable[[float], View]
 
 @dataclass(frozen=True, kw_only=True)
 class Ways:
-    """A plan as something to pay for: its fleet, its month, and what the ways to get it depend on."""
+    """A plan as something to pay for: its fleet, its month, and what the ways to get it depend on.
+
+    ``on`` is the day whose offers count: what is retired by then prices nothing.
+    """
 
     question: Question
     plan: Plan
@@ -39,6 +43,7 @@ class Ways:
     option: HardwareOption
     prices: TokenPrices | None
     day: Day | None
+    on: date
 
     @cached_property
     def on_demand(self) -> tuple[Rented, ...]:
@@ -103,8 +108,8 @@ class Ways:
         return Base(system_gpus=best.option.gpus, view=lambda fleet: cloud_on(best, fleet, self.money, purchase))
 
 
-def ways_of(question: Question, plan: Plan, rent: float = 1.0) -> Ways:
-    """The ways of a plan, everything rented at ``rent`` times its price.
+def ways_of(question: Question, plan: Plan, rent: float = 1.0, on: date | None = None) -> Ways:
+    """The ways of a plan on a day (that of the catalogue if left out), everything rented at ``rent`` times its price.
 
     Raises InvalidScenario where nothing serves, or for a place or model that is not known.
     """
@@ -113,6 +118,7 @@ def ways_of(question: Question, plan: Plan, rent: float = 1.0) -> Ways:
     gpu = _gpu(question, plan.deployment.gpu)
     money = Money(costs=scenario.costs, assumptions=assumptions_for(scenario.costs), prices=question.prices, rent=rent)
     month = month_of(plan, question.traffic)
+    day = on or date.fromisoformat(data_date())
     return Ways(
         question=question,
         plan=plan,
@@ -121,8 +127,9 @@ def ways_of(question: Question, plan: Plan, rent: float = 1.0) -> Ways:
         money=money,
         gpu=gpu,
         option=_system(question, plan.deployment.system, gpu, fleet),
-        prices=token_prices(scenario.costs.api, question.model, month),
+        prices=token_prices(scenario.costs.api, question.model, month, day),
         day=day_of(scenario.workload),
+        on=day,
     )
 
 

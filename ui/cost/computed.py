@@ -86,20 +86,20 @@ def elsewhere(scenario_json: str, costs_json: str) -> tuple[Plan, float | None] 
         return None
 
 
-def _ways(scenario_json: str, costs_json: str) -> Ways:
-    return ways_of(understand(_scenario(scenario_json, costs_json)), plan_of(scenario_json))
+def _ways(scenario_json: str, costs_json: str, on: date) -> Ways:
+    return ways_of(understand(_scenario(scenario_json, costs_json)), plan_of(scenario_json), on=on)
 
 
 @_kept
-def months_of(scenario_json: str, costs_json: str) -> Mapping[ViewName, tuple[float, ...]]:
-    """36 months of every way. Raises InvalidScenario."""
-    return over_months(_ways(scenario_json, costs_json))
+def months_of(scenario_json: str, costs_json: str, on: date) -> Mapping[ViewName, tuple[float, ...]]:
+    """36 months of every way, at the offers of a day. Raises InvalidScenario."""
+    return over_months(_ways(scenario_json, costs_json, on))
 
 
 @_kept
-def load_of(scenario_json: str, costs_json: str) -> OverLoad:
-    """The cost over the load. Raises InvalidScenario."""
-    return over_load(_ways(scenario_json, costs_json))
+def load_of(scenario_json: str, costs_json: str, on: date) -> OverLoad:
+    """The cost over the load, at the offers of a day. Raises InvalidScenario."""
+    return over_load(_ways(scenario_json, costs_json, on))
 
 
 def _answers(scenario_json: str, costs_json: str) -> tuple[Scenario, Answers]:

@@ -146,7 +146,9 @@ def _elsewhere(answer: Answer, constants: str, currency: Currency) -> str:
 
 
 def _months(key: str, constants: str, currency: Currency, *, dark: bool) -> None:
-    months = {name: [currency.of(v) for v in each] for name, each in computed.months_of(key, constants).items()}
+    months = {
+        name: [currency.of(v) for v in each] for name, each in computed.months_of(key, constants, today()).items()
+    }
     counted = draw_choice("Counted", COUNTED, key="cost_counted", help=None, labelled=False)
     figure = build_months(months, total=counted == "total", currency=currency, dark=dark)
     draw_chart(figure, key="months", alt="Cost of every way over 36 months.")
@@ -156,7 +158,7 @@ def _months(key: str, constants: str, currency: Currency, *, dark: bool) -> None
 
 def _break_even(cost: CostAnswer, key: str, constants: str, currency: Currency, *, dark: bool) -> None:
     st.markdown(as_markdown(f"{against_api(cost.break_even.api)} {against_renting(cost.break_even.renting)}"))
-    in_usd = computed.load_of(key, constants)
+    in_usd = computed.load_of(key, constants, today())
     curve = replace(in_usd, usd_per_month={n: v * currency.per_usd for n, v in in_usd.usd_per_month.items()})
     draw_chart(
         build_over_load(curve, cost, currency=currency, dark=dark),
