@@ -7,7 +7,8 @@ from pathlib import Path
 
 from sharing.form.choices import label, labels
 from sharing.form.fields import FIELDS, Field
-from sharing.form.link import LINK_VERSION, VERSION, link_to
+from sharing.form.link import VERSION, link_to
+from sharing.form.link_versions import LINK_VERSION
 from sharing.form.presets import defaults
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "LINKS.md"
@@ -73,7 +74,8 @@ of the parameters below.
 ```
 
 - What a link does not say is as in an untouched form (the column "Default"). `{VERSION}={LINK_VERSION}` names the
-  version of these defaults; a link without it means today's.
+  version of these defaults, and a link of an older one goes on to mean what it meant; without it, today's count. They
+  are those of a scenario file, but for model, lengths and rate, which a file has to say.
 - Numbers: `3500`, `3,500`, `3.5k`, `1e6`; in ms also `2s`, in percent also `80%` (`80%25` where a program encodes it).
   An empty value empties the field.
 - Choices by their words or ids: case, blanks, hyphens and what stands in brackets do not matter (`on-prem`,

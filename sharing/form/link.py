@@ -15,15 +15,13 @@ from urllib.parse import urlencode
 from commandline.faults import TEXTS
 from sharing.form.choices import label, option_of
 from sharing.form.fields import FIELDS, LONGEST_NUMBER, MAY_BE_EMPTY, Field
+from sharing.form.link_versions import FORMER
 from sharing.form.presets import defaults
 from sharing.form.read import OWN_GPU
 from sizing.base.errors import nearest_names
 
 VERSION = "v"
 """Parameter that names the version of the defaults."""
-
-LINK_VERSION = "1"
-"""Version of the defaults that links leave out; a link of another version says so."""
 
 Parameters = Mapping[str, Sequence[str]]
 """The parameters of an address, each with every value that it has there."""
@@ -107,8 +105,10 @@ def link_to(base: str, parameters: Parameters) -> str:
 
 
 def from_parameters(parameters: Parameters) -> Opened:
-    """The inputs of an address: what it does not say, or says in vain, is as in an untouched form."""
-    values = {key: value for key, value in defaults().items() if not FIELDS[key].private}
+    """The inputs of an address: what it does not say, or says in vain, is as in the untouched form that it was made
+    with, by its version."""
+    former = FORMER.get((parameters.get(VERSION) or [""])[-1], {})
+    values = {key: value for key, value in (defaults() | former).items() if not FIELDS[key].private}
     problems = []
     for name, given in parameters.items():
         field = field_of(name)

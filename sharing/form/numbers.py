@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from decimal import Decimal
 
 _NUMBER = re.compile(r"([+-]?)(\d[\d.,'’]*|[.,]\d+)(e[+-]?\d{1,3})?\s*([a-zµ%/]*)", re.IGNORECASE)
 _GROUPED = re.compile(r"[1-9]\d{0,2}([,'’]\d{3})+(\.\d+)?")
@@ -61,11 +62,22 @@ def parse_number(text: str, *, unit: str = "") -> float:
     return value
 
 
+def times(value: float, scale: float) -> float:
+    """``value`` x ``scale`` in decimals, as people compute: 57 % are 0.57, and not the last bit more."""
+    return float(Decimal(repr(float(value))) * Decimal(repr(scale)))
+
+
+def over(value: float, scale: float) -> float:
+    """``value`` / ``scale`` in decimals: what :func:`times` makes ``value`` of."""
+    return float(Decimal(repr(float(value))) / Decimal(repr(scale)))
+
+
 def show_number(value: float | None) -> str:
     """The shortest text that reads back as ``value``, and as nothing else; "" for None."""
     if value is None:
         return ""
-    text = f"{value:.0f}" if value == int(value) and abs(value) < 1e15 else f"{value:.10g}"
+    short = f"{value:.0f}" if value == int(value) and abs(value) < 1e15 else f"{value:.10g}"
+    text = short if float(short) == value else repr(float(value))
     return f"{text}0" if _GROUPED_BY_POINTS.fullmatch(text.lstrip("-")) else text
 
 

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from commandline.faults import TEXTS
 from sharing.form.fields import BY_PATH, LENGTH_KEYS, Field
-from sharing.form.numbers import show_number
+from sharing.form.numbers import over, show_number
 from sizing.base.errors import BrokenRule, Rule, SizingError
 
 _BOUNDS = {
@@ -201,7 +201,7 @@ def _typed(value: object, field: Field | None) -> str:
     """A number as the person typed it: with separators, in the unit of the field."""
     if not isinstance(value, int | float):
         return f"“{str(value)[:40]}”"
-    number = value / field.scale if field else value
+    number = over(value, field.scale) if field else value
     if abs(number) >= _LONGEST:
         return f"{number:.3g}"
     return f"{number:,.0f}" if number == int(number) else show_number(number)

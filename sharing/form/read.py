@@ -8,6 +8,7 @@ from typing import Any
 
 from sharing.form.fields import FIELDS
 from sharing.form.lengths import length_tokens, prompt
+from sharing.form.numbers import times
 from sharing.form.problems import BadInput
 from sharing.form.trace import TraceInUse
 from sharing.form.typed import Values, needed, optional, parsed
@@ -186,9 +187,10 @@ def _deployment(values: Values) -> dict[str, Any]:
         "batch_limits": _counts(values, "batch"),
         "custom_gpus": own,
         "measured_gpus_only": values["proven"],
+        "accurate_formats_only": values["accurate"],
         "location": values["where"],
         "spare_instances": _whole(values, "spare"),
-        "max_utilization": needed(values, "util") * FIELDS["util"].scale,
+        "max_utilization": times(needed(values, "util"), FIELDS["util"].scale),
         "confidence": values["confidence"],
         "objective": values["obj"],
         "step_times": values["steps"],
@@ -208,11 +210,8 @@ def _layout(values: Values, key: str) -> dict[str, int] | None:
 
 
 def _speculation(values: Values) -> dict[str, Any]:
-    shares = {key: needed(values, key) * FIELDS[key].scale for key in ("accept", "draft_cost")}
-    return {
-        "draft_tokens": _whole(values, "draft"),
-        **{FIELDS[key].leaf: round(share, 12) for key, share in shares.items()},
-    }
+    shares = {key: times(needed(values, key), FIELDS[key].scale) for key in ("accept", "draft_cost")}
+    return {"draft_tokens": _whole(values, "draft"), **{FIELDS[key].leaf: share for key, share in shares.items()}}
 
 
 def _own_gpu(values: Values) -> dict[str, Any]:

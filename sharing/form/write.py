@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sharing.form.fields import FIELDS
-from sharing.form.numbers import show_number
+from sharing.form.numbers import over, show_number
 from sharing.form.read import OWN_GPU
 from sizing.scenario.schema import Layout, ModelConfig, ModelSize, Scenario
 from sizing.scenario.traffic import Gamma, Length, LengthSpread, LengthTrace, Profile
@@ -42,6 +42,7 @@ _PLAIN = (
     "mode",
     "engine",
     "prec",
+    "accurate",
     "kv",
     "tp",
     "pp",
@@ -182,5 +183,5 @@ def _at(data: Any, path: str) -> Any:
 def _shown(key: str, value: Any) -> Any:
     field = FIELDS[key]
     if field.kind == "number":
-        return show_number(None if value is None else value / field.scale)
+        return show_number(None if value is None else over(value, field.scale))
     return field.blank if value is None else value

@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 from sharing.errors import InvalidEntry
 from sharing.form.fields import FIELDS
 from sharing.form.held import not_held
-from sharing.form.link import LINK_VERSION, VERSION, Parameters, from_parameters, link_to, to_parameters
+from sharing.form.link import VERSION, Parameters, from_parameters, link_to, to_parameters
+from sharing.form.link_versions import LINK_VERSION
 from sharing.form.presets import defaults
 from sharing.form.write import from_scenario
 from sharing.report.addresses import cleared

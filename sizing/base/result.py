@@ -23,10 +23,11 @@ class Fix(Result):
     """A change to one scenario key that would remove a warning or make a candidate fit."""
 
     key: str = quantity("Scenario key", help="Dotted path of the scenario key to change, e.g. limits.ttft_ms.")
-    value: float | int | str | list[int] | list[str] | None = quantity(
+    value: bool | float | int | str | list[int] | list[str] | None = quantity(
         "New value", help="The smallest change that helps."
     )
     label: str = quantity("Fix", help="The change in words, for a button.")
+    also: tuple[Fix, ...] = quantity("Also", help="Changes that are made with it.", default=())
 
     @property
     def section(self) -> FixSection:

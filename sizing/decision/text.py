@@ -49,6 +49,7 @@ NAMES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "deployment.ep": ("expert parallelism", "GPUs"),
         "deployment.batch_limits": ("batch limits", "requests"),
         "deployment.measured_gpus_only": ("only GPU types with published benchmarks", ""),
+        "deployment.accurate_formats_only": ("only formats that keep accuracy", ""),
         "deployment.step_times": ("step times from", ""),
         "deployment.routing": ("routing", ""),
         "deployment.speculative_decoding.draft_tokens": ("draft tokens a step", "tokens"),

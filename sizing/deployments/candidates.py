@@ -118,8 +118,8 @@ def enumerate_for(model: Model, gpu: Gpu, allowed: Allowed) -> tuple[Configurati
 
 
 def _formats(model: Model, gpu: Gpu, engine: Engine, allowed: Allowed) -> Iterator[Precision]:
-    """Formats the engine runs on the GPU. Unless asked for, none wider than the checkpoint, and FP16 only without
-    BF16."""
+    """Formats the engine runs on the GPU. Unless asked for, none wider than the checkpoint, none that loses accuracy
+    where the scenario leaves those out, and FP16 only without BF16."""
     native = model.published_format
     for name in engine.families.get(gpu.family, ()):
         precision = precisions()[name]
@@ -128,8 +128,14 @@ def _formats(model: Model, gpu: Gpu, engine: Engine, allowed: Allowed) -> Iterat
         else:
             redundant = name == "fp16" and gpu.supports_bf16
             wanted = precision.bytes <= native.bytes and not redundant and _may_convert(native, precision)
+            wanted = wanted and not (allowed.accurate_only and loses_accuracy(native, precision))
         if wanted and gpu_supports(gpu, precision):
             yield precision
+
+
+def loses_accuracy(native: Precision, precision: Precision) -> bool:
+    """Whether weights published in ``native`` answer worse in a format, beyond what is measurable."""
+    return precision.id != native.id and not precision.keeps_accuracy
 
 
 def _may_convert(native: Precision, precision: Precision) -> bool:

@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 from sizing.base.result import Excluded, Fix
 from sizing.deployments.candidates import Candidates, enumerate_for
 from sizing.deployments.memory import memory_fit
-from sizing.planning.exclusion_reasons import apart, no_pools, not_offered, too_slow, too_small, unknown, unsupported
+from sizing.planning.exclusion_reasons import (
+    LOSSY,
+    apart,
+    no_pools,
+    not_offered,
+    too_slow,
+    too_small,
+    unknown,
+    unsupported,
+)
 from sizing.planning.sentences import beyond_context
 from sizing.question.understand import Question
 from sizing.search.screen import Evaluated, all_configurations, evaluate, most_gpus, offered
@@ -107,6 +116,8 @@ def _eased(question: Question, fix: Fix | None) -> Question:
         return question  # aggregated configurations are what is evaluated
     if fix.key == "workload.input_tokens" and isinstance(fix.value, int):
         return replace(question, traffic=replace(question.traffic, input_tokens=float(fix.value)))
+    if fix.key == LOSSY.key:
+        return replace(question, allowed=replace(question.allowed, accurate_only=False))
     value: Any = tuple(fix.value) if isinstance(fix.value, list) else ()
     return replace(question, allowed=replace(question.allowed, **{fix.name: value}))
 

@@ -35,6 +35,9 @@ RESTRICTIONS = (
     ("engines", "engine", "it does not run there"),
 )
 
+LOSSY = Fix(key="deployment.accurate_formats_only", value=False, label="Consider formats that lose accuracy")
+"""What considers the formats that are left out unless they are asked for."""
+
 SHORTEST_PROMPT = 0.1
 """Share of a prompt below which shortening it is not proposed. Chosen: less would be another task, not a relaxation."""
 
@@ -105,6 +108,10 @@ def unsupported(question: Question, gpu: Gpu) -> Excluded:
     if allowed.engines and not {r.engine.id for r in possible} & set(allowed.engines):
         names = sorted({r.engine.id for r in possible})
         return _choice(gpu, "None of the chosen engines runs on it.", "deployment.engines", names, "engine")
+    if lossy := _lossy(question, gpu):
+        names = " or ".join(dict.fromkeys(row.precision.label for row in lossy))
+        reason = f"It runs this model only in formats that lose accuracy: {names}."
+        return Excluded(gpu=gpu.id, closest="", reason=reason, relaxation=f"Allow {names}.", fix=LOSSY)
     if allowed.precisions:
         usable = enumerate_for(question.model, gpu, Allowed(engines=allowed.engines))
         formats = sorted({r.precision.id for r in usable})
@@ -128,6 +135,14 @@ def unsupported(question: Question, gpu: Gpu) -> Excluded:
         reason="No configuration of this model on it agrees with the restrictions on engine, precision, parallelism.",
         relaxation="Leave engine, precision, KV precision, TP, PP and EP open.",
     )
+
+
+def _lossy(question: Question, gpu: Gpu) -> tuple[Configuration, ...]:
+    """Configurations that the scenario leaves out because their format loses accuracy."""
+    allowed = question.allowed
+    if allowed.precisions or not allowed.accurate_only:
+        return ()
+    return enumerate_for(question.model, gpu, replace(allowed, accurate_only=False))
 
 
 def _choice(gpu: Gpu, reason: str, key: str, names: list[str], what: str) -> Excluded:
@@ -184,6 +199,8 @@ def _narrower(question: Question, row: Configuration, reason: str) -> Excluded:
             relaxation=f"Allow {new.label}.",
             fix=Fix(key="deployment.precisions", value=[*allowed.precisions, new.id], label=f"Allow {new.label}"),
         )
+    if _lossy(question, row.gpu) and (rows := _fitting(question, row.gpu, replace(allowed, accurate_only=False))):
+        return Excluded(**near, relaxation=f"Allow {rows[0].precision.label}.", fix=LOSSY)
     for name, what, _ in RESTRICTIONS:
         if getattr(allowed, name) and _fitting(question, row.gpu, replace(allowed, **{name: ()})):
             fix = Fix(key=f"deployment.{name}", value=[], label=f"Consider every {what}")

@@ -72,10 +72,14 @@ def deployed_configuration(deployed: Deployed, gpu: Gpu) -> Configuration:
 
 @dataclass(frozen=True, kw_only=True)
 class Allowed:
-    """What the scenario allows; an empty tuple means no restriction."""
+    """What the scenario allows; an empty tuple means no restriction.
+
+    ``accurate_only``: without a choice of ``precisions``, none that loses accuracy beside that of the checkpoint.
+    """
 
     engines: tuple[str, ...] = ()
     precisions: tuple[str, ...] = ()
+    accurate_only: bool = False
     kv_precisions: tuple[str, ...] = ()
     tp: tuple[int, ...] = ()
     pp: tuple[int, ...] = ()

@@ -216,6 +216,7 @@ def _allowed(scenario: Scenario, named_precision: Precision | None, problems: _P
         engines=ids(deployment.engines, lambda n: resolve_engine(n).id),
         precisions=ids(deployment.precisions, lambda n: resolve_precision(n).id)
         or ((named_precision.id,) if named_precision else ()),
+        accurate_only=deployment.accurate_formats_only,
         kv_precisions=ids(deployment.kv_precisions, resolve_kv_precision),
         tp=tuple(deployment.tp),
         pp=tuple(deployment.pp),

@@ -185,8 +185,11 @@ class Deployment(Part):
     and ``ep`` leave. ``batch_limits``: sequences that an instance may have in flight; empty: whatever serves best.
     ``max_utilization`` is room for more load than asked, ``confidence`` (percent) for an engine slower than expected:
     two doubts, neither counted in the other.
-    ``measured_gpus_only`` narrows an empty ``gpus`` to the types that published benchmarks were run on. ``routing``:
-    how the front end spreads requests over the instances, which are all alike.
+    ``measured_gpus_only`` narrows an empty ``gpus`` to the types that published benchmarks were run on; by default all
+    that are sold for servers are considered, as one that nobody measured pays for that by ``confidence``.
+    ``accurate_formats_only`` narrows an empty ``precisions`` to the checkpoint's own format and those that answer as
+    well as measurable (FP8); by default it does, as what 4 bits cost is not in dollars: a test on the customer's own
+    task decides about them. ``routing``: how the front end spreads requests over the instances, which are all alike.
     """
 
     gpus: list[str] = Field(default_factory=list, max_length=100)
@@ -202,6 +205,7 @@ class Deployment(Part):
     batch_limits: list[Annotated[int, Field(ge=1, le=100_000)]] = Field(default_factory=list, max_length=16)
     custom_gpus: list[CustomGpu] = Field(default_factory=list, max_length=20)
     measured_gpus_only: bool = False
+    accurate_formats_only: bool = True
     location: Location = "on_prem"
     spare_instances: int = Field(default=0, ge=0, le=1000)
     max_utilization: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] = 1.0

@@ -2,6 +2,7 @@
 
 from streamlit.testing.v1 import AppTest
 
+from sharing.form.link_versions import LINK_VERSION
 from sharing.form.presets import defaults
 from sharing.form.write import changed, from_scenario, with_change
 from sizing.base.result import Fix
@@ -36,7 +37,7 @@ def test_use_this_restricts_the_form_and_consider_all_takes_it_back(size: AppTes
     size.button(key="all_hardware").click().run()
     assert size.multiselect(key="gpu").value == []
     assert size.multiselect(key="prec").value == defaults()["prec"], "formats that cost accuracy are not let in"
-    assert size.query_params == {"v": "1", "view": "Throughput or latency"}
+    assert size.query_params == {"v": LINK_VERSION, "view": "Throughput or latency"}
 
 
 def test_the_latency_of_more_gpus_can_be_asked_for(size: AppTest) -> None:

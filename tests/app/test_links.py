@@ -25,7 +25,7 @@ CASE_1 = {
     "rps": "31",
     "ttft": "3000",
     "itl": "",
-    "pct": "95",
+    "pct": "90",
     "gpu": ["H100 SXM5 80GB"],
     "meas": "true",
     "m_sys": "DGX H100",
@@ -47,7 +47,9 @@ def test_link_fills_in_every_kind_of_field(open_link: OpenLink) -> None:
 def test_link_of_the_page_gives_the_page(open_link: OpenLink) -> None:
     shown = open_link(**CASE_1, view="Export")
     link = parse_qs(urlparse(shown.code[0].value).query, keep_blank_values=True)
-    assert link == {key: value if isinstance(value, list) else [value] for key, value in (CASE_1 | {"v": "1"}).items()}
+    assert link == {
+        key: value if isinstance(value, list) else [value] for key, value in (CASE_1 | {"v": LINK_VERSION}).items()
+    }
 
 
 def test_link_with_unknown_options_falls_back_to_the_defaults(open_link: OpenLink) -> None:
@@ -78,7 +80,7 @@ def test_a_page_without_the_form_names_what_it_does_not_know(page: str, open_lin
 def test_a_benchmark_is_held_against_the_scenario_of_the_address(open_link: OpenLink) -> None:
     app = open_link(goto="benchmarks", isl="3500", name="Case 1", unheard="of")
     assert not app.exception
-    assert app.query_params == {"v": "1", "isl": "3500", "name": "Case 1"}
+    assert app.query_params == {"v": LINK_VERSION, "isl": "3500", "name": "Case 1"}
     assert any("“unheard” is no input and was left out" in w.value for w in app.warning)
     app.switch_page("pages/size.py").run()
     assert app.text_input(key="isl").value == "3500"
@@ -153,11 +155,12 @@ def test_link_of_another_version_says_so(open_link: OpenLink) -> None:
 
 def test_defaults_that_links_leave_out_are_those_of_this_link_version() -> None:
     """A changed default changes what old links mean: raise LINK_VERSION, and migrate, before changing this."""
-    assert LINK_VERSION == "1"
+    assert LINK_VERSION == "2"
     told = {key: value for key, value in defaults().items() if value not in ("", [], False)}
     assert told == {
         "avg_pct": "95",
         "cached": "0",
+        "accurate": True,
         "confidence": 90,
         "doc": "600",
         "docs": "5",
@@ -171,15 +174,13 @@ def test_defaults_that_links_leave_out_are_those_of_this_link_version() -> None:
         "load": "rps",
         "mode": "streaming",
         "model_by": "catalogue",
-        "name": "Chatbot",
+        "name": "Untitled scenario",
         "model": "meta-llama/Llama-3.3-70B-Instruct",
         "obj": "cost",
         "osl": "211",
         "p2m": "2",
-        "pct": "99",
+        "pct": "95",
         "per_user": "3",
-        "prec": ["bf16", "fp16", "fp8"],
-        "proven": True,
         "question": "50",
         "rps": "10",
         "route": "random",
@@ -195,6 +196,22 @@ def test_defaults_that_links_leave_out_are_those_of_this_link_version() -> None:
     }
 
 
+def test_a_link_of_a_former_version_means_what_it_meant(open_link: OpenLink) -> None:
+    app = open_link(v="1", isl="3500")
+    assert not app.warning
+    assert app.text_input(key="isl").value == "3500"
+    held = app.session_state["last_answer"].scenario
+    assert held.limits.percentile == 99
+    assert held.deployment.measured_gpus_only
+    assert held.deployment.precisions == ["bf16", "fp16", "fp8"]
+    assert app.query_params["v"] == LINK_VERSION
+    assert app.query_params["pct"] == "99"
+    every_format = from_parameters({"v": ["1"], "prec": [""], "pct": ["90"]}).values
+    assert (every_format["prec"], every_format["accurate"], every_format["pct"]) == ([], False, "90")
+    today = from_parameters({"pct": ["90"]}).values
+    assert (today["prec"], today["accurate"], today["proven"]) == ([], True, False)
+
+
 def test_labels_of_a_choice_are_distinct() -> None:
     for key, field in FIELDS.items():
         if field.kind in ("choice", "many"):
@@ -204,19 +221,19 @@ def test_labels_of_a_choice_are_distinct() -> None:
 def test_a_link_that_goes_to_another_page_keeps_what_is_open_there(open_link: OpenLink) -> None:
     app = open_link(view="Export", isl="3500")
     app.switch_page("pages/explore.py").run()
-    assert app.query_params == {"v": "1", "isl": "3500"}
+    assert app.query_params == {"v": LINK_VERSION, "isl": "3500"}
     app.session_state["show"] = "Lengths"
     app.run()
-    assert app.query_params == {"v": "1", "isl": "3500", "show": "Lengths"}
+    assert app.query_params == {"v": LINK_VERSION, "isl": "3500", "show": "Lengths"}
     app.switch_page("pages/size.py").run()
-    assert app.query_params == {"v": "1", "isl": "3500", "view": "Export"}
+    assert app.query_params == {"v": LINK_VERSION, "isl": "3500", "view": "Export"}
 
 
 def test_fields_that_are_not_drawn_stay_in_the_address(open_link: OpenLink) -> None:
     app = open_link(rps="31", load="Users", users="9000", mode="Offline", ttft="700")
     assert not app.exception
     assert app.query_params == {
-        "v": "1", "rps": "31", "load": "Users", "users": "9000", "mode": "Offline", "ttft": "700"
+        "v": LINK_VERSION, "rps": "31", "load": "Users", "users": "9000", "mode": "Offline", "ttft": "700"
     }  # fmt: skip
     app.session_state["load"] = "rps"
     app.run()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from sharing.form.link_versions import LINK_VERSION
 from tests.app.conftest import APP, Clock
 from tests.app.live import PAGE, VLLM, figures, open_live, said, settled, source_file, vllm
 from tests.collectors.fake_prometheus import FakePrometheus
@@ -170,7 +171,7 @@ def test_a_link_opens_the_same_moment(server: Server, fake: FakePrometheus, regi
 def test_the_plan_beside_it_is_that_of_the_address(server: Server, registry: Registry, clock: Clock) -> None:
     held = {"source": "prod", "range": "15 min", "tab": "Load", "isl": "3000", "name": "Case 1"}
     app = open_live(registry, **held)
-    assert {"v": "1", **held}.items() - {"source": "prod"}.items() <= app.query_params.items()
+    assert {"v": LINK_VERSION, **held}.items() - {"source": "prod"}.items() <= app.query_params.items()
     assert app.toggle(key="live_plan").label == "Plan lines of “Case 1”"
     assert "isl=3000" in app.code[0].value
     address = dict(app.query_params)

@@ -3,6 +3,7 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from sharing.form.link_versions import LINK_VERSION
 from sharing.form.presets import presets
 from sharing.form.read import to_scenario
 from sizing.scenario import Scenario
@@ -43,7 +44,7 @@ def test_every_view_of_the_answer_is_drawn(size: AppTest, view: str) -> None:
 def test_the_example_that_the_form_holds_is_the_one_that_is_chosen(size: AppTest, open_link: OpenLink) -> None:
     first = next(iter(presets()))
     assert size.selectbox(key="preset").value == first
-    assert open_link(v="1").selectbox(key="preset").value == first
+    assert open_link(v=LINK_VERSION).selectbox(key="preset").value == first
     size.text_input(key="isl").set_value("1,234").run()
     assert size.selectbox(key="preset").value is None
     size.selectbox(key="preset").select(first).run()

@@ -11,6 +11,7 @@ import yaml
 from streamlit.testing.v1 import AppTest
 
 from collectors.reading.observation import Observation, State
+from sharing.form.link_versions import LINK_VERSION
 from tests.app.conftest import OpenLink
 from tests.app.pages_text import answer, problems
 from tests.collectors.servers import Pages, free_port, recording, serving
@@ -82,7 +83,7 @@ def test_what_is_compared_stands_in_the_address(sources_folder: Path, open_link:
     page = settled(open_link(goto="reality", **held))
     assert not page.exception
     assert not any("link" in str(warning.icon) for warning in page.warning)
-    assert page.query_params == {"v": "1", **held}
+    assert page.query_params == {"v": LINK_VERSION, **held}
     assert page.radio(key="scenario_from").value == "Scenario on Size"
     assert "Case 1" in page.markdown[0].value
     page.switch_page("pages/size.py").run()

@@ -8,6 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.testing.v1 import AppTest
 
 from sharing.author import owner
+from sharing.form.link_versions import LINK_VERSION
 from sharing.library import Library
 from sharing.library.records import Draft
 from sharing.links import Holder, Links
@@ -41,7 +42,7 @@ def addresses(app: AppTest) -> list[str]:
 
 def test_a_live_link_is_there_and_holds_no_price(share: AppTest) -> None:
     (live,) = addresses(share)
-    assert "v=1" in live
+    assert f"v={LINK_VERSION}" in live
     assert "123456" not in live
     assert "dgx_h100" not in live
 

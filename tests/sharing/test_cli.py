@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sharing.author import owner
+from sharing.form.link_versions import LINK_VERSION
 from sharing.formats import FORMATS
 from sharing.library import open_library
 from sharing.library.records import Draft
@@ -160,7 +161,9 @@ def test_as_a_process(place):
 
 def test_a_live_link_of_a_file_and_of_the_library(file):
     printed = run("sharing", "link", file).stdout
-    assert printed.startswith("http://localhost:8501/size?v=1&name=Chat+of+Acme&model=openai/gpt-oss-120b&isl=1000&")
+    assert printed.startswith(
+        f"http://localhost:8501/size?v={LINK_VERSION}&name=Chat+of+Acme&model=openai/gpt-oss-120b&isl=1000&"
+    )
     run("sharing", "import", file, "--no-plan")
     done = run("sharing", "link", "chat of acme", "--base", "https://sizing.example.com/")
     assert done.stdout == printed.replace("http://localhost:8501", "https://sizing.example.com")

@@ -152,7 +152,10 @@ def _hardware() -> None:
 
 
 def _more_hardware() -> None:
-    for key in ("engine", "prec", "kv", "tp", "pp", "ep", "serving"):
+    several("engine")
+    several("prec")
+    switch("accurate")
+    for key in ("kv", "tp", "pp", "ep", "serving"):
         several(key)
     if "disaggregated" in state.value("serving"):
         text("pre", "dec")

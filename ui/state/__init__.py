@@ -1,6 +1,6 @@
 """What a session knows: the values of the form, the answer to them, the link to them, and what a click changes."""
 
-from sharing.form.link import LINK_VERSION
+from sharing.form.link_versions import LINK_VERSION
 from sharing.form.presets import defaults
 from ui.state.answers import Answer, Outcome, last_answer, model, outcome, plan_of, ready, untouched, warm_up
 from ui.state.changes import (

@@ -30,8 +30,11 @@ def load_preset(preset_id: str) -> None:
 
 
 def apply_fix(fix: Fix, scenario: Scenario) -> None:
-    """Make the one change that a warning or an exclusion proposes (for callbacks)."""
-    _write_changes(scenario, with_change(scenario, fix.key, fix.value))
+    """Make the change that a warning or an exclusion proposes, with those that belong to it (for callbacks)."""
+    after = scenario
+    for one in (fix, *fix.also):
+        after = with_change(after, one.key, one.value)
+    _write_changes(scenario, after)
 
 
 def use_candidate(candidate: Candidate, scenario: Scenario) -> None:

@@ -13,7 +13,8 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from sharing.form.fields import FIELDS
-from sharing.form.link import LINK_VERSION, NO_INPUTS, VERSION, field_of, from_parameters, link_to, to_parameters
+from sharing.form.link import NO_INPUTS, VERSION, field_of, from_parameters, link_to, to_parameters
+from sharing.form.link_versions import FORMER, LINK_VERSION
 from sharing.links.live import without_addresses
 from ui.state import views
 from ui.state.values import trace, use_trace_named, values, write
@@ -133,7 +134,7 @@ def _open(page: str) -> None:
 
 def _of_version(address: dict[str, list[str]]) -> tuple[str, ...]:
     version = address.get(VERSION, [LINK_VERSION])[-1]
-    if version == LINK_VERSION:
+    if version in (LINK_VERSION, *FORMER):
         return ()
     return (
         f"This link was made for version {version[:20]} of the form, this is version {LINK_VERSION}: "

@@ -29,7 +29,7 @@ TRACE = "trace_in_use"
 _GIVEN = "trace_given"
 """Session key of the last trace under its name, for a browser that goes back and forward over its use."""
 
-RESTRICTIONS = ("engine", "prec", "kv", "tp", "pp", "ep", "serving", "pre", "dec", "batch")
+RESTRICTIONS = ("engine", "prec", "accurate", "kv", "tp", "pp", "ep", "serving", "pre", "dec", "batch")
 """Fields that leave out hardware or ways to run on it, beside the choice of GPUs."""
 
 
