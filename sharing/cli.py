@@ -19,6 +19,7 @@ from sharing.library.choosing import MOST_LISTED
 from sharing.library.database import VARIABLE
 from sharing.library.records import Draft, Entry, Figures, Project, Query, figures_of
 from sharing.links.command import add_commands
+from sharing.links.opening import add_command as add_open
 from sizing import Scenario
 from sizing.base.errors import SizingError
 from sizing.scenario.file import load_scenario
@@ -61,6 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     purging.set_defaults(run=_purge)
     add_command(commands)
     add_commands(commands)
+    add_open(commands)
     return parser
 
 

@@ -8,6 +8,7 @@ SharingError
 ├── ForeignFolder        a folder that holds something else than what was exported to it before
 ├── InvalidEntry         a project, tag or author that cannot be kept
 ├── InvalidRules         the file that says who has which role cannot be used
+├── InvalidLink          a live link that does not mean a scenario; ``problems`` has one sentence per fault
 ├── LinkRefused          a frozen link that shows nothing: ``refusal`` says why
 ├── StillInUse           a scenario that was not deleted cannot be removed for good
 ├── NotAllowed           somebody's role does not include what was to be done; nothing was
@@ -87,6 +88,14 @@ class Refusal(StrEnum):
     LOCKED = "locked"
     WRONG_PASSWORD = "wrong password"
     WAIT = "wait"
+
+
+class InvalidLink(SharingError):
+    """A live link that does not mean a scenario. ``problems`` holds one sentence per fault."""
+
+    def __init__(self, problems: tuple[str, ...]) -> None:
+        self.problems = problems
+        super().__init__("\n".join(problems))
 
 
 class LinkRefused(SharingError):

@@ -35,7 +35,7 @@ def _parser() -> argparse.ArgumentParser:
     plan.add_argument("scenario", type=Path, help="scenario in YAML or JSON")
     plan.add_argument("--json", action="store_true", help="print the whole plan as JSON")
     plan.add_argument(
-        "--alternatives", type=whole(0, 1000), default=10, metavar="N", help="ranked alternatives (default 10)"
+        "--alternatives", type=whole(0, 1000), metavar="N", help="ranked alternatives (default: as pages show them)"
     )
     plan.add_argument("--analytic", action="store_true", help="analytic load model only, nothing simulated")
     plan.add_argument("--second-opinion", action="store_true", help="the deployment once more by the roofline alone")
@@ -149,7 +149,8 @@ def _plan(given: argparse.Namespace) -> int:
     scenario = load_scenario(given.scenario)
     allowed = None if given.check is None else load_allowed(given.check)
     planner = analytic_plan if given.analytic else plan
-    answer = planner(scenario, alternatives=given.alternatives, second_opinion=given.second_opinion)
+    shown = {} if given.alternatives is None else {"alternatives": given.alternatives}
+    answer = planner(scenario, **shown, second_opinion=given.second_opinion)
     if allowed is not None:
         return _checked(allowed, given, scenario, answer, planner)
     return show(answer, as_text, json=given.json)

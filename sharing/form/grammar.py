@@ -89,7 +89,8 @@ of the parameters below.
 Prices and discounts of your own are never in a link, and never taken from one. Nor are a `config.json`, a benchmark or
 a trace: save the scenario and make a frozen link, or send the file ([SHARING.md](SHARING.md)).
 
-`python -m sharing link SCENARIO` prints the link of a file, or of a scenario in the library.
+`python -m sharing link SCENARIO` prints the link of a file, or of a scenario in the library; `python -m sharing open
+LINK --to FILE.yaml` writes the scenario that a link means.
 """
 
 

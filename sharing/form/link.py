@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from commandline.faults import TEXTS
 from sharing.form.choices import label, option_of
 from sharing.form.fields import FIELDS, LONGEST_NUMBER, MAY_BE_EMPTY, Field
-from sharing.form.link_versions import FORMER
+from sharing.form.link_versions import former_defaults
 from sharing.form.presets import defaults
 from sharing.form.read import OWN_GPU
 from sizing.base.errors import nearest_names
@@ -25,6 +25,12 @@ VERSION = "v"
 
 Parameters = Mapping[str, Sequence[str]]
 """The parameters of an address, each with every value that it has there."""
+
+WITH_FORM = ("size", "explore", "compare", "cost")
+"""Pages that hold the form."""
+
+WITH_INPUTS = (*WITH_FORM, "benchmarks", "live", "reality")
+"""Pages with the inputs in their address: a benchmark and a deployment are held against the scenario, too."""
 
 ANY_TEXT = ("model",)
 """Choices that take what is not listed."""
@@ -107,8 +113,8 @@ def link_to(base: str, parameters: Parameters) -> str:
 def from_parameters(parameters: Parameters) -> Opened:
     """The inputs of an address: what it does not say, or says in vain, is as in the untouched form that it was made
     with, by its version."""
-    former = FORMER.get((parameters.get(VERSION) or [""])[-1], {})
-    values = {key: value for key, value in (defaults() | former).items() if not FIELDS[key].private}
+    former = former_defaults(parameters.get(VERSION, ()))
+    values = {key: value for key, value in {**defaults(), **former}.items() if not FIELDS[key].private}
     problems = []
     for name, given in parameters.items():
         field = field_of(name)

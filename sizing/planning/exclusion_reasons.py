@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,9 +110,9 @@ def unsupported(question: Question, gpu: Gpu) -> Excluded:
         names = sorted({r.engine.id for r in possible})
         return _choice(gpu, "None of the chosen engines runs on it.", "deployment.engines", names, "engine")
     if lossy := _lossy(question, gpu):
-        names = " or ".join(dict.fromkeys(row.precision.label for row in lossy))
-        reason = f"It runs this model only in formats that lose accuracy: {names}."
-        return Excluded(gpu=gpu.id, closest="", reason=reason, relaxation=f"Allow {names}.", fix=LOSSY)
+        formats_left = " or ".join(dict.fromkeys(row.precision.label for row in lossy))
+        reason = f"It runs this model only in formats that lose accuracy: {formats_left}."
+        return Excluded(gpu=gpu.id, closest="", reason=reason, relaxation=f"Allow {formats_left}.", fix=LOSSY)
     if allowed.precisions:
         usable = enumerate_for(question.model, gpu, Allowed(engines=allowed.engines))
         formats = sorted({r.precision.id for r in usable})
@@ -120,7 +121,7 @@ def unsupported(question: Question, gpu: Gpu) -> Excluded:
                 gpu, "None of the chosen precisions runs on it.", "deployment.precisions", formats, "precision"
             )
     for name, what, why in RESTRICTIONS:
-        if getattr(allowed, name) and enumerate_for(question.model, gpu, replace(allowed, **{name: ()})):
+        if getattr(allowed, name) and enumerate_for(question.model, gpu, without(allowed, name)):
             return Excluded(
                 gpu=gpu.id,
                 closest="",
@@ -135,6 +136,12 @@ def unsupported(question: Question, gpu: Gpu) -> Excluded:
         reason="No configuration of this model on it agrees with the restrictions on engine, precision, parallelism.",
         relaxation="Leave engine, precision, KV precision, TP, PP and EP open.",
     )
+
+
+def without(allowed: Allowed, restriction: str) -> Allowed:
+    """What is allowed once one of the :data:`RESTRICTIONS` is lifted."""
+    lifted: dict[str, Any] = {restriction: ()}
+    return replace(allowed, **lifted)
 
 
 def _lossy(question: Question, gpu: Gpu) -> tuple[Configuration, ...]:
@@ -202,7 +209,7 @@ def _narrower(question: Question, row: Configuration, reason: str) -> Excluded:
     if _lossy(question, row.gpu) and (rows := _fitting(question, row.gpu, replace(allowed, accurate_only=False))):
         return Excluded(**near, relaxation=f"Allow {rows[0].precision.label}.", fix=LOSSY)
     for name, what, _ in RESTRICTIONS:
-        if getattr(allowed, name) and _fitting(question, row.gpu, replace(allowed, **{name: ()})):
+        if getattr(allowed, name) and _fitting(question, row.gpu, without(allowed, name)):
             fix = Fix(key=f"deployment.{name}", value=[], label=f"Consider every {what}")
             return Excluded(**near, relaxation=f"Leave {what} open.", fix=fix)
     if _fitting(question, row.gpu, Allowed()):

@@ -3,24 +3,34 @@
 `make properties` plans 300 of them.
 """
 
+import json
+import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, get_args
 from urllib.parse import parse_qs, urlencode
 
 import pytest
 import yaml
-from hypothesis import assume, given, settings
+from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
-from sharing.document import to_yaml
+from sharing.document import to_yaml, whole_document
 from sharing.form.link import from_parameters, to_parameters
 from sharing.form.presets import defaults
 from sharing.form.read import to_scenario
 from sharing.form.write import from_scenario
+from sharing.links.opening import scenario_of
 from sizing import Scenario
 from sizing.base.choices import Confidence, Objective
 from sizing.base.errors import SizingError
+from sizing.planning.analytic import analytic_plan
+from sizing.scenario.file import load_scenario, scenario_from
 from tests.app.conftest import OpenLink
+from tests.commands import ROOT, run
 from ui.state import plan_of
+
+REQUIRED = {"input_tokens", "output_tokens", "peak_rps"}
 
 MODELS = [
     "meta-llama/Llama-3.3-70B-Instruct",
@@ -99,6 +109,7 @@ def deployments(draw: st.DrawFn) -> dict[str, Any]:
         "confidence": draw(st.sampled_from(get_args(Confidence))),
         "objective": draw(st.sampled_from(get_args(Objective))),
         "location": draw(st.sampled_from(["on_prem", "cloud"])),
+        "accurate_formats_only": draw(st.booleans()),
         "measured_gpus_only": draw(st.booleans()),
         "routing": draw(st.sampled_from(["random", "least_loaded"])),
         "speculative_decoding": draw(st.none() | st.just({"draft_tokens": 4, "acceptance": 0.7, "draft_cost": 0.02})),
@@ -143,6 +154,61 @@ def exported(scenario: Scenario) -> Scenario:
 @given(scenario=scenarios())
 def test_address_reopens_the_scenario(scenario: Scenario) -> None:
     assert reopened(query_of(scenario)) == scenario
+
+
+def smallest() -> dict[str, Any]:
+    """The smallest scenario of the README, as its keys."""
+    found = re.search(r"```yaml\n(schema_version: 1\n.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S)
+    assert found
+    keys = yaml.safe_load(found[1])
+    assert isinstance(keys, dict)
+    return keys
+
+
+def test_an_untouched_form_is_what_a_file_without_a_key_means() -> None:
+    """Model, lengths and rate are all that the form begins with and a file has to say."""
+    asked = Scenario.model_validate(to_scenario(defaults()))
+    required = {"model": asked.model, "workload": asked.workload.model_dump(include=REQUIRED)}
+    assert asked == Scenario.model_validate(required)
+    assert Scenario.model_validate(to_scenario(from_scenario(asked))) == asked
+
+
+def test_the_smallest_scenario_is_one_in_the_form_and_in_a_link_that_says_as_little() -> None:
+    keys = smallest()
+    asked, work, limits = Scenario.model_validate(keys), keys["workload"], keys["limits"]
+    said = {
+        "model": keys["model"],
+        "isl": work["input_tokens"],
+        "osl": work["output_tokens"],
+        "rps": work["peak_rps"],
+        "ttft": limits["ttft_ms"],
+        "itl": limits["itl_ms"],
+    }
+    typed = {key: str(value) for key, value in said.items()} | {"gpu": keys["deployment"]["gpus"]}
+    assert limits["percentile"] == 95, "what the README says beside must be what the form has"
+    assert Scenario.model_validate(to_scenario(defaults() | typed)) == asked
+    assert scenario_of(f"http://localhost:8501/size?{urlencode(typed, doseq=True)}") == asked
+
+
+@settings(max_examples=60, derandomize=True, deadline=None, phases=[Phase.generate])
+@given(scenario=scenarios())
+def test_five_doors_give_one_answer(scenario: Scenario) -> None:
+    """File, command line, Python, form and link, and what the library keeps; analytic plans, which are as much a
+    function of the scenario alone as simulated ones, and take a tenth of the time."""
+    with TemporaryDirectory() as folder:
+        file, opened = Path(folder) / "asked.yaml", Path(folder) / "opened.yaml"
+        file.write_text(to_yaml(scenario), encoding="utf-8")
+        link = run("sharing", "link", file)
+        assert link.stderr == "", "nothing is left out"
+        assert run("sharing", "open", link.stdout.strip(), "--to", opened).returncode == 0
+        printed = run("sizing", "plan", opened, "--analytic", "--json")
+        assert load_scenario(file) == load_scenario(opened) == scenario
+    assert Scenario.model_validate(to_scenario(from_scenario(scenario))) == scenario
+    assert scenario_from(whole_document(scenario)) == scenario
+    assert (printed.returncode, json.loads(printed.stdout)) == (
+        0,
+        json.loads(analytic_plan(scenario).model_dump_json()),
+    )
 
 
 @pytest.mark.slow

@@ -13,20 +13,23 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from sharing.form.fields import FIELDS
-from sharing.form.link import NO_INPUTS, VERSION, field_of, from_parameters, link_to, to_parameters
-from sharing.form.link_versions import FORMER, LINK_VERSION
+from sharing.form.link import (
+    NO_INPUTS,
+    VERSION,
+    WITH_FORM,
+    WITH_INPUTS,
+    field_of,
+    from_parameters,
+    link_to,
+    to_parameters,
+)
+from sharing.form.link_versions import LINK_VERSION, unknown_version
 from sharing.links.live import without_addresses
 from ui.state import views
 from ui.state.values import trace, use_trace_named, values, write
 
 NAMED_TRACE = "trace"
 """Parameter that names the trace of a link: it cannot be carried, but who opens the link is to know."""
-
-WITH_FORM = ("size", "explore", "compare", "cost")
-"""Pages that hold the form."""
-
-WITH_INPUTS = (*WITH_FORM, "benchmarks", "live", "reality")
-"""Pages with the inputs in their address: a benchmark and a deployment are held against the scenario, too."""
 
 _ABOUT_LINKS = (VERSION, NAMED_TRACE)
 _PAGE, _NOTES = "page_entered", "notes_on_the_link"
@@ -133,13 +136,8 @@ def _open(page: str) -> None:
 
 
 def _of_version(address: dict[str, list[str]]) -> tuple[str, ...]:
-    version = address.get(VERSION, [LINK_VERSION])[-1]
-    if version in (LINK_VERSION, *FORMER):
-        return ()
-    return (
-        f"This link was made for version {version[:20]} of the form, this is version {LINK_VERSION}: "
-        "check the inputs that it does not name.",
-    )
+    unknown = unknown_version(address.get(VERSION, ()))
+    return (f"{unknown}: check the inputs that it does not name.",) if unknown else ()
 
 
 def _of_trace(named: str) -> tuple[str, ...]:
