@@ -1,4 +1,4 @@
-"""Serving engines: formats they run on each GPU family, and the scheduler defaults the load model uses."""
+"""Serving engines and the scheduler defaults the load model uses; what they run where: :mod:`sizing.catalog.support`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
+from typing import Literal
 
 from sizing.base.errors import UnknownName
 from sizing.base.units import GIB
@@ -21,6 +22,9 @@ class Engine:
     """One serving engine. ``token_budget`` and ``max_sequences`` are (below 70 GiB, at or above); GPUs of
     ``small_families`` have the former whatever their memory.
 
+    ``version`` is the one that is spoken of, ``status`` whether it is still worked on. ``built_on`` is the engine inside it,
+    what runs where is that one's unless stated of its own; ``until``, decimal year, and ``before``: until when it was
+    another engine, by whose fit and defaults benchmarks of that time are predicted.
     ``surrogate`` is the engine whose fitted step times are used, mostly itself; ``dense_short_prompts`` GPU families on
     which sparse layers attend densely to prompts that they would choose all of; ``evicts`` whether a running sequence
     can lose its KV cache to another; ``narrow_kv`` whether an unstated KV format is FP8 beside narrow weights;
@@ -31,7 +35,7 @@ class Engine:
 
     id: str
     label: str
-    families: Mapping[str, tuple[str, ...]]
+    version: str
     block_tokens: int
     token_budget: tuple[int, int]
     max_sequences: tuple[int, int]
@@ -42,6 +46,11 @@ class Engine:
     aliases: tuple[str, ...]
     evicts: bool
     eviction_source: str
+    status: Literal["active", "archived"] = "active"
+    status_source: str = ""
+    built_on: str = ""
+    before: str = ""
+    until: float = 0.0
     small_families: tuple[str, ...] = ()
     narrow_kv: bool = False
     kernel_tables: str = ""
@@ -77,12 +86,10 @@ def _engine(name: str, row: dict[str, object]) -> Engine:
         sizes = values[key]
         assert isinstance(sizes, dict)
         values[key] = (int(sizes["small"]), int(sizes["large"]))
-    families = values["families"]
-    assert isinstance(families, dict)
-    values["families"] = MappingProxyType({k: tuple(v) for k, v in families.items()})
     for key in ("aliases", "dense_short_prompts", "disaggregated", "small_families", "stands_in_for"):
         values[key] = tuple(values.get(key, ()))  # type: ignore[arg-type]
-    values["date"] = str(values["date"])
+    for key in ("date", "version"):
+        values[key] = str(values[key])
     return Engine(id=name, **{"surrogate": name, **values})  # type: ignore[arg-type]
 
 
@@ -104,8 +111,9 @@ def runs_apart(name: str) -> bool:
     return name.lower().startswith(ORCHESTRATOR)
 
 
-def engine_in_a_benchmark(name: str) -> Engine:
-    """The engine that a benchmark names, which may be one that is not sized; "" is an engine that is not stated.
+def engine_in_a_benchmark(name: str, software_year: float | None = None) -> Engine:
+    """The engine that a benchmark of some year names, which may be one that is not sized; "" is an engine that is not
+    stated. Without a year it is today's.
 
     A ``dynamo-`` prefix names the orchestrator above it (:func:`runs_apart`). An engine outside the catalogue has the
     scheduler defaults of the one that stands in for it, and a fit of its own where it has been measured. Raises
@@ -115,7 +123,17 @@ def engine_in_a_benchmark(name: str) -> Engine:
     for engine in engines().values():
         if key in engine.stands_in_for:
             return _not_sized(engine, key, name, surrogate=key)
-    return resolve_engine(key) if key else _not_sized(engines()["vllm"], "unknown", "engine not stated", "default")
+    if not key:
+        return _not_sized(engines()["vllm"], "unknown", "engine not stated", "default")
+    return _of_year(resolve_engine(key), software_year)
+
+
+def _of_year(engine: Engine, software_year: float | None) -> Engine:
+    """The engine as it was in some year: what is another engine's since has that one's defaults, fit and tables."""
+    if software_year is None or software_year >= engine.until:
+        return engine
+    then = engines()[engine.before]
+    return replace(then, id=engine.id, label=engine.label, disaggregated=engine.disaggregated)
 
 
 def _not_sized(defaults: Engine, name: str, label: str, surrogate: str) -> Engine:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from sizing.base.choices import FormFactor, HardwareStatus, Market
+from sizing.catalog.gpu_families import generation_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,7 +18,8 @@ class Gpu:
     have none, ``kernel_tables_engines`` the engines measured there, () for all of them. ``memory_bytes`` is what its
     driver shows, ``memory_gb`` the gigabytes of its name. ``edition`` tells it from others of its product name, which
     have prices of their own; ``market`` is whom it is made for. ``named_only`` says that it is considered only where a
-    scenario names it: older, rarer or smaller than what is bought for serving today, or not sold yet.
+    scenario names it: older, rarer or smaller than what is bought for serving today, or not sold yet. ``compute_capability`` is
+    NVIDIA's, "" for others.
     """
 
     id: str
@@ -43,6 +45,7 @@ class Gpu:
     supports_fp8: bool
     supports_int8: bool
     supports_fp4: bool
+    compute_capability: str = ""
     release_date: str = ""
     source: str = ""
     source_date: str = ""
@@ -59,6 +62,11 @@ class Gpu:
     def __hash__(self) -> int:
         """Of the id, which equal ones share: caches ask for it, of all GPUs together, many times a plan."""
         return hash(self.id)
+
+    @property
+    def generation(self) -> str:
+        """What engines call its kind of hardware: finer than the family where matrix units differ within one."""
+        return generation_of(self.family, self.compute_capability, self.architecture)
 
     @property
     def sizable(self) -> bool:

@@ -42,12 +42,22 @@ def dense_bytes(model: Model, bytes_per_parameter: Floats | float) -> Floats:
 
 
 def split_weight_bytes(
-    model: Model, bytes_per_parameter: Floats | float, tp: Floats | float, pp: Floats | float, dp: Floats | float
+    model: Model,
+    bytes_per_parameter: Floats | float,
+    tp: Floats | float,
+    pp: Floats | float,
+    dp: Floats | float,
+    ep: Floats | float = 1.0,
 ) -> Floats:
-    """Bytes of weights on the fullest GPU: experts over TP x DP, everything else over TP, layers over PP."""
+    """Bytes of weights on the fullest GPU: experts over TP x DP, everything else over TP, layers over PP.
+
+    Experts that are spread over EP ranks are whole ones: a rank holds ceil(E / EP) of them, redundant copies included.
+    """
     wide = embedding_parameters(model)
     dense = dense_parameters(model) * dense_bytes(model, bytes_per_parameter)
     experts = model.params_experts * np.asarray(bytes_per_parameter) / (np.asarray(tp) * dp)
+    if model.is_moe:
+        experts = experts * np.ceil(model.experts / np.asarray(ep)) * ep / model.experts
     return np.asarray((experts + (dense + wide * WIDE_BYTES) / tp) / pp, dtype=np.float64)
 
 

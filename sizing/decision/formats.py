@@ -10,8 +10,9 @@ from sizing.base.result import Plan
 from sizing.catalog import gpus, quantization
 from sizing.catalog.engines import engines
 from sizing.catalog.facts import QuantizationFact
-from sizing.catalog.gpu_families import gpu_families
-from sizing.catalog.precisions import Precision, gpu_supports, precisions
+from sizing.catalog.gpu_families import generation_labels
+from sizing.catalog.precisions import Precision, precisions
+from sizing.catalog.support import execution, format_status
 from sizing.decision.keys import with_values
 from sizing.decision.outcome import NOTHING, Answers, Outcome
 from sizing.question.understand import model_of
@@ -182,10 +183,10 @@ def _guide(fact: QuantizationFact) -> FormatGuide:
 
 
 def generations(precision: Precision) -> Iterator[Generation]:
-    """Families of the catalogue with a GPU and an engine that run the format."""
-    for family, known in gpu_families().items():
-        able = [gpu for gpu in gpus().values() if gpu.family == family and gpu_supports(gpu, precision)]
-        served_by = tuple(e.id for e in engines().values() if precision.id in e.families.get(family, ()))
-        if able and served_by:
-            multiplies = any(precision.multiplies_on(gpu) for gpu in able)
-            yield Generation(family=known.label, multiplies=multiplies, engines=served_by)
+    """Generations of the catalogue with a GPU and an engine that run the format."""
+    for generation, label in generation_labels().items():
+        able = [gpu for gpu in gpus().values() if gpu.generation == generation]
+        served_by = tuple(e for e in engines().values() if able and format_status(e, generation, precision) == "supported")
+        if served_by:
+            native = any(execution(engine, gpu, precision) == "native" for engine in served_by for gpu in able)
+            yield Generation(family=label, multiplies=native, engines=tuple(e.id for e in served_by))

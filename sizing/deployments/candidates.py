@@ -1,4 +1,4 @@
-"""Every deployment worth considering: GPU x engine x precision x parallelism, as a table of arrays.
+"""Every deployment worth considering: GPU x engine x precision x parallelism that runs, as a table of arrays.
 
 The table depends on the model and on what the scenario allows, not on the load, so that it can be cached and every
 later stage works on whole columns.
@@ -9,26 +9,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from itertools import product
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
-from sizing.base.arrays import PER_ROW, Columns, Counts, Floats, Rows
+from sizing.base.arrays import PER_ROW, Columns, Counts, Flags, Floats, Rows
 from sizing.catalog.engines import Engine, engines
 from sizing.catalog.gpu import Gpu
+from sizing.catalog.layout_support import Degrees, LayoutSupport
 from sizing.catalog.model import Model
-from sizing.catalog.precisions import Precision, gpu_supports, precisions
+from sizing.catalog.precisions import WIDE_BYTES, Precision, gpu_supports, precisions
+from sizing.catalog.support import Support, support
+from sizing.deployments.layouts import layouts
 from sizing.question.configuration import Allowed, Configuration
 
-MAX_GPUS_PER_INSTANCE = 16
-"""GPUs of one instance, at most: two 8-GPU servers; more only inside one larger scale-up domain."""
-TP_SIZES = DP_SIZES = (1, 2, 4, 8, 16)
-"""Degrees of tensor and attention-data parallelism that are tried unless others are asked for: powers of two, as heads
-and experts divide, up to two servers."""
-PP_SIZES = (1, 2, 4)
-"""Degrees of pipeline parallelism. Chosen: because more stages than servers in a row make every token wait longer."""
+ONLINE = ("fp8",)
+"""Formats that engines convert a 16-bit checkpoint to while loading it, as established practice: one scale per tensor or
+row (vLLM docs, features/quantization/fp8, "Online Dynamic Quantization"; SGLang docs, quantization, "Online
+Quantization")."""
+CONVERTS_ONLINE = ("vllm", "sglang")
+"""Engines that do so, and those built on them."""
 
 
 @dataclass(frozen=True)
@@ -105,32 +106,61 @@ def table(rows: Sequence[Configuration]) -> Candidates:
 
 @lru_cache(maxsize=256)
 def enumerate_for(model: Model, gpu: Gpu, allowed: Allowed) -> tuple[Configuration, ...]:
-    """All configurations of ``model`` on ``gpu`` that hardware, engine and architecture support, as far as allowed."""
-    layouts = tuple(_parallelism(model, gpu, allowed))
+    """All configurations of ``model`` on ``gpu`` that run, or may run for all that is known, as far as allowed."""
+    tried = layouts(model, gpu, allowed)
     return tuple(
         Configuration(gpu=gpu, engine=engine, precision=precision, kv_precision=kv, tp=tp, pp=pp, ep=ep, dp=dp)
-        for engine in engines().values()
-        if not allowed.engines or engine.id in allowed.engines
-        for precision in _formats(model, gpu, engine, allowed)
-        for kv in _kv_formats(gpu, precision, allowed)
-        for tp, pp, ep, dp in layouts
+        for engine in _engines(allowed)
+        for precision in formats_tried(model, gpu, engine, allowed)
+        if (running := runnable(model, gpu, engine, precision, allowed)) is not None
+        for kv in kv_formats(gpu, running, precision, allowed)
+        for tp, pp, ep, dp in _running_layouts(running, tried)
     )
 
 
-def _formats(model: Model, gpu: Gpu, engine: Engine, allowed: Allowed) -> Iterator[Precision]:
-    """Formats the engine runs on the GPU. Unless asked for, none wider than the checkpoint, none that loses accuracy
-    where the scenario leaves those out, and FP16 only without BF16."""
-    native = model.published_format
-    for name in engine.families.get(gpu.family, ()):
-        precision = precisions()[name]
-        if allowed.precisions:
-            wanted = name in allowed.precisions
-        else:
-            redundant = name == "fp16" and gpu.supports_bf16
-            wanted = precision.bytes <= native.bytes and not redundant and _may_convert(native, precision)
-            wanted = wanted and not (allowed.accurate_only and loses_accuracy(native, precision))
-        if wanted and gpu_supports(gpu, precision):
-            yield precision
+def _engines(allowed: Allowed) -> Iterator[Engine]:
+    return (one for one in engines().values() if not allowed.engines or one.id in allowed.engines)
+
+
+def runnable(
+    model: Model, gpu: Gpu, engine: Engine, precision: Precision, allowed: Allowed
+) -> LayoutSupport | None:
+    """What the engine runs of the model in a format on the GPU; None where it does not, or only when it is named."""
+    said = support(engine, gpu, model, precision)
+    if said.status == "no" or not named_enough(said, allowed):
+        return None
+    return LayoutSupport(engine, gpu, model, precision, said, allowed.speculates)
+
+
+def named_enough(said: Support, allowed: Allowed) -> bool:
+    """Whether the scenario names what it has to: an archived engine, a GPU that today's versions dropped."""
+    named = {"engine": bool(allowed.engines), "gpu": allowed.gpus_named}
+    return all(named[what] for what in said.unless_named)
+
+
+def _running_layouts(running: LayoutSupport, tried: tuple[Degrees, ...]) -> Iterator[Degrees]:
+    return (degrees for degrees in tried if running.of(degrees).status != "no")
+
+
+def formats_tried(model: Model, gpu: Gpu, engine: Engine, allowed: Allowed) -> Iterator[Precision]:
+    """Formats as asked for; unasked, those that exist: the checkpoint's own, those somebody published, and what the
+    engine converts to while loading where the GPU multiplies in it; none that loses accuracy where the scenario leaves
+    those out. FP16 stands for BF16 where the GPU lacks that."""
+    if allowed.precisions:
+        yield from (one for name, one in precisions().items() if name in allowed.precisions)
+        return
+    own = model.published_format
+    existing = {own.id, *model.published_formats}
+    if own.bytes >= WIDE_BYTES:
+        existing.discard("fp16" if gpu.supports_bf16 else "bf16")
+        existing.add("bf16" if gpu.supports_bf16 else "fp16")
+        if engine.id in CONVERTS_ONLINE or engine.built_on in CONVERTS_ONLINE:
+            existing |= {name for name in ONLINE if gpu_supports(gpu, precisions()[name])}
+    yield from (
+        one
+        for name, one in precisions().items()
+        if name in existing and not (allowed.accurate_only and loses_accuracy(own, one))
+    )
 
 
 def loses_accuracy(native: Precision, precision: Precision) -> bool:
@@ -138,37 +168,31 @@ def loses_accuracy(native: Precision, precision: Precision) -> bool:
     return precision.id != native.id and not precision.keeps_accuracy
 
 
-def _may_convert(native: Precision, precision: Precision) -> bool:
-    """Not to or from a format of training (MXFP4 of gpt-oss): unasked, the model is offered as it was trained."""
-    return native.id == precision.id or not (native.from_training or precision.from_training)
-
-
-def _kv_formats(gpu: Gpu, precision: Precision, allowed: Allowed) -> tuple[str, ...]:
-    """KV-cache format: as asked, else FP8 beside weights that compute in FP8 or below, else 16 bit."""
+def kv_formats(gpu: Gpu, running: LayoutSupport, precision: Precision, allowed: Allowed) -> tuple[str, ...]:
+    """KV-cache format: as asked, else FP8 beside weights that are multiplied in FP8 or below, else 16 bit."""
     possible = ("fp16", "fp8") if gpu.supports_fp8 else ("fp16",)
     if allowed.kv_precisions:
         return tuple(k for k in possible if k in allowed.kv_precisions)
-    return ("fp8",) if gpu.supports_fp8 and precision.is_narrow else ("fp16",)
+    narrow = gpu.supports_fp8 and precision.is_narrow and running.base.mode == "native"
+    return ("fp8",) if narrow else ("fp16",)
 
 
-def _parallelism(model: Model, gpu: Gpu, allowed: Allowed) -> Iterator[tuple[int, int, int, int]]:
-    """(TP, PP, EP, DP): TP divides the heads and stays in one scale-up domain or server; EP and DP only for MoE."""
-    server = max(gpu.domain_gpus, 8)
-    tp_sizes = allowed.tp or TP_SIZES
-    for tp, pp in product(tp_sizes, allowed.pp or PP_SIZES):
-        if model.heads % tp or tp > server or pp > model.layers or tp * pp > max(MAX_GPUS_PER_INSTANCE, server):
-            continue
-        for ep in _expert_parallelism(model, tp, allowed):
-            yield tp, pp, ep, 1
-    if not model.is_moe or (allowed.tp and 1 not in allowed.tp) or (allowed.pp and 1 not in allowed.pp):
-        return
-    for dp in DP_SIZES[1:]:
-        if dp <= server and model.experts % dp == 0 and (not allowed.ep or dp in allowed.ep):
-            yield 1, 1, dp, dp
+def support_of(model: Model, row: Configuration, *, speculates: bool = False) -> Support:
+    """Whether a configuration runs."""
+    said = support(row.engine, row.gpu, model, row.precision)
+    degrees = (row.tp, row.pp, row.ep, row.dp)
+    return LayoutSupport(row.engine, row.gpu, model, row.precision, said, speculates).of(degrees)
 
 
-def _expert_parallelism(model: Model, tp: int, allowed: Allowed) -> Iterator[int]:
-    """Experts split like every matrix (EP 1) or spread whole over the TP group (EP = TP)."""
-    for ep in {1, tp} if model.is_moe and model.experts % tp == 0 else {1}:
-        if not allowed.ep or ep in allowed.ep:
-            yield ep
+def unknown_support(model: Model, candidates: Candidates, rows: Rows | slice = slice(None)) -> Flags:
+    """Which candidates (C,), or some ``rows`` of them, no source says to run; looked up once per unit and aspect."""
+
+    def aspects(unit: Configuration) -> Counts:
+        said = support(unit.engine, unit.gpu, model, unit.precision)
+        running = LayoutSupport(unit.engine, unit.gpu, model, unit.precision, said)
+        return np.array([said.status == "unknown", *running.unknown_aspects], dtype=np.int64)
+
+    of_units = candidates.per_unit(("unknown_support", model.id), aspects).reshape(len(candidates.units), -1)
+    whole, pipeline, experts, ranks = of_units[candidates.unit[rows]].T > 0
+    degrees = (candidates.pp[rows] > 1, candidates.ep[rows] > 1, candidates.dp[rows] > 1)
+    return np.asarray(whole | (pipeline & degrees[0]) | (experts & degrees[1]) | (ranks & degrees[2]))

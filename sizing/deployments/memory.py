@@ -99,7 +99,7 @@ def reserved_activation_bytes(model: Model, candidates: Candidates, capacity: Fl
 def weights_per_gpu(model: Model, candidates: Candidates) -> Floats:
     """Weights on the fullest GPU: experts over TP x DP, everything else over TP, layers over PP."""
     c = candidates
-    return split_weight_bytes(model, c.column(lambda r: r.precision.bytes), c.tp, c.pp, c.dp)
+    return split_weight_bytes(model, c.column(lambda r: r.precision.bytes), c.tp, c.pp, c.dp, c.ep)
 
 
 def memory_fit(model: Model, candidates: Candidates, tokens: float | Floats) -> MemoryFit:

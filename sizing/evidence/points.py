@@ -172,7 +172,7 @@ def _points(row: int, cells: Mapping[str, object]) -> list[Point]:
     if not name:
         raise _BadCell("model is empty")
     named = resolve_model(name)
-    engine = _engine(_text(cells, "engine"))
+    engine = _engine(_text(cells, "engine"), _number(cells, "software_year", at_least=2000.0))
     stated = _stated_precision(_text(cells, "weight_precision"), named.weight_format)
     precision = stated.precision if stated else _weight_format(named, gpu, _submission(cells, mode))
     isl, osl = _tokens(cells, mode)

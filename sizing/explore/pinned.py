@@ -17,7 +17,7 @@ def pinned_to(chosen: Deployed | OperatingPoint, scenario: Scenario) -> Scenario
         "engines": [chosen.engine],
         "precisions": [chosen.weight_precision],
         "kv_precisions": [chosen.kv_precision],
-        **{name: sorted({getattr(kind, name) for kind in chosen.kinds}) for name in ("tp", "pp", "ep")},
+        **{name: sorted({getattr(kind, name) for kind in chosen.kinds}) for name in ("tp", "pp", "ep", "dp")},
         "serving": [chosen.serving],
         **_layouts_of_pools(chosen),
         "batch_limits": [] if limit is None else [limit],

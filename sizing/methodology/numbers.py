@@ -13,6 +13,7 @@ from sizing.base.format import percent
 from sizing.catalog.engines import engines
 from sizing.catalog.files import read_yaml
 from sizing.catalog.precisions import precisions
+from sizing.catalog.support_rows import by_generation
 from sizing.economics.assumptions import assumptions_for
 from sizing.methodology.content import Cell, Section, Table
 from sizing.methodology.docstrings import PACKAGE, module_name, plain_text
@@ -92,7 +93,8 @@ def engines_and_formats() -> Section:
             "Token budget per step": _sizes(e.token_budget),
             "Sequences in flight, at most": _sizes(e.max_sequences),
             "Memory used": percent(e.memory_fraction),
-            "Families": ", ".join(e.families),
+            "Version": e.version,
+            "Runs on": ", ".join(g for (name, g), fact in by_generation().items() if name == e.id and fact.entry == "supported"),
             "Source": e.source,
             "Date": e.date,
         }

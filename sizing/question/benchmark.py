@@ -59,7 +59,7 @@ def _check_possible(row: Configuration, gpus: int, model: Model) -> None:
     """Raises InvalidBenchmark for what cannot have run: half an instance, or weights larger than memory."""
     if gpus % row.gpus:
         raise InvalidBenchmark({"gpus": f"{gpus} GPUs are no whole number of instances of {row.gpus} (TP x PP x DP)."})
-    weights = float(split_weight_bytes(model, row.precision.bytes, row.tp, row.pp, row.dp))
+    weights = float(split_weight_bytes(model, row.precision.bytes, row.tp, row.pp, row.dp, row.ep))
     if weights > row.gpu.memory_bytes:
         needed, whole = (memory(size / GB, row.gpu.memory_bytes / GB) for size in (weights, row.gpu.memory_bytes))
         raise InvalidBenchmark(

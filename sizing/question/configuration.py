@@ -75,6 +75,8 @@ class Allowed:
     """What the scenario allows; an empty tuple means no restriction.
 
     ``accurate_only``: without a choice of ``precisions``, none that loses accuracy beside that of the checkpoint.
+    ``gpus_named``: the scenario names its accelerators, so that one is considered which today's engines dropped;
+    ``speculates``: draft tokens are guessed, which some engines do without pipeline stages alone.
     """
 
     engines: tuple[str, ...] = ()
@@ -84,3 +86,6 @@ class Allowed:
     tp: tuple[int, ...] = ()
     pp: tuple[int, ...] = ()
     ep: tuple[int, ...] = ()
+    dp: tuple[int, ...] = ()
+    gpus_named: bool = False
+    speculates: bool = False

@@ -221,6 +221,9 @@ def _allowed(scenario: Scenario, named_precision: Precision | None, problems: _P
         tp=tuple(deployment.tp),
         pp=tuple(deployment.pp),
         ep=tuple(deployment.ep),
+        dp=tuple(deployment.dp),
+        gpus_named=bool(deployment.gpus),
+        speculates=deployment.speculative_decoding is not None,
     )
 
 

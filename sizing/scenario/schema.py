@@ -182,7 +182,8 @@ class Deployment(Part):
 
     ``serving``: prefill and decode in the same instances (aggregated) or in pools of their own (disaggregated).
     ``prefill``, ``decode``: the one layout that such an instance of theirs may have; none: the best that ``tp``, ``pp``
-    and ``ep`` leave. ``batch_limits``: sequences that an instance may have in flight; empty: whatever serves best.
+    ``ep`` and ``dp`` leave. ``batch_limits``: sequences that an instance may have in flight; empty: whatever serves
+    best.
     ``max_utilization`` is room for more load than asked, ``confidence`` (percent) for an engine slower than expected:
     two doubts, neither counted in the other.
     ``measured_gpus_only`` narrows an empty ``gpus`` to the types that published benchmarks were run on; by default all
@@ -198,7 +199,8 @@ class Deployment(Part):
     kv_precisions: list[str] = Field(default_factory=list, max_length=10)
     tp: list[Annotated[int, Field(ge=1, le=128)]] = Field(default_factory=list, max_length=16)
     pp: list[Annotated[int, Field(ge=1, le=64)]] = Field(default_factory=list, max_length=16)
-    ep: list[Annotated[int, Field(ge=1, le=128)]] = Field(default_factory=list, max_length=16)
+    ep: list[Annotated[int, Field(ge=1, le=320)]] = Field(default_factory=list, max_length=16)
+    dp: list[Annotated[int, Field(ge=1, le=320)]] = Field(default_factory=list, max_length=16)
     serving: list[Serving] = Field(default_factory=list, max_length=2)
     prefill: Layout | None = None
     decode: Layout | None = None

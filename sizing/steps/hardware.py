@@ -12,6 +12,7 @@ from sizing.catalog.gpu import Gpu
 from sizing.catalog.gpu_families import gpu_families
 from sizing.catalog.gpu_rows import gpus
 from sizing.catalog.precisions import BYTE, KV_BYTES, WIDE_BYTES, compute_flops, wide_flops
+from sizing.catalog.support import execution
 from sizing.deployments.candidates import Candidates
 from sizing.question.configuration import Configuration
 
@@ -70,7 +71,7 @@ def hardware(candidates: Candidates) -> Hardware:
     nodes = np.where(linked, np.ceil(candidates.tp * candidates.dp / domain), 1.0)
     fast_link, slow_link = col(lambda k: k.gpu.link_bytes_per_s or 0.0), col(lambda k: k.gpu.pcie_bytes_per_s)
     return Hardware(
-        matrix=col(lambda k: compute_flops(k.gpu, k.precision) or wide_flops(k.gpu)),
+        matrix=col(_matrix_flops),
         wide=col(lambda k: wide_flops(k.gpu)),
         power=col(lambda k: power_of(_reference(k.gpu))),
         power_within=col(lambda k: power_of(k.gpu) / power_of(_reference(k.gpu)) if k.gpu.tdp_w else 1.0),
@@ -121,12 +122,16 @@ def _launched(gpu: Gpu) -> float:
     return family.launched if family else np.inf
 
 
+def _matrix_flops(row: Configuration) -> float:
+    """Datasheet rate of the matrix products, FLOP/s: of 16 bit where weights are widened to it."""
+    return wide_flops(row.gpu) if _is_weight_only(row) else compute_flops(row.gpu, row.precision)
+
+
 def _number_class(row: Configuration) -> int:
     """0, 1, 2 for matrices multiplied at 16, 8, 4 bit."""
-    wide = compute_flops(row.gpu, row.precision) in (0.0, wide_flops(row.gpu))
-    return 0 if wide else _CLASS_OF[row.precision.compute]
+    return 0 if _is_weight_only(row) else _CLASS_OF[row.precision.compute]
 
 
 def _is_weight_only(row: Configuration) -> int:
     """Whether narrow weights are widened to 16 bit before they are multiplied."""
-    return int(row.precision.bytes < WIDE_BYTES and _number_class(row) == 0)
+    return int(execution(row.engine, row.gpu, row.precision) == "weight_only")

@@ -1,0 +1,144 @@
+"""What the tables of support say: engine by generation, by class of models, by weight format and by layout.
+
+``engine_generations.csv``, ``engine_architectures.csv``, ``engine_formats.csv`` and ``engine_layouts.csv``, each row with
+source and date; :mod:`sizing.catalog.support` puts them together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+from typing import Literal, cast, get_args
+
+from sizing.base.errors import SizingError
+from sizing.catalog.files import Row, names, read_rows
+from sizing.catalog.gpu_families import generations
+
+Status = Literal["supported", "unknown", "no"]
+"""``supported`` is declared in code or documentation, ``no`` refused there or seen to fail, ``unknown`` neither."""
+
+Mode = Literal["native", "weight_only"]
+"""``native`` multiplies in the weight format, ``weight_only`` widens narrow weights to 16 bit and multiplies there."""
+
+Entry = Literal["supported", "unknown", "no", "dropped", "native", "weight_only"]
+"""What a row states: a status, that later versions dropped it, or the mode of a format that is supported."""
+
+Aspect = Literal[
+    "start", "pipeline", "pipeline_speculation", "experts", "experts_split", "ranks", "blocks", "model"
+]
+"""What a rule is about: whether the model starts; pipeline stages, and those with speculation; expert parallelism, and one
+over fewer GPUs than an instance has; attention-DP ranks; block scales that ranks must not cut; the class itself."""
+
+ANY_ENGINE = "*"
+"""Engine of a rule that holds for all."""
+
+BLOCK_FP8 = "fp8_block"
+"""Column of formats for FP8 checkpoints with one scale for each block of weights, a format of its own to kernels."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fact:
+    """One statement with its source; ``note`` says why in the words of the source, "" where it gives none."""
+
+    entry: Entry
+    note: str
+    source: str
+    date: str
+
+
+UNLISTED = Fact(entry="unknown", note="no statement found", source="", date="")
+"""Where no row says anything."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """A statement about some models, generations and formats; an empty set is all of them.
+
+    ``attention`` narrows it to models whose attention is sparse over a latent vector ("sparse_latent"), "" to none.
+    """
+
+    engine: str
+    aspect: Aspect
+    classes: frozenset[str]
+    attention: str
+    generations: frozenset[str]
+    formats: frozenset[str]
+    fact: Fact
+
+    def holds(self, classes: str, attention: str, generation: str, precision: str) -> bool:
+        """Whether it is about this class, attention, generation and format."""
+        return (
+            (not self.classes or classes in self.classes)
+            and (not self.attention or attention == self.attention)
+            and (not self.generations or generation in self.generations)
+            and (not self.formats or precision in self.formats)
+        )
+
+
+@cache
+def by_generation() -> Mapping[tuple[str, str], Fact]:
+    """(Engine, generation) -> whether today's versions run there."""
+    rows = read_rows("engine_generations.csv")
+    return MappingProxyType({(r["engine"], g): _fact(r, r["status"]) for r in rows for g in _generations(r)})
+
+
+@cache
+def by_class() -> Mapping[tuple[str, str, Aspect, str], Fact]:
+    """(Engine, generation or "" for all, aspect, class) -> statement."""
+    return MappingProxyType(
+        {
+            (r["engine"], generation, cast(Aspect, _known(r["aspect"], get_args(Aspect))), name): _fact(r, r["status"])
+            for r in read_rows("engine_architectures.csv")
+            for generation in (_generations(r) or ("",))
+            for name in names(r["classes"])
+        }
+    )
+
+
+@cache
+def by_format() -> Mapping[tuple[str, str, str, bool], Fact]:
+    """(Engine, generation, format, mixture of experts?) -> the mode in which it runs there, "unknown" or "no"."""
+    found: dict[tuple[str, str, str, bool], Fact] = {}
+    for row in read_rows("engine_formats.csv"):
+        kinds = {"dense": (False,), "moe": (True,), "all": (False, True)}[row["layers"]]
+        cells = {g: row[g] for g in generations() if row.get(g)}
+        for generation, cell in cells.items():
+            for name in names(row["formats"]):
+                found.update({(row["engine"], generation, name, kind): _fact(row, cell) for kind in kinds})
+    return MappingProxyType(found)
+
+
+@cache
+def rules() -> tuple[Rule, ...]:
+    """Rules that no list of classes or formats says, in file order."""
+    return tuple(
+        Rule(
+            engine=r["engine"],
+            aspect=cast(Aspect, _known(r["aspect"], get_args(Aspect))),
+            classes=frozenset(names(r["classes"])),
+            attention=r["attention"],
+            generations=frozenset(_generations(r)),
+            formats=frozenset(names(r["formats"])),
+            fact=_fact(r, r["status"]),
+        )
+        for r in read_rows("engine_layouts.csv")
+    )
+
+
+def _generations(row: Row) -> tuple[str, ...]:
+    return tuple(_known(g, generations()) for g in names(row["generations"]))
+
+
+def _fact(row: Row, entry: str) -> Fact:
+    note = row.get("why") or row.get("note") or ""
+    known = cast(Entry, _known(entry, get_args(Entry)))
+    return Fact(entry=known, note=note, source=row["source"], date=row["date"])
+
+
+def _known(word: str, words: tuple[str, ...]) -> str:
+    """The word, if the tables may hold it. Raises SizingError: a typing error in a table must not pass for a fact."""
+    if word not in words:
+        raise SizingError(f"The tables of support hold “{word}”, which is none of {', '.join(words)}.")
+    return word
