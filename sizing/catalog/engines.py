@@ -1,4 +1,4 @@
-"""Serving engines and the scheduler defaults the load model uses; what they run where: :mod:`sizing.catalog.support`."""
+"""Serving engines and the scheduler defaults the load model uses; what runs where: :mod:`sizing.catalog.support`."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Engine:
     """One serving engine. ``token_budget`` and ``max_sequences`` are (below 70 GiB, at or above); GPUs of
     ``small_families`` have the former whatever their memory.
 
-    ``version`` is the one that is spoken of, ``status`` whether it is still worked on. ``built_on`` is the engine inside it,
-    what runs where is that one's unless stated of its own; ``until``, decimal year, and ``before``: until when it was
-    another engine, by whose fit and defaults benchmarks of that time are predicted.
+    ``version`` is the one that is spoken of, ``status`` whether it is still worked on. ``built_on`` is the engine
+    inside it, whose support is its own unless stated otherwise; ``until``, decimal year, and ``before``: until when it
+    was another engine, by whose fit and defaults benchmarks of that time are predicted.
     ``surrogate`` is the engine whose fitted step times are used, mostly itself; ``dense_short_prompts`` GPU families on
     which sparse layers attend densely to prompts that they would choose all of; ``evicts`` whether a running sequence
     can lose its KV cache to another; ``narrow_kv`` whether an unstated KV format is FP8 beside narrow weights;

@@ -45,7 +45,7 @@ def generation_of(family: str, compute_capability: str, architecture: str) -> st
 
 @cache
 def generation_labels() -> Mapping[str, str]:
-    """Generation -> its name: the family's, with the compute capability where it has several, else their architectures."""
+    """Generation -> its name: the family's, with the compute capability where it has several, else architectures."""
     labels: dict[str, str] = {}
     for name, family in gpu_families().items():
         if not family.generations:

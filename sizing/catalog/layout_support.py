@@ -16,6 +16,7 @@ from sizing.catalog.model import Model
 from sizing.catalog.precisions import Precision
 from sizing.catalog.support import (
     BLOCK,
+    Kind,
     Reason,
     Support,
     attention_of,
@@ -55,19 +56,19 @@ class LayoutSupport:
         tp, pp, ep, dp = degrees
         model, out = self.model, list[Support]()
         if model.heads % tp:
-            out.append(self._no("heads", str(model.heads), "TP divides the attention heads"))
+            out.append(self._no("heads", str(model.heads)))
         if pp > model.layers:
-            out.append(self._no("layers", str(model.layers), "a stage holds one layer at least"))
+            out.append(self._no("layers", str(model.layers)))
         if (ep > 1 or dp > 1) and not model.is_moe:
-            out.append(self._no("dense", "", "a dense model has no experts to spread"))
+            out.append(self._no("dense", ""))
         if ep > 1 and ((tp * dp) % ep or ep > model.experts):
-            out.append(self._no("experts_uneven", str(model.experts), "experts are spread over ranks of the instance"))
+            out.append(self._no("experts_uneven", str(model.experts)))
         if self._cut(degrees):
             out.append(self._cut_blocks(degrees))
         return out
 
-    def _no(self, kind: str, subject: str, note: str) -> Support:
-        why = Reason(kind=kind, engine=self.engine.id, subject=subject, note=note)  # type: ignore[arg-type]
+    def _no(self, kind: Kind, subject: str) -> Support:
+        why = Reason(kind=kind, engine=self.engine.id, subject=subject)
         return replace(self.base, status="no", why=why, source=self.model.source, date="")
 
     def _aspects(self, degrees: Degrees) -> list[Support]:

@@ -54,7 +54,7 @@ Kind = Literal[
 """What an answer about support rests on."""
 
 GENERIC_CLASS = {False: "LlamaForCausalLM", True: "MixtralForCausalLM"}
-"""Dense, mixture of experts -> the class that a model of unstated class is taken for: the decoder that every engine has."""
+"""Mixture of experts? -> the class that a model of unstated class is taken for: the decoder that every engine has."""
 
 BLOCK = 128
 """Rows and columns of weights that share a scale in block FP8 (``weight_block_size`` of the checkpoints)."""
@@ -67,7 +67,7 @@ _RANK: dict[Status, int] = {"supported": 0, "unknown": 1, "no": 2}
 
 @dataclass(frozen=True, kw_only=True)
 class Reason:
-    """Why: its kind, the engine, what it is about (a class, a generation, a format, a number), and the source's words."""
+    """Why: its kind, the engine, what it is about (class, generation, format, number), and the source's own words."""
 
     kind: Kind
     engine: str

@@ -1,7 +1,7 @@
 """What the tables of support say: engine by generation, by class of models, by weight format and by layout.
 
-``engine_generations.csv``, ``engine_architectures.csv``, ``engine_formats.csv`` and ``engine_layouts.csv``, each row with
-source and date; :mod:`sizing.catalog.support` puts them together.
+``engine_generations.csv``, ``engine_architectures.csv``, ``engine_formats.csv`` and ``engine_layouts.csv``, each row
+with source and date; :mod:`sizing.catalog.support` puts them together.
 """
 
 from __future__ import annotations
@@ -25,11 +25,9 @@ Mode = Literal["native", "weight_only"]
 Entry = Literal["supported", "unknown", "no", "dropped", "native", "weight_only"]
 """What a row states: a status, that later versions dropped it, or the mode of a format that is supported."""
 
-Aspect = Literal[
-    "start", "pipeline", "pipeline_speculation", "experts", "experts_split", "ranks", "blocks", "model"
-]
-"""What a rule is about: whether the model starts; pipeline stages, and those with speculation; expert parallelism, and one
-over fewer GPUs than an instance has; attention-DP ranks; block scales that ranks must not cut; the class itself."""
+Aspect = Literal["start", "pipeline", "pipeline_speculation", "experts", "experts_split", "ranks", "blocks", "model"]
+"""What a rule is about: whether the model starts; pipeline stages, and those with speculation; expert parallelism, and
+one over fewer GPUs than an instance has; attention-DP ranks; block scales that ranks must not cut; the class."""
 
 ANY_ENGINE = "*"
 """Engine of a rule that holds for all."""

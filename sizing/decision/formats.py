@@ -186,7 +186,9 @@ def generations(precision: Precision) -> Iterator[Generation]:
     """Generations of the catalogue with a GPU and an engine that run the format."""
     for generation, label in generation_labels().items():
         able = [gpu for gpu in gpus().values() if gpu.generation == generation]
-        served_by = tuple(e for e in engines().values() if able and format_status(e, generation, precision) == "supported")
+        served_by = tuple(
+            e for e in engines().values() if able and format_status(e, generation, precision) == "supported"
+        )
         if served_by:
             native = any(execution(engine, gpu, precision) == "native" for engine in served_by for gpu in able)
             yield Generation(family=label, multiplies=native, engines=tuple(e.id for e in served_by))

@@ -20,14 +20,17 @@ from sizing.catalog.gpu import Gpu
 from sizing.catalog.layout_support import Degrees, LayoutSupport
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import WIDE_BYTES, Precision, gpu_supports, precisions
-from sizing.catalog.support import Support, support
+from sizing.catalog.support import Support, execution, support
 from sizing.deployments.layouts import layouts
 from sizing.question.configuration import Allowed, Configuration
 
 ONLINE = ("fp8",)
-"""Formats that engines convert a 16-bit checkpoint to while loading it, as established practice: one scale per tensor or
-row (vLLM docs, features/quantization/fp8, "Online Dynamic Quantization"; SGLang docs, quantization, "Online
+"""Formats that engines convert a 16-bit checkpoint to while loading it, as established practice: one scale per tensor
+or row (vLLM docs, features/quantization/fp8, "Online Dynamic Quantization"; SGLang docs, quantization, "Online
 Quantization")."""
+UNKNOWN_COSTS = 1.3
+"""By what is counted of a deployment that no source says to run is multiplied before it is ranked. Chosen: it never
+comes first while one that is known to run costs up to 30 % more, about what a failed trial and its time cost."""
 CONVERTS_ONLINE = ("vllm", "sglang")
 """Engines that do so, and those built on them."""
 
@@ -110,7 +113,7 @@ def enumerate_for(model: Model, gpu: Gpu, allowed: Allowed) -> tuple[Configurati
     tried = layouts(model, gpu, allowed)
     return tuple(
         Configuration(gpu=gpu, engine=engine, precision=precision, kv_precision=kv, tp=tp, pp=pp, ep=ep, dp=dp)
-        for engine in _engines(allowed)
+        for engine in engines_allowed(allowed)
         for precision in formats_tried(model, gpu, engine, allowed)
         if (running := runnable(model, gpu, engine, precision, allowed)) is not None
         for kv in kv_formats(gpu, running, precision, allowed)
@@ -118,13 +121,12 @@ def enumerate_for(model: Model, gpu: Gpu, allowed: Allowed) -> tuple[Configurati
     )
 
 
-def _engines(allowed: Allowed) -> Iterator[Engine]:
+def engines_allowed(allowed: Allowed) -> Iterator[Engine]:
+    """Engines that the scenario allows, in the order of the catalogue."""
     return (one for one in engines().values() if not allowed.engines or one.id in allowed.engines)
 
 
-def runnable(
-    model: Model, gpu: Gpu, engine: Engine, precision: Precision, allowed: Allowed
-) -> LayoutSupport | None:
+def runnable(model: Model, gpu: Gpu, engine: Engine, precision: Precision, allowed: Allowed) -> LayoutSupport | None:
     """What the engine runs of the model in a format on the GPU; None where it does not, or only when it is named."""
     said = support(engine, gpu, model, precision)
     if said.status == "no" or not named_enough(said, allowed):
@@ -145,7 +147,11 @@ def _running_layouts(running: LayoutSupport, tried: tuple[Degrees, ...]) -> Iter
 def formats_tried(model: Model, gpu: Gpu, engine: Engine, allowed: Allowed) -> Iterator[Precision]:
     """Formats as asked for; unasked, those that exist: the checkpoint's own, those somebody published, and what the
     engine converts to while loading where the GPU multiplies in it; none that loses accuracy where the scenario leaves
-    those out. FP16 stands for BF16 where the GPU lacks that."""
+    those out. FP16 stands for BF16 where the GPU lacks that.
+
+    A format that is meant to be multiplied in, and is not there, is tried unasked only where it is the checkpoint's
+    own: nobody quantises to NVFP4 in order to widen it again, while formats for weights alone are made for that.
+    """
     if allowed.precisions:
         yield from (one for name, one in precisions().items() if name in allowed.precisions)
         return
@@ -156,11 +162,11 @@ def formats_tried(model: Model, gpu: Gpu, engine: Engine, allowed: Allowed) -> I
         existing.add("bf16" if gpu.supports_bf16 else "fp16")
         if engine.id in CONVERTS_ONLINE or engine.built_on in CONVERTS_ONLINE:
             existing |= {name for name in ONLINE if gpu_supports(gpu, precisions()[name])}
-    yield from (
-        one
-        for name, one in precisions().items()
-        if name in existing and not (allowed.accurate_only and loses_accuracy(own, one))
-    )
+    for name, one in precisions().items():
+        if name not in existing or (allowed.accurate_only and loses_accuracy(own, one)):
+            continue
+        if name == own.id or one.compute == "wide" or execution(engine, gpu, one) == "native":
+            yield one
 
 
 def loses_accuracy(native: Precision, precision: Precision) -> bool:
@@ -192,7 +198,13 @@ def unknown_support(model: Model, candidates: Candidates, rows: Rows | slice = s
         running = LayoutSupport(unit.engine, unit.gpu, model, unit.precision, said)
         return np.array([said.status == "unknown", *running.unknown_aspects], dtype=np.int64)
 
-    of_units = candidates.per_unit(("unknown_support", model.id), aspects).reshape(len(candidates.units), -1)
+    of_units = candidates.per_unit(("unknown_support", model.id), aspects).reshape(-1, 4)
     whole, pipeline, experts, ranks = of_units[candidates.unit[rows]].T > 0
     degrees = (candidates.pp[rows] > 1, candidates.ep[rows] > 1, candidates.dp[rows] > 1)
     return np.asarray(whole | (pipeline & degrees[0]) | (experts & degrees[1]) | (ranks & degrees[2]))
+
+
+def support_factor(model: Model, candidates: Candidates, rows: Rows | slice = slice(None)) -> Floats:
+    """The factor on what is counted of candidates (C,), or of some ``rows``: :data:`UNKNOWN_COSTS` where support is
+    unknown."""
+    return np.where(unknown_support(model, candidates, rows), UNKNOWN_COSTS, 1.0)

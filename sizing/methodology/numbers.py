@@ -94,7 +94,9 @@ def engines_and_formats() -> Section:
             "Sequences in flight, at most": _sizes(e.max_sequences),
             "Memory used": percent(e.memory_fraction),
             "Version": e.version,
-            "Runs on": ", ".join(g for (name, g), fact in by_generation().items() if name == e.id and fact.entry == "supported"),
+            "Runs on": ", ".join(
+                g for (name, g), fact in by_generation().items() if name == e.id and fact.entry == "supported"
+            ),
             "Source": e.source,
             "Date": e.date,
         }

@@ -13,17 +13,9 @@ from numpy.typing import NDArray
 from sizing.base.result import Excluded, Fix
 from sizing.deployments.candidates import Candidates, enumerate_for
 from sizing.deployments.memory import memory_fit
-from sizing.planning.exclusion_reasons import (
-    LOSSY,
-    apart,
-    no_pools,
-    not_offered,
-    too_slow,
-    too_small,
-    unknown,
-    unsupported,
-)
+from sizing.planning.exclusion_reasons import apart, no_pools, not_offered, too_slow, too_small, unknown
 from sizing.planning.sentences import beyond_context
+from sizing.planning.unsupported import LOSSY, unsupported
 from sizing.question.understand import Question
 from sizing.search.screen import Evaluated, all_configurations, evaluate, most_gpus, offered
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from sizing.base.units import GB, MS_PER_S
 from sizing.catalog.gpu import Gpu
 from sizing.deployments.candidates import Candidates, enumerate_for, table
 from sizing.deployments.memory import MemoryFit, memory_fit
+from sizing.planning.unsupported import LOSSY, RESTRICTIONS, lifted, lossy
 from sizing.question.configuration import Allowed, Configuration
 from sizing.question.understand import EXPECTED, Question
 from sizing.search.screen import Evaluated
@@ -26,18 +26,6 @@ LIMIT_NAMES = (
     ("itl_s", "ITL", "limits.itl_ms"),
     ("e2e_s", "E2E", "limits.e2e_ms"),
 )
-
-RESTRICTIONS = (
-    ("tp", "TP size", "TP must divide {heads} attention heads and stay within one scale-up domain or server"),
-    ("pp", "PP size", "an instance spans at most two servers and has no more stages than layers"),
-    ("ep", "EP size", "only experts are spread, over the GPUs of one instance"),
-    ("kv_precisions", "KV precision", "the GPU does not compute in it"),
-    ("precisions", "weight precision", "its engines do not run it"),
-    ("engines", "engine", "it does not run there"),
-)
-
-LOSSY = Fix(key="deployment.accurate_formats_only", value=False, label="Consider formats that lose accuracy")
-"""What considers the formats that are left out unless they are asked for."""
 
 SHORTEST_PROMPT = 0.1
 """Share of a prompt below which shortening it is not proposed. Chosen: less would be another task, not a relaxation."""
@@ -94,74 +82,6 @@ def apart(gpu: Gpu, most: int) -> Excluded:
     )
 
 
-def unsupported(question: Question, gpu: Gpu) -> Excluded:
-    """No engine runs an asked format there, or the asked parallelism does not divide the model."""
-    free = Allowed()
-    possible = enumerate_for(question.model, gpu, free)
-    if not possible:
-        return Excluded(
-            gpu=gpu.id,
-            closest="",
-            reason="No engine of the catalogue runs this model on it.",
-            relaxation="Choose another GPU.",
-        )
-    allowed = question.allowed
-    if allowed.engines and not {r.engine.id for r in possible} & set(allowed.engines):
-        names = sorted({r.engine.id for r in possible})
-        return _choice(gpu, "None of the chosen engines runs on it.", "deployment.engines", names, "engine")
-    if lossy := _lossy(question, gpu):
-        formats_left = " or ".join(dict.fromkeys(row.precision.label for row in lossy))
-        reason = f"It runs this model only in formats that lose accuracy: {formats_left}."
-        return Excluded(gpu=gpu.id, closest="", reason=reason, relaxation=f"Allow {formats_left}.", fix=LOSSY)
-    if allowed.precisions:
-        usable = enumerate_for(question.model, gpu, Allowed(engines=allowed.engines))
-        formats = sorted({r.precision.id for r in usable})
-        if formats and not set(formats) & set(allowed.precisions):
-            return _choice(
-                gpu, "None of the chosen precisions runs on it.", "deployment.precisions", formats, "precision"
-            )
-    for name, what, why in RESTRICTIONS:
-        if getattr(allowed, name) and enumerate_for(question.model, gpu, without(allowed, name)):
-            return Excluded(
-                gpu=gpu.id,
-                closest="",
-                reason=f"The chosen {what} does not go with this model on it: "
-                f"{why.format(heads=question.model.heads)}.",
-                relaxation=f"Leave {what} open.",
-                fix=Fix(key=f"deployment.{name}", value=[], label=f"Consider every {what}"),
-            )
-    return Excluded(
-        gpu=gpu.id,
-        closest="",
-        reason="No configuration of this model on it agrees with the restrictions on engine, precision, parallelism.",
-        relaxation="Leave engine, precision, KV precision, TP, PP and EP open.",
-    )
-
-
-def without(allowed: Allowed, restriction: str) -> Allowed:
-    """What is allowed once one of the :data:`RESTRICTIONS` is lifted."""
-    lifted: dict[str, Any] = {restriction: ()}
-    return replace(allowed, **lifted)
-
-
-def _lossy(question: Question, gpu: Gpu) -> tuple[Configuration, ...]:
-    """Configurations that the scenario leaves out because their format loses accuracy."""
-    allowed = question.allowed
-    if allowed.precisions or not allowed.accurate_only:
-        return ()
-    return enumerate_for(question.model, gpu, replace(allowed, accurate_only=False))
-
-
-def _choice(gpu: Gpu, reason: str, key: str, names: list[str], what: str) -> Excluded:
-    return Excluded(
-        gpu=gpu.id,
-        closest="",
-        reason=reason,
-        relaxation=f"Allow {what} {' or '.join(names)}.",
-        fix=Fix(key=key, value=names, label=f"Allow {', '.join(names)}"),
-    )
-
-
 def too_small(question: Question, candidates: Candidates, fit: MemoryFit) -> Excluded:
     """The weights, or one sequence beside them, exceed the memory of every configuration."""
     traffic = question.traffic
@@ -199,21 +119,21 @@ def _narrower(question: Question, row: Configuration, reason: str) -> Excluded:
     """Propose to lift the one restriction without which it would fit, else all of them, else more memory."""
     allowed = question.allowed
     near = {"gpu": row.gpu.id, "closest": row.label, "reason": reason}
-    if allowed.precisions and (names := _fitting(question, row.gpu, replace(allowed, precisions=()))):
+    if allowed.precisions and (names := _fitting(question, row.gpu, lifted(allowed, "precisions"))):
         new = names[0].precision
         return Excluded(
             **near,
             relaxation=f"Allow {new.label}.",
             fix=Fix(key="deployment.precisions", value=[*allowed.precisions, new.id], label=f"Allow {new.label}"),
         )
-    if _lossy(question, row.gpu) and (rows := _fitting(question, row.gpu, replace(allowed, accurate_only=False))):
+    if lossy(question, row.gpu) and (rows := _fitting(question, row.gpu, replace(allowed, accurate_only=False))):
         return Excluded(**near, relaxation=f"Allow {rows[0].precision.label}.", fix=LOSSY)
-    for name, what, _ in RESTRICTIONS:
-        if getattr(allowed, name) and _fitting(question, row.gpu, without(allowed, name)):
+    for name, what in RESTRICTIONS:
+        if getattr(allowed, name) and _fitting(question, row.gpu, lifted(allowed, name)):
             fix = Fix(key=f"deployment.{name}", value=[], label=f"Consider every {what}")
             return Excluded(**near, relaxation=f"Leave {what} open.", fix=fix)
-    if _fitting(question, row.gpu, Allowed()):
-        return Excluded(**near, relaxation="Leave engine, precision, KV precision, TP, PP and EP open.")
+    if _fitting(question, row.gpu, lifted(allowed, *(name for name, _ in RESTRICTIONS))):
+        return Excluded(**near, relaxation="Leave engine, precision, KV precision, TP, PP, EP and DP open.")
     return Excluded(
         gpu=row.gpu.id,
         closest=row.label,

@@ -87,7 +87,8 @@ def understand(scenario: Scenario) -> Question:
     problems = _Problems()
     model, about_model, named_precision = problems.collect(lambda: _model(scenario)) or (None, (), None)
     chosen = _gpus(scenario, problems)
-    allowed, about_format = _with_published_format(_allowed(scenario, named_precision, problems), model)
+    allowed, about_ranks = _without_dense_ranks(_allowed(scenario, named_precision, problems), model)
+    allowed, about_format = _with_published_format(allowed, model)
     demand = problems.collect(lambda: peak_demand(scenario.workload))
     benchmark, about_benchmark = problems.collect(lambda: _benchmark(scenario, model, chosen)) or (None, ())
     prices = problems.collect(lambda: prices_of(scenario, chosen))
@@ -108,7 +109,7 @@ def understand(scenario: Scenario) -> Question:
         allowed=allowed,
         prices=prices,
         gpu_prices={g.id: g.price_usd for g in scenario.deployment.custom_gpus if g.price_usd is not None},
-        assumptions=(*about_model, *about_format, demand.how, *about_lengths, *about_benchmark),
+        assumptions=(*about_model, *about_ranks, *about_format, demand.how, *about_lengths, *about_benchmark),
         confidence=scenario.deployment.confidence / PERCENT,
         benchmark=benchmark,
     )
@@ -225,6 +226,14 @@ def _allowed(scenario: Scenario, named_precision: Precision | None, problems: _P
         gpus_named=bool(deployment.gpus),
         speculates=deployment.speculative_decoding is not None,
     )
+
+
+def _without_dense_ranks(allowed: Allowed, model: Model | None) -> tuple[Allowed, tuple[str, ...]]:
+    """The allowed ranks of attention data parallelism: of a dense model they are instances, which a plan counts."""
+    if model is None or model.is_moe or not allowed.dp:
+        return allowed, ()
+    note = "Data-parallel ranks of a dense model are instances of their own, and are counted as such."
+    return replace(allowed, dp=()), (note,)
 
 
 def _with_published_format(allowed: Allowed, model: Model | None) -> tuple[Allowed, tuple[str, ...]]:

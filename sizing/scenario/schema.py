@@ -181,9 +181,9 @@ class Deployment(Part):
     """What may be bought or rented. Empty lists mean: consider all.
 
     ``serving``: prefill and decode in the same instances (aggregated) or in pools of their own (disaggregated).
-    ``prefill``, ``decode``: the one layout that such an instance of theirs may have; none: the best that ``tp``, ``pp``
-    ``ep`` and ``dp`` leave. ``batch_limits``: sequences that an instance may have in flight; empty: whatever serves
-    best.
+    ``prefill``, ``decode``: the one layout that such an instance of theirs may have; none: the best that ``tp``,
+    ``pp``, ``ep`` and ``dp`` leave. ``batch_limits``: sequences that an instance may have in flight; empty: whatever
+    serves best.
     ``max_utilization`` is room for more load than asked, ``confidence`` (percent) for an engine slower than expected:
     two doubts, neither counted in the other.
     ``measured_gpus_only`` narrows an empty ``gpus`` to the types that published benchmarks were run on; by default all

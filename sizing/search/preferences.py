@@ -11,6 +11,7 @@ import numpy as np
 
 from sizing.base.arrays import Floats, Rows
 from sizing.calibration.benchmark import calibrated_configuration
+from sizing.deployments.candidates import support_factor
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.search.screen import Evaluated
@@ -48,11 +49,12 @@ def _bytes(row: Configuration) -> float:
 
 
 def of_instances(question: Question, evaluated: Evaluated, rows: Rows) -> Floats:
-    """The factor of instances of the candidates at ``rows``, (N,): format, stages and room for the KV cache."""
+    """The factor of instances of the candidates at ``rows``, (N,): support, format, stages, room for the KV cache."""
     candidates = evaluated.candidates
     halvings = np.abs(np.log2(candidates.column(_bytes, rows) / question.model.published_format.bytes))
     return np.asarray(
-        PER_HALVING**halvings
+        support_factor(question.model, candidates, rows)
+        * PER_HALVING**halvings
         * np.where(candidates.pp[rows] > 1.0, STAGES, 1.0)
         * np.where(room(evaluated, rows) < LITTLE_ROOM, FOR_LITTLE_ROOM, 1.0)
         * _measured(question, evaluated, rows)

@@ -1,0 +1,201 @@
+"""Why nothing that is asked for runs on a GPU at all, memory and limits aside, and the nearest that does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sizing.base.result import Excluded, Fix
+from sizing.catalog.engines import engines
+from sizing.catalog.gpu import Gpu
+from sizing.catalog.gpu_families import generation_labels
+from sizing.catalog.layout_support import Degrees, LayoutSupport
+from sizing.catalog.precisions import Precision, precisions
+from sizing.catalog.support import Support, format_status, support
+from sizing.deployments.candidates import engines_allowed, enumerate_for, formats_tried, kv_formats, named_enough
+from sizing.deployments.layouts import layouts
+from sizing.planning.support_sentences import because
+from sizing.question.configuration import Allowed, Configuration
+from sizing.question.understand import Question
+
+RESTRICTIONS = (
+    ("tp", "TP size"),
+    ("pp", "PP size"),
+    ("ep", "EP size"),
+    ("dp", "DP size"),
+    ("kv_precisions", "KV precision"),
+    ("precisions", "weight precision"),
+    ("engines", "engine"),
+)
+"""What a scenario may narrow, the most easily changed first, and what it is called."""
+
+LOSSY = Fix(key="deployment.accurate_formats_only", value=False, label="Consider formats that lose accuracy")
+"""What considers the formats that are left out unless they are asked for."""
+
+DEGREES = ("tp", "pp", "ep", "dp")
+
+MOST_NAMED = 3
+"""Values that a proposal names. Chosen: a person picks one of them."""
+
+_BINDS = {
+    "heads": "tp",
+    "blocks": "tp",
+    "layers": "pp",
+    "pipeline": "pp",
+    "pipeline_speculation": "pp",
+    "experts": "ep",
+    "experts_split": "ep",
+    "experts_uneven": "ep",
+    "ranks": "dp",
+    "dense": "ep",
+    "format": "precisions",
+    "block_scales": "precisions",
+    "units": "precisions",
+}
+"""What a scenario narrowed that a reason is about: to be changed first."""
+
+_STAGES = ("generation", "class", "attention", "format", "block_scales", "units")
+"""What is asked of an engine one after the other; everything beyond is about the layout."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refusal:
+    """What was asked for and does not run, why, and how far it came."""
+
+    support: Support
+    engine: str
+    precision: Precision | None = None
+
+    @property
+    def stage(self) -> int:
+        """How far it came before it was refused."""
+        kind = self.support.why.kind
+        return _STAGES.index(kind) if kind in _STAGES else len(_STAGES)
+
+
+def unsupported(question: Question, gpu: Gpu) -> Excluded:
+    """The reason that binds: of everything asked for, why that is refused which comes furthest; and the nearest way."""
+    refused = max(_refusals(question, gpu), key=lambda r: r.stage, default=None)
+    reason = "It does not keep the KV cache in the chosen format." if refused is None else _in_words(refused, gpu)
+    relaxation, fix = _way_out(question, gpu, refused)
+    return Excluded(gpu=gpu.id, closest="", reason=reason, relaxation=relaxation, fix=fix)
+
+
+def _refusals(question: Question, gpu: Gpu) -> Iterator[Refusal]:
+    """Why each engine and format that is allowed is refused, and of those that run every layout asked for."""
+    model, allowed = question.model, question.allowed
+    tried = layouts(model, gpu, allowed)
+    for engine in engines_allowed(allowed):
+        for precision in formats_tried(model, gpu, engine, allowed):
+            said = support(engine, gpu, model, precision)
+            if said.status == "no":
+                yield Refusal(support=said, engine=engine.id, precision=precision)
+            elif not named_enough(said, allowed):
+                yield Refusal(support=_unnamed(said, engine.id, gpu), engine=engine.id, precision=precision)
+            else:
+                running = LayoutSupport(engine, gpu, model, precision, said, allowed.speculates)
+                yield from _refused_layouts(running, tried, allowed)
+
+
+def _refused_layouts(running: LayoutSupport, tried: tuple[Degrees, ...], allowed: Allowed) -> Iterator[Refusal]:
+    """The refused layouts of what runs otherwise; nothing where the KV format is what is refused."""
+    if kv_formats(running.gpu, running, running.precision, allowed):
+        for degrees in tried:
+            said = running.of(degrees)
+            if said.status == "no":
+                yield Refusal(support=said, engine=running.engine.id, precision=running.precision)
+
+
+def _unnamed(said: Support, engine: str, gpu: Gpu) -> Support:
+    """The support of what only a scenario that names it is answered with, refused for that."""
+    kind = "archived" if "engine" in said.unless_named else "dropped"
+    source = engines()[engine].status_source if kind == "archived" else said.source
+    why = replace(said.why, kind=kind, subject=gpu.generation, note="")  # type: ignore[arg-type]
+    return replace(said, status="no", why=why, source=source)
+
+
+def _in_words(refused: Refusal, gpu: Gpu) -> str:
+    return because(refused.support, gpu.name)
+
+
+def _way_out(question: Question, gpu: Gpu, refused: Refusal | None) -> tuple[str, Fix | None]:
+    """The nearest that works: another value of one restriction, every degree of parallelism open, else another GPU."""
+    model, allowed = question.model, question.allowed
+    if rows := lossy(question, gpu):
+        return f"Allow {' or '.join(dict.fromkeys(row.precision.label for row in rows))}, which lose accuracy.", LOSSY
+    binding = _BINDS.get(refused.support.why.kind, "") if refused else "kv_precisions"
+    for name, what in sorted(RESTRICTIONS, key=lambda one: one[0] != binding):
+        if getattr(allowed, name) and (rows := enumerate_for(model, gpu, lifted(allowed, name))):
+            return _other_values(rows, allowed, name, what)
+    free = lifted(allowed, *DEGREES, "kv_precisions")
+    if free != allowed and enumerate_for(model, gpu, free):
+        return "Leave TP, PP, EP, DP and KV precision open.", None
+    if enumerate_for(model, gpu, lifted(allowed, *(name for name, _ in RESTRICTIONS))):
+        return "Leave engine, precision, KV precision, TP, PP, EP and DP open.", None
+    if refused is not None and refused.support.unless_named and refused.support.status == "no":
+        return "Name it to have it considered, with the last version that ran there.", None
+    return _other_gpus(question, refused), None
+
+
+def lossy(question: Question, gpu: Gpu) -> tuple[Configuration, ...]:
+    """Configurations that the scenario leaves out because their format loses accuracy."""
+    allowed = question.allowed
+    if allowed.precisions or not allowed.accurate_only:
+        return ()
+    return enumerate_for(question.model, gpu, replace(allowed, accurate_only=False))
+
+
+def lifted(allowed: Allowed, *names: str) -> Allowed:
+    """What is allowed without some restrictions."""
+    changes: dict[str, Any] = dict.fromkeys(names, ())
+    return replace(allowed, **changes)
+
+
+def _other_values(rows: tuple[Configuration, ...], allowed: Allowed, name: str, what: str) -> tuple[str, Fix]:
+    """What one restriction could be instead: the degrees next to the one asked for, or every name that works."""
+    values = list(dict.fromkeys(_value(row, name) for row in rows))
+    if name in DEGREES:
+        asked = getattr(allowed, name)
+        values = sorted(values, key=lambda v: (min(abs(v - one) for one in asked), v))[:MOST_NAMED]
+        words = " or ".join(str(v) for v in sorted(values))
+        return f"{what.partition(' ')[0]} {words}.", Fix(
+            key=f"deployment.{name}", value=sorted(values), label=f"Allow {what} {words}"
+        )
+    values = sorted(values)
+    labels = _labels(name, values)
+    return f"Allow {what} {' or '.join(labels)}.", Fix(
+        key=f"deployment.{name}", value=values, label=f"Allow {', '.join(labels)}"
+    )
+
+
+def _value(row: Configuration, name: str) -> Any:
+    """What a configuration has of a restriction."""
+    match name:
+        case "engines":
+            return row.engine.id
+        case "precisions":
+            return row.precision.id
+        case "kv_precisions":
+            return row.kv_precision
+        case _:
+            return getattr(row, name)
+
+
+def _labels(name: str, values: list[str]) -> list[str]:
+    if name == "engines":
+        return [engines()[one].label for one in values]
+    return [precisions()[one].label if one in precisions() else one.upper() for one in values]
+
+
+def _other_gpus(question: Question, refused: Refusal | None) -> str:
+    """The generations on which the refused engine runs the refused format."""
+    if refused is None or refused.precision is None:
+        return "Choose another GPU."
+    engine = engines()[refused.engine]
+    able = [
+        label for g, label in generation_labels().items() if format_status(engine, g, refused.precision) == "supported"
+    ]
+    if not able:
+        return "Choose another GPU."
+    return f"Choose another GPU: {engine.label} runs {refused.precision.label} on {', '.join(able)}."
