@@ -117,8 +117,9 @@ def carried_interval(
 ) -> ErrorFactors:
     """Intervals of a neighbour's step times; as ``plain``, the one without a benchmark, for any other.
 
-    Half width of the 80 % one = 1.28 x sqrt(width of the measured one^2 + spread^2 + (surprise that was not carried over)^2), and never
-    narrower than ``plain``: what is known of a neighbour is no better than what is known of all.
+    Half width of the 80 % one = 1.28 x sqrt(width of the measured one^2 + spread^2), beyond the part of the surprise
+    that was not carried over, and never narrower than ``plain``: what is known of a neighbour is no better than what is
+    known of all.
     """
     kin = kinship(measured, row)
     if kin is None:

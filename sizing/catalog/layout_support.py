@@ -45,11 +45,13 @@ class LayoutSupport:
 
     def of(self, degrees: Degrees) -> Support:
         """Whether a layout runs: the first refusal, else what is unknown of it, else ``base``."""
-        found = [said for said in chain(self._divides(degrees), self._aspects(degrees)) if said.status != "supported"]
-        refused = next((said for said in found if said.status == "no"), None)
+        open_points = [
+            stated for stated in chain(self._divides(degrees), self._aspects(degrees)) if stated.status != "supported"
+        ]
+        refused = next((stated for stated in open_points if stated.status == "no"), None)
         if refused is not None:
             return refused
-        return found[0] if found and self.base.status == "supported" else self.base
+        return open_points[0] if open_points and self.base.status == "supported" else self.base
 
     def _divides(self, degrees: Degrees) -> list[Support]:
         """What the model's own numbers refuse."""
@@ -96,7 +98,7 @@ class LayoutSupport:
     def unknown_aspects(self) -> tuple[bool, bool, bool]:
         """Whether nobody says that it runs in pipeline stages, with experts spread, with attention-DP ranks."""
         aspects = (self._pipeline, self._experts, self._ranks)
-        return tuple(said.status == "unknown" for said in aspects)  # type: ignore[return-value]
+        return tuple(stated.status == "unknown" for stated in aspects)  # type: ignore[return-value]
 
     @cached_property
     def _pipeline(self) -> Support:
@@ -137,6 +139,6 @@ class LayoutSupport:
         return next((width for width, n in parts if n > 1 and width % (n * BLOCK)), 0)
 
     def _cut_blocks(self, degrees: Degrees) -> Support:
-        said = self._aspect("blocks")
-        why = replace(said.why, kind="blocks", engine=self.engine.id, subject=str(self._cut(degrees)))
-        return replace(said, status="no", why=why)
+        stated = self._aspect("blocks")
+        why = replace(stated.why, kind="blocks", engine=self.engine.id, subject=str(self._cut(degrees)))
+        return replace(stated, status="no", why=why)

@@ -12,9 +12,10 @@ from functools import lru_cache
 from typing import Literal, cast
 
 from sizing.catalog.engines import Engine
+from sizing.catalog.execution import execution, format_fact
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
-from sizing.catalog.precisions import WIDE_BYTES, Precision, compute_flops, gpu_supports, wide_flops
+from sizing.catalog.precisions import WIDE_BYTES, Precision, gpu_supports, wide_flops
 from sizing.catalog.support_rows import (
     ANY_ENGINE,
     BLOCK_FP8,
@@ -24,7 +25,6 @@ from sizing.catalog.support_rows import (
     Mode,
     Status,
     by_class,
-    by_format,
     by_generation,
     rules,
 )
@@ -132,17 +132,6 @@ def attention_of(model: Model) -> str:
     return "sparse_latent" if model.sparse is not None and model.attention == "mla" else ""
 
 
-def execution(engine: Engine, gpu: Gpu, precision: Precision) -> Mode:
-    """In which mode the engine runs the format on the GPU: weight-only where the matrix units lack the format, or where
-    the engine is stated to widen it all the same; experts, where dense layers differ from them."""
-    if precision.bytes >= WIDE_BYTES:
-        return "native"
-    if compute_flops(gpu, precision) in (0.0, wide_flops(gpu)):
-        return "weight_only"
-    stated = _format_fact(engine.id, engine.built_on, gpu.generation, precision.id, True)
-    return "weight_only" if stated.entry == "weight_only" else "native"
-
-
 def _units(gpu: Gpu, precision: Precision) -> Mode | None:
     """How the GPU could run the format at best: its matrix units have it, 16 bit can stand in, or neither."""
     if gpu_supports(gpu, precision):
@@ -246,14 +235,6 @@ def _status(fact: Fact) -> Status:
             return "unknown"
 
 
-def _format_fact(engine: str, built_on: str, generation: str, precision: str, moe: bool) -> Fact:
-    facts = by_format()
-    fact = facts.get((engine, generation, precision, moe))
-    if fact is None and built_on:
-        fact = facts.get((built_on, generation, precision, moe))
-    return fact or UNLISTED
-
-
 def _format(of: _Asked) -> Part:
     """Whether a format runs.
 
@@ -261,10 +242,12 @@ def _format(of: _Asked) -> Part:
     may, unless the model is published with blocks only.
     """
     blocks = of.precision == "fp8" and has_block_scales(of.known)
-    per_tensor = _format_fact(of.engine, of.built_on, of.generation, of.precision, of.moe)
-    fact = _format_fact(of.engine, of.built_on, of.generation, BLOCK_FP8, of.moe) if blocks else per_tensor
+    per_tensor = format_fact(of.engine, of.built_on, of.generation, of.precision, of.moe)
+    fact = format_fact(of.engine, of.built_on, of.generation, BLOCK_FP8, of.moe) if blocks else per_tensor
     status = _status(fact)
-    if of.units is None or (status == "unknown" and of.units == "weight_only"):  # nobody is known to widen it there
+    if status != "no" and (
+        of.units is None or (status == "unknown" and of.units == "weight_only")
+    ):  # nobody is known to widen it there
         why = Reason(kind="units", engine=of.engine, subject=of.precision, note=fact.note)
         return Part(status="no", why=why, fact=fact)
     refused = blocks and status == "no"
@@ -278,7 +261,7 @@ def format_status(engine: Engine, generation: str, precision: Precision) -> Stat
     """Whether the engine runs the format of dense models or of experts on a generation, any model."""
     if _status(by_generation().get((engine.id, generation), UNLISTED)) != "supported":
         return "unknown" if _generation(engine.id, generation).status == "unknown" else "no"
-    each = (_format_fact(engine.id, engine.built_on, generation, precision.id, moe) for moe in (False, True))
+    each = (format_fact(engine.id, engine.built_on, generation, precision.id, moe) for moe in (False, True))
     return min((_status(fact) for fact in each), key=_RANK.__getitem__)
 
 

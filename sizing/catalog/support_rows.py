@@ -98,14 +98,14 @@ def by_class() -> Mapping[tuple[str, str, Aspect, str], Fact]:
 @cache
 def by_format() -> Mapping[tuple[str, str, str, bool], Fact]:
     """(Engine, generation, format, mixture of experts?) -> the mode in which it runs there, "unknown" or "no"."""
-    found: dict[tuple[str, str, str, bool], Fact] = {}
+    facts: dict[tuple[str, str, str, bool], Fact] = {}
     for row in read_rows("engine_formats.csv"):
         kinds = {"dense": (False,), "moe": (True,), "all": (False, True)}[row["layers"]]
         cells = {g: row[g] for g in generations() if row.get(g)}
         for generation, cell in cells.items():
             for name in names(row["formats"]):
-                found.update({(row["engine"], generation, name, kind): _fact(row, cell) for kind in kinds})
-    return MappingProxyType(found)
+                facts.update({(row["engine"], generation, name, kind): _fact(row, cell) for kind in kinds})
+    return MappingProxyType(facts)
 
 
 @cache

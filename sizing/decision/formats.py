@@ -9,10 +9,11 @@ from sizing.base.quantity import Result, quantity
 from sizing.base.result import Plan
 from sizing.catalog import gpus, quantization
 from sizing.catalog.engines import engines
+from sizing.catalog.execution import execution
 from sizing.catalog.facts import QuantizationFact
 from sizing.catalog.gpu_families import generation_labels
 from sizing.catalog.precisions import Precision, precisions
-from sizing.catalog.support import execution, format_status
+from sizing.catalog.support import format_status
 from sizing.decision.keys import with_values
 from sizing.decision.outcome import NOTHING, Answers, Outcome
 from sizing.question.understand import model_of

@@ -16,11 +16,12 @@ import numpy as np
 
 from sizing.base.arrays import PER_ROW, Columns, Counts, Flags, Floats, Rows
 from sizing.catalog.engines import Engine, engines
+from sizing.catalog.execution import execution
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.layout_support import Degrees, LayoutSupport
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import WIDE_BYTES, Precision, gpu_supports, precisions
-from sizing.catalog.support import Support, execution, support
+from sizing.catalog.support import Support, support
 from sizing.deployments.layouts import layouts
 from sizing.question.configuration import Allowed, Configuration
 
@@ -128,16 +129,16 @@ def engines_allowed(allowed: Allowed) -> Iterator[Engine]:
 
 def runnable(model: Model, gpu: Gpu, engine: Engine, precision: Precision, allowed: Allowed) -> LayoutSupport | None:
     """What the engine runs of the model in a format on the GPU; None where it does not, or only when it is named."""
-    said = support(engine, gpu, model, precision)
-    if said.status == "no" or not named_enough(said, allowed):
+    stated = support(engine, gpu, model, precision)
+    if stated.status == "no" or not named_enough(stated, allowed):
         return None
-    return LayoutSupport(engine, gpu, model, precision, said, allowed.speculates)
+    return LayoutSupport(engine, gpu, model, precision, stated, allowed.speculates)
 
 
-def named_enough(said: Support, allowed: Allowed) -> bool:
+def named_enough(stated: Support, allowed: Allowed) -> bool:
     """Whether the scenario names what it has to: an archived engine, a GPU that today's versions dropped."""
     named = {"engine": bool(allowed.engines), "gpu": allowed.gpus_named}
-    return all(named[what] for what in said.unless_named)
+    return all(named[what] for what in stated.unless_named)
 
 
 def _running_layouts(running: LayoutSupport, tried: tuple[Degrees, ...]) -> Iterator[Degrees]:
@@ -185,18 +186,18 @@ def kv_formats(gpu: Gpu, running: LayoutSupport, precision: Precision, allowed: 
 
 def support_of(model: Model, row: Configuration, *, speculates: bool = False) -> Support:
     """Whether a configuration runs."""
-    said = support(row.engine, row.gpu, model, row.precision)
+    stated = support(row.engine, row.gpu, model, row.precision)
     degrees = (row.tp, row.pp, row.ep, row.dp)
-    return LayoutSupport(row.engine, row.gpu, model, row.precision, said, speculates).of(degrees)
+    return LayoutSupport(row.engine, row.gpu, model, row.precision, stated, speculates).of(degrees)
 
 
 def unknown_support(model: Model, candidates: Candidates, rows: Rows | slice = slice(None)) -> Flags:
     """Which candidates (C,), or some ``rows`` of them, no source says to run; looked up once per unit and aspect."""
 
     def aspects(unit: Configuration) -> Counts:
-        said = support(unit.engine, unit.gpu, model, unit.precision)
-        running = LayoutSupport(unit.engine, unit.gpu, model, unit.precision, said)
-        return np.array([said.status == "unknown", *running.unknown_aspects], dtype=np.int64)
+        stated = support(unit.engine, unit.gpu, model, unit.precision)
+        running = LayoutSupport(unit.engine, unit.gpu, model, unit.precision, stated)
+        return np.array([stated.status == "unknown", *running.unknown_aspects], dtype=np.int64)
 
     of_units = candidates.per_unit(("unknown_support", model.id), aspects).reshape(-1, 4)
     whole, pipeline, experts, ranks = of_units[candidates.unit[rows]].T > 0

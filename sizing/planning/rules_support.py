@@ -16,8 +16,8 @@ from sizing.question.understand import Question
 
 def about_support(question: Question, row: Configuration) -> Iterator[PlanWarning]:
     """What no source says to run, what only older versions run, and weights that are widened to be multiplied."""
-    said = support_of(question.model, row, speculates=question.allowed.speculates)
-    if "engine" in said.unless_named:
+    stated = support_of(question.model, row, speculates=question.allowed.speculates)
+    if "engine" in stated.unless_named:
         yield PlanWarning(
             code="engine_archived",
             severity="warning",
@@ -25,7 +25,7 @@ def about_support(question: Question, row: Configuration) -> Iterator[PlanWarnin
             message=f"{row.engine.label} is archived: {row.engine.version} was its last version. It is answered "
             "because the scenario names it; new models, GPUs and fixes come to other engines alone.",
         )
-    if "gpu" in said.unless_named:
+    if "gpu" in stated.unless_named:
         fact = by_generation()[row.engine.id, row.gpu.generation]
         yield PlanWarning(
             code="gpu_dropped",
@@ -34,19 +34,19 @@ def about_support(question: Question, row: Configuration) -> Iterator[PlanWarnin
             message=f"Today's {row.engine.label} no longer runs on {generation_labels()[row.gpu.generation]}: "
             f"{fact.note}. It is answered because the scenario names {row.gpu.name}, as of the last version that did.",
         )
-    if said.status == "unknown" and said.why.kind != "dropped":
+    if stated.status == "unknown" and stated.why.kind != "dropped":
         yield PlanWarning(
             code="support_unknown",
             severity="warning",
-            source=said.source,
-            message=f"It is not known whether this runs: try it before buying. {because(said, row.gpu.name)} A "
+            source=stated.source,
+            message=f"It is not known whether this runs: try it before buying. {because(stated, row.gpu.name)} A "
             f"deployment that is known to run would come first if it cost up to {percent(UNKNOWN_COSTS - 1.0)} more.",
         )
-    if said.mode == "weight_only" and row.precision.compute != "wide":
+    if stated.mode == "weight_only" and row.precision.compute != "wide":
         yield PlanWarning(
             code="weights_widened",
             severity="info",
-            source=said.source,
+            source=stated.source,
             message=f"{row.engine.label} keeps the weights in {row.precision.plain_label} on {row.gpu.name} and "
             "multiplies at 16 bit: that saves memory and bandwidth, no arithmetic.",
         )

@@ -55,7 +55,7 @@ _BINDS = {
 }
 """What a scenario narrowed that a reason is about: to be changed first."""
 
-_STAGES = ("generation", "class", "attention", "format", "block_scales", "units")
+_STAGES = {"generation": 0, "class": 1, "attention": 2, "format": 3, "block_scales": 3, "units": 3}
 """What is asked of an engine one after the other; everything beyond is about the layout."""
 
 
@@ -71,13 +71,15 @@ class Refusal:
     def stage(self) -> int:
         """How far it came before it was refused."""
         kind = self.support.why.kind
-        return _STAGES.index(kind) if kind in _STAGES else len(_STAGES)
+        return _STAGES.get(kind, len(_STAGES))
 
 
 def unsupported(question: Question, gpu: Gpu) -> Excluded:
     """The reason that binds: of everything asked for, why that is refused which comes furthest; and the nearest way."""
     refused = max(_refusals(question, gpu), key=lambda r: r.stage, default=None)
-    reason = "It does not keep the KV cache in the chosen format." if refused is None else _in_words(refused, gpu)
+    reason = (
+        "It does not keep the KV cache in the chosen format." if refused is None else because(refused.support, gpu.name)
+    )
     relaxation, fix = _way_out(question, gpu, refused)
     return Excluded(gpu=gpu.id, closest="", reason=reason, relaxation=relaxation, fix=fix)
 
@@ -88,13 +90,13 @@ def _refusals(question: Question, gpu: Gpu) -> Iterator[Refusal]:
     tried = layouts(model, gpu, allowed)
     for engine in engines_allowed(allowed):
         for precision in formats_tried(model, gpu, engine, allowed):
-            said = support(engine, gpu, model, precision)
-            if said.status == "no":
-                yield Refusal(support=said, engine=engine.id, precision=precision)
-            elif not named_enough(said, allowed):
-                yield Refusal(support=_unnamed(said, engine.id, gpu), engine=engine.id, precision=precision)
+            stated = support(engine, gpu, model, precision)
+            if stated.status == "no":
+                yield Refusal(support=stated, engine=engine.id, precision=precision)
+            elif not named_enough(stated, allowed):
+                yield Refusal(support=_unnamed(stated, engine.id, gpu), engine=engine.id, precision=precision)
             else:
-                running = LayoutSupport(engine, gpu, model, precision, said, allowed.speculates)
+                running = LayoutSupport(engine, gpu, model, precision, stated, allowed.speculates)
                 yield from _refused_layouts(running, tried, allowed)
 
 
@@ -102,21 +104,17 @@ def _refused_layouts(running: LayoutSupport, tried: tuple[Degrees, ...], allowed
     """The refused layouts of what runs otherwise; nothing where the KV format is what is refused."""
     if kv_formats(running.gpu, running, running.precision, allowed):
         for degrees in tried:
-            said = running.of(degrees)
-            if said.status == "no":
-                yield Refusal(support=said, engine=running.engine.id, precision=running.precision)
+            stated = running.of(degrees)
+            if stated.status == "no":
+                yield Refusal(support=stated, engine=running.engine.id, precision=running.precision)
 
 
-def _unnamed(said: Support, engine: str, gpu: Gpu) -> Support:
+def _unnamed(stated: Support, engine: str, gpu: Gpu) -> Support:
     """The support of what only a scenario that names it is answered with, refused for that."""
-    kind = "archived" if "engine" in said.unless_named else "dropped"
-    source = engines()[engine].status_source if kind == "archived" else said.source
-    why = replace(said.why, kind=kind, subject=gpu.generation, note="")  # type: ignore[arg-type]
-    return replace(said, status="no", why=why, source=source)
-
-
-def _in_words(refused: Refusal, gpu: Gpu) -> str:
-    return because(refused.support, gpu.name)
+    kind = "archived" if "engine" in stated.unless_named else "dropped"
+    source = engines()[engine].status_source if kind == "archived" else stated.source
+    why = replace(stated.why, kind=kind, subject=gpu.generation, note="")  # type: ignore[arg-type]
+    return replace(stated, status="no", why=why, source=source)
 
 
 def _way_out(question: Question, gpu: Gpu, refused: Refusal | None) -> tuple[str, Fix | None]:
@@ -156,8 +154,8 @@ def _other_values(rows: tuple[Configuration, ...], allowed: Allowed, name: str, 
     """What one restriction could be instead: the degrees next to the one asked for, or every name that works."""
     values = list(dict.fromkeys(_value(row, name) for row in rows))
     if name in DEGREES:
-        asked = getattr(allowed, name)
-        values = sorted(values, key=lambda v: (min(abs(v - one) for one in asked), v))[:MOST_NAMED]
+        before = getattr(allowed, name)
+        values = sorted(values, key=lambda v: (min(abs(v - one) for one in before), v))[:MOST_NAMED]
         words = " or ".join(str(v) for v in sorted(values))
         return f"{what.partition(' ')[0]} {words}.", Fix(
             key=f"deployment.{name}", value=sorted(values), label=f"Allow {what} {words}"

@@ -181,16 +181,14 @@ class Deployment(Part):
     """What may be bought or rented. Empty lists mean: consider all.
 
     ``serving``: prefill and decode in the same instances (aggregated) or in pools of their own (disaggregated).
-    ``prefill``, ``decode``: the one layout that such an instance of theirs may have; none: the best that ``tp``,
-    ``pp``, ``ep`` and ``dp`` leave. ``batch_limits``: sequences that an instance may have in flight; empty: whatever
-    serves best.
-    ``max_utilization`` is room for more load than asked, ``confidence`` (percent) for an engine slower than expected:
-    two doubts, neither counted in the other.
-    ``measured_gpus_only`` narrows an empty ``gpus`` to the types that published benchmarks were run on; by default all
+    ``prefill``, ``decode``: the one layout that such an instance may have; none: the best that ``tp`` to ``dp`` leave.
+    ``batch_limits``: sequences in flight per instance; empty: whatever serves best. ``max_utilization`` is room for
+    more load than asked, ``confidence`` (percent) for an engine slower than expected: two doubts, neither counted in
+    the other. ``measured_gpus_only`` narrows an empty ``gpus`` to the types with published benchmarks; by default all
     that are sold for servers are considered, as one that nobody measured pays for that by ``confidence``.
     ``accurate_formats_only`` narrows an empty ``precisions`` to the checkpoint's own format and those that answer as
     well as measurable (FP8); by default it does, as what 4 bits cost is not in dollars: a test on the customer's own
-    task decides about them. ``routing``: how the front end spreads requests over the instances, which are all alike.
+    task decides about them. ``routing``: how requests are spread over the instances.
     """
 
     gpus: list[str] = Field(default_factory=list, max_length=100)

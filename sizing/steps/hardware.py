@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from sizing.base.arrays import Columns, Flags, Floats, Rows
+from sizing.catalog.execution import execution
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.gpu_families import gpu_families
 from sizing.catalog.gpu_rows import gpus
 from sizing.catalog.precisions import BYTE, KV_BYTES, WIDE_BYTES, compute_flops, wide_flops
-from sizing.catalog.support import execution
 from sizing.deployments.candidates import Candidates
 from sizing.question.configuration import Configuration
 

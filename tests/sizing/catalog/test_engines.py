@@ -1,13 +1,11 @@
 """Engines: every fact of one stands in its entry of engines.yaml, and names lead to one engine only."""
 
-from itertools import chain
-
 import pytest
 
 from sizing.base.errors import UnknownName
 from sizing.catalog.engines import engine_in_a_benchmark, engines, resolve_engine
+from sizing.catalog.gpu_families import gpu_families
 from sizing.catalog.gpu_rows import gpus
-from sizing.catalog.precisions import precisions
 
 
 def test_every_name_leads_to_one_engine() -> None:
@@ -19,8 +17,10 @@ def test_every_name_leads_to_one_engine() -> None:
 def test_what_an_engine_names_is_in_the_catalogue() -> None:
     for engine in engines().values():
         assert engine.surrogate in engines()
-        assert set(chain.from_iterable(engine.families.values())) <= set(precisions())
-        assert set(engine.disaggregated) <= set(engine.families)
+        assert engine.built_on in ("", *engines())
+        assert bool(engine.before) == bool(engine.until)
+        assert bool(engine.status_source) == (engine.status == "archived")
+        assert set(engine.disaggregated) <= set(gpu_families())
         assert engine.source
         assert engine.eviction_source
 
@@ -33,6 +33,21 @@ def test_vllm_takes_the_a100_for_a_small_gpu(gpu: str, tokens: int, sequences: i
     vllm = engines()["vllm"]
     assert (vllm.budget(gpus()[gpu]), vllm.sequences(gpus()[gpu])) == (tokens, sequences)
     assert engines()["sglang"].budget(gpus()["a100_sxm_80g"]) == 8192
+
+
+def test_nim_is_vllm_since_2_and_was_tensorrt_llm_before() -> None:
+    """Its 2.0 replaced the engine; what was measured until 2025 is of 1.x (docs.nvidia.com, 1.x migration guide)."""
+    now, then = engine_in_a_benchmark("nim", 2026.5), engine_in_a_benchmark("nim", 2025.4)
+    assert now is engines()["nim"]
+    assert (now.surrogate, now.evicts, now.narrow_kv, now.block_tokens) == ("vllm", True, False, 16)
+    assert (then.id, then.surrogate, then.evicts, then.narrow_kv, then.block_tokens) == (
+        "nim",
+        "trtllm",
+        False,
+        True,
+        32,
+    )
+    assert engine_in_a_benchmark("vllm", 2023.0) is engines()["vllm"]
 
 
 def test_an_engine_outside_the_catalogue_has_defaults_of_another_and_a_fit_of_its_own() -> None:

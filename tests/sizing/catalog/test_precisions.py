@@ -4,8 +4,8 @@ import pytest
 
 from sizing.catalog import quantization
 from sizing.catalog.checkpoint_names import parse
-from sizing.catalog.engines import engines
 from sizing.catalog.precisions import precisions
+from sizing.catalog.support_rows import BLOCK_FP8, by_format
 
 
 def test_every_name_leads_to_one_format() -> None:
@@ -18,8 +18,8 @@ def test_every_name_leads_to_one_format() -> None:
 
 
 def test_every_format_is_run_by_an_engine() -> None:
-    run = {name for engine in engines().values() for names in engine.families.values() for name in names}
-    assert run == set(precisions())
+    run = {name for (_, _, name, _), fact in by_format().items() if fact.entry in ("native", "weight_only")}
+    assert run == {*precisions(), BLOCK_FP8}
 
 
 @pytest.mark.parametrize(

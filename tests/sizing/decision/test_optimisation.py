@@ -58,11 +58,12 @@ def test_every_format_is_the_plan_of_the_scenario_with_that_format() -> None:
 
 
 def test_a_format_that_the_gpu_does_not_run_says_so() -> None:
-    rows = {row.precision: row for row in formats(asked(), Answers(analytic), same_gpu=True).rows}
+    volta = asked(deployment={"gpus": ["v100_sxm"]})
+    rows = {row.precision: row for row in formats(volta, Answers(analytic), same_gpu=True).rows}
     assert not rows["nvfp4"].outcome.feasible
     assert rows["nvfp4"].outcome.gpus is None
-    assert why_not(rows["nvfp4"]).startswith("None of the chosen precisions runs on it.")
-    assert why_not(rows["fp8"]) == ""
+    assert why_not(rows["nvfp4"]).startswith("vLLM 0.33.0 is not declared to run NVFP4 (W4A4) on V100")
+    assert why_not(rows["fp16"]) == ""
 
 
 def test_another_gpu_serves_a_format_only_where_that_is_asked() -> None:
@@ -95,13 +96,14 @@ def test_published_facts_are_those_of_the_catalogue() -> None:
 def test_generations_follow_gpus_and_engines() -> None:
     fp8 = {one.family: one.multiplies for one in generations(precisions()["fp8"])}
     assert fp8["Hopper"]
-    assert "Ampere" not in fp8
-    nvfp4 = [one.family for one in generations(precisions()["nvfp4"])]
-    assert "Blackwell" in nvfp4
-    assert "Hopper" not in nvfp4
+    assert not fp8["Ampere"]  # weights of 8 bit, multiplied at 16
+    assert "Volta" not in fp8
+    nvfp4 = {one.family: one.multiplies for one in generations(precisions()["nvfp4"])}
+    assert nvfp4["Blackwell 10.x"]
+    assert not nvfp4["Hopper"]
     row = next(row for row in formats(asked(), Answers(analytic), same_gpu=True).rows if row.precision == "mxfp4")
     assert "; stored only: Ampere" in runs_on(row)
-    assert runs_on(row).startswith("Blackwell, ")
+    assert runs_on(row).startswith("Blackwell 10.x, ")
 
 
 def test_a_measured_record_is_refused_in_one_sentence() -> None:

@@ -6,9 +6,15 @@ import numpy as np
 import pytest
 
 from sizing.catalog import gpus
-from sizing.catalog.engines import engines
-from sizing.catalog.precisions import gpu_supports
-from sizing.deployments.candidates import MAX_GPUS_PER_INSTANCE, enumerate_for, table
+from sizing.deployments.candidates import (
+    UNKNOWN_COSTS,
+    enumerate_for,
+    support_factor,
+    support_of,
+    table,
+    unknown_support,
+)
+from sizing.deployments.layouts import MAX_GPUS_PER_INSTANCE, WIDE_DP_SIZES
 from sizing.question.configuration import Allowed
 from tests.sizing.asking import LLAMA_8B, LLAMA_70B, model_named
 
@@ -27,17 +33,50 @@ def every_row():
                 yield from ((model_named(name), row) for row in enumerate_for(model_named(name), gpu, Allowed()))
 
 
-def test_formats_are_those_of_engine_and_gpu():
-    for _, row in every_row():
-        assert row.precision.id in engines()[row.engine.id].families[row.gpu.family]
-        assert gpu_supports(row.gpu, row.precision)
+def test_nothing_is_tried_that_does_not_run():
+    for model, row in every_row():
+        said = support_of(model, row)
+        assert said.status != "no"
+        assert not said.unless_named
         assert row.kv_precision == "fp16" or row.gpu.supports_fp8
 
 
-def test_no_fp8_on_ampere_and_no_bf16_on_turing():
+def test_unasked_formats_exist_or_are_converted_to_while_loading():
+    for model, row in every_row():
+        online = row.precision.id == "fp8" and row.engine.id in ("vllm", "sglang", "nim")
+        cast = row.precision.id == "fp16" and not row.gpu.supports_bf16
+        assert row.precision.id in model.published_formats or online or cast
+    asked = {r.precision.id for r in rows("openai/gpt-oss-120b", precisions=("w4a8_awq",))}
+    assert asked == {"w4a8_awq"}
+
+
+def test_a_format_to_multiply_in_is_widened_only_where_asked_or_published_so():
     assert "fp8" not in {r.precision.id for r in rows(gpu="a100_sxm_80g")}
+    assert {r.precision.id for r in rows(gpu="a100_sxm_80g", precisions=("fp8",))} == {"fp8"}
+    assert "fp8" in {r.precision.id for r in rows("MiniMaxAI/MiniMax-M2.7", gpu="a100_sxm_80g")}
+    assert {r.kv_precision for r in rows(gpu="h100_sxm", precisions=("nvfp4",))} == {"fp16"}
+
+
+def test_no_bf16_on_turing():
     assert {r.precision.id for r in rows(gpu="t4")}.isdisjoint({"bf16", "fp8"})
     assert "fp16" in {r.precision.id for r in rows(gpu="t4")}
+
+
+def test_what_is_archived_or_dropped_takes_naming():
+    assert "tgi" not in {r.engine.id for r in rows()}
+    assert {r.engine.id for r in rows(engines=("tgi",))} == {"tgi"}
+    for gpu in ("v100_sxm", "inf2"):
+        assert rows(gpu=gpu) == ()
+        assert {r.engine.id for r in rows(gpu=gpu, gpus_named=True)} == {"vllm"}
+
+
+def test_unknown_support_counts_more():
+    some = table([*rows("openai/gpt-oss-120b"), *rows("openai/gpt-oss-120b", gpu="mi250x")])
+    model = model_named("openai/gpt-oss-120b")
+    unknown = unknown_support(model, some)
+    assert unknown.tolist() == [support_of(model, row).status == "unknown" for row in some.rows]
+    assert 0 < unknown.sum() < len(some)
+    assert support_factor(model, some).tolist() == [UNKNOWN_COSTS if one else 1.0 for one in unknown]
 
 
 def test_trtllm_runs_on_nvidia_only():
@@ -52,6 +91,7 @@ def test_tp_divides_the_heads_and_stays_in_one_domain_or_server():
         assert row.gpus <= max(MAX_GPUS_PER_INSTANCE, row.gpu.domain_gpus)
     odd = replace(model_named(LLAMA_8B), heads=20, kv_heads=20)
     assert {r.tp for r in rows(odd)} == {1, 2, 4}
+    assert {r.tp for r in rows(odd, tp=(5, 10, 8))} == {5, 10}
 
 
 def test_an_instance_beyond_a_server_needs_a_domain_for_its_tp():
@@ -67,10 +107,35 @@ def test_experts_are_spread_only_where_there_are_experts():
     assert all(r.ep == r.dp for r in moe if r.dp > 1)
 
 
+def test_experts_are_spread_widely_inside_a_rack_or_where_asked():
+    assert max(r.dp for r in rows("deepseek-ai/DeepSeek-V3")) == 8
+    assert {r.dp for r in rows("deepseek-ai/DeepSeek-V3", "gb200")} >= set(WIDE_DP_SIZES)
+    asked = rows("deepseek-ai/DeepSeek-V3", dp=(32,), tp=(1, 2), pp=(1,))
+    assert {(r.tp, r.ep) for r in asked} == {(1, 32), (2, 64)}
+    assert {(r.tp, r.dp) for r in rows("deepseek-ai/DeepSeek-V3", "gb200", ep=(48,), tp=(1,), pp=(1,))} == {(1, 48)}
+
+
+@pytest.mark.parametrize(("engine", "found"), [("vllm", set()), ("sglang", {4}), ("trtllm", {4}), ("tgi", set())])
+def test_experts_over_a_part_of_the_instance_are_a_matter_of_the_engine(engine, found):
+    assert {r.ep for r in rows("deepseek-ai/DeepSeek-V3", engines=(engine,), tp=(8,), ep=(4,), pp=(1,))} == found
+
+
+@pytest.mark.parametrize(("tp", "pp", "gpus_each"), [(16, 1, 16), (8, 3, 24), (2, 6, 12)])
+def test_layouts_that_nobody_would_try_unasked_are_there_where_asked(tp, pp, gpus_each):
+    found = rows("deepseek-ai/DeepSeek-V3", "h200_sxm", tp=(tp,), pp=(pp,), engines=("vllm",))
+    assert {r.gpus for r in found} == {gpus_each}
+
+
+def test_speculation_leaves_pipeline_stages_to_engines_that_have_both():
+    asked = {"pp": (2,), "engines": ("trtllm", "vllm")}
+    assert {r.engine.id for r in rows(LLAMA_70B, **asked)} == {"trtllm", "vllm"}
+    assert {r.engine.id for r in rows(LLAMA_70B, **asked, speculates=True)} == {"vllm"}
+
+
 def test_formats_wider_than_the_checkpoint_are_not_offered_unasked():
     assert "bf16" not in {r.precision.id for r in rows("deepseek-ai/DeepSeek-V3")}  # published in FP8
     assert "bf16" in {r.precision.id for r in rows("deepseek-ai/DeepSeek-V3", precisions=("bf16",))}
-    assert "mxfp4" not in {r.precision.id for r in rows()}
+    assert "mxfp4" not in {r.precision.id for r in rows("google/gemma-3-27b-it")}
     assert "mxfp4" in {r.precision.id for r in rows("openai/gpt-oss-120b")}
 
 

@@ -65,7 +65,7 @@ def test_a_model_no_gpu_holds_says_so():
     assert not found.feasible
     assert found.deployment is found.cost is found.latency is None
     assert "T4" in found.answer or "t4" in found.answer
-    assert "precision" in found.excluded[0].reason
+    assert "BF16" in found.excluded[0].reason
 
 
 def test_too_small_memory_is_told_in_gb():
