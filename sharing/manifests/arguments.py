@@ -6,13 +6,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from sharing.manifests.checkpoint import FILL_IN, WIDE
+from sharing.manifests import drafting
+from sharing.manifests.checkpoint import WIDE
 from sharing.manifests.facts import Facts, Group
 
 Options = Mapping[str, str | int | float | bool]
 """Options by name; True is a flag without a value."""
-
-DRAFT_MODEL = f"{FILL_IN}/draft-model"
 
 
 def flattened(options: Options) -> list[str]:
@@ -54,9 +53,8 @@ def vllm(facts: Facts, group: Group) -> dict[str, str | int | float | bool]:
     if group.ep > 1:
         options["--enable-expert-parallel"] = True
     options |= weights(facts)
-    if facts.speculation.draft_tokens:
-        drafts = {"model": DRAFT_MODEL, "num_speculative_tokens": facts.speculation.draft_tokens}
-        options["--speculative-config"] = compact(drafts)
+    if facts.speculation:
+        options["--speculative-config"] = compact(drafting.vllm(facts.speculation))
     return options
 
 
@@ -80,14 +78,8 @@ def sglang(facts: Facts, group: Group) -> dict[str, str | int | float | bool]:
     if group.ep > 1:
         options["--ep-size"] = group.ep
     options |= weights(facts)
-    if drafts := facts.speculation.draft_tokens:
-        options |= {
-            "--speculative-algorithm": "EAGLE3",
-            "--speculative-draft-model-path": DRAFT_MODEL,
-            "--speculative-num-steps": drafts,
-            "--speculative-eagle-topk": 1,
-            "--speculative-num-draft-tokens": drafts + 1,
-        }
+    if facts.speculation:
+        options |= drafting.sglang(facts.speculation)
     return options
 
 
@@ -121,12 +113,8 @@ def trtllm_rest(facts: Facts, group: Group) -> dict[str, Any]:
         options["moe_expert_parallel_size"] = group.ep
     if group.dp > 1:
         options["enable_attention_dp"] = True
-    if drafts := facts.speculation.draft_tokens:
-        options["speculative_config"] = {
-            "decoding_type": "Eagle",
-            "max_draft_len": drafts,
-            "speculative_model_dir": DRAFT_MODEL,
-        }
+    if facts.speculation:
+        options["speculative_config"] = drafting.trtllm(facts.speculation)
     return options
 
 

@@ -13,7 +13,7 @@ from sharing.document import file_stem
 from sharing.errors import NothingToDeploy
 from sharing.manifests.checkpoint import Checkpoint, checkpoint_of
 from sharing.manifests.targets_data import Hardware, hardware_of
-from sizing.base.deployed import Deployed, Pool
+from sizing.base.deployed import Deployed, Drafts, Pool
 from sizing.base.result import Plan
 from sizing.base.units import GB
 from sizing.catalog import gpus
@@ -21,7 +21,6 @@ from sizing.catalog.engines import Engine, resolve_engine
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
 from sizing.question.limits import LatencyLimits
-from sizing.question.speculation import Speculation
 from sizing.question.traffic import Lengths
 from sizing.question.understand import Question, understand
 from sizing.scenario.schema import Scenario
@@ -98,7 +97,7 @@ class Facts:
     node_gpus: int
     context: int
     storage_gb: int
-    speculation: Speculation
+    speculation: Drafts | None
     limits: LatencyLimits
     lengths: Lengths[float]
     prompt_variation: float
@@ -147,11 +146,11 @@ def facts_of(scenario: Scenario, plan: Plan) -> Facts:
         engine=engine,
         gpu=gpu,
         hardware=hardware_of(gpu),
-        groups=_groups(plan, deployment, _Steps(engine, gpu, question.speculation, deployment.batch_limit)),
+        groups=_groups(plan, deployment, _Steps(engine, gpu, deployment.speculation, deployment.batch_limit)),
         node_gpus=node_gpus(deployment),
-        context=_context(question),
+        context=_context(question, deployment.speculation),
         storage_gb=_storage_gb(question.model, checkpoint, plan.per_instance.weights_gb),
-        speculation=question.speculation,
+        speculation=deployment.speculation,
         limits=question.limits,
         lengths=question.traffic,
         prompt_variation=math.sqrt(question.prompt.variation),
@@ -180,13 +179,13 @@ class _Steps:
 
     engine: Engine
     gpu: Gpu
-    speculation: Speculation
+    speculation: Drafts | None
     batch_limit: int | None
 
     def limits(self, ranks: int) -> tuple[int, int]:
         """Sequences and tokens of one of so many data-parallel ranks; a step holds a token of each, and its drafts."""
         sequences = math.ceil(self.batch_limit / ranks) if self.batch_limit else self.engine.sequences(self.gpu)
-        drafted = math.ceil(sequences * self.speculation.rows_per_sequence)
+        drafted = sequences * (1 + (self.speculation.draft_tokens if self.speculation else 0))
         return sequences, max(self.engine.budget(self.gpu), drafted)
 
 
@@ -229,10 +228,11 @@ def _nodes(gpus: int, per_node: int) -> int:
     return next(nodes for nodes in range(math.ceil(gpus / per_node), gpus + 1) if gpus % nodes == 0)
 
 
-def _context(question: Question) -> int:
+def _context(question: Question, drafts: Drafts | None) -> int:
     """Tokens of the longest request that is let in; never more than the model can."""
     share = np.array([LONGEST_SHARE])
-    longest = float(question.prompt.at(share)[0] + question.output.at(share)[0]) + question.speculation.draft_tokens
+    drafted = drafts.draft_tokens if drafts else 0
+    longest = float(question.prompt.at(share)[0] + question.output.at(share)[0]) + drafted
     context = math.ceil(longest / CONTEXT_STEP) * CONTEXT_STEP
     return min(context, question.model.max_context or context)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from sharing.manifests import drafting
 from sharing.manifests.checkpoint import FILL_IN
 from sharing.manifests.facts import Facts, Group
 from sharing.manifests.pods import SECRET
@@ -81,8 +82,8 @@ def planned(facts: Facts) -> Iterator[str]:
     yield f"Batch: {count(main.max_sequences)} sequences at most, {count(main.token_budget)} tokens per step, per rank"
     yield f"KV cache: {'FP8' if facts.narrow_kv else '16 bit'}; context: {count(facts.context)} tokens"
     yield f"Prefix caching: {'on' if facts.prefix_caching else 'off, since the plan counts on no cached tokens'}"
-    if drafts := facts.speculation.draft_tokens:
-        yield f"Speculative decoding: {drafts} draft tokens, {percent(facts.speculation.acceptance)} accepted each"
+    if drafts := facts.speculation:
+        yield f"Speculative decoding: {drafts.draft_tokens} draft tokens, {percent(drafts.acceptance)} accepted each"
     if facts.plan.decided_by == "measured":
         yield "Capacity is from a measured record, which says nothing of these settings: they are the engine's defaults"
 
@@ -112,5 +113,5 @@ def to_fill_in(facts: Facts) -> Iterator[str]:
         yield f"`{facts.checkpoint.name}`: a checkpoint of the model in {label}, which the plan assumes."
     if facts.checkpoint.at_load:
         yield "Nothing for the weights: the engine quantises the published checkpoint while it loads it."
-    if facts.speculation.draft_tokens:
-        yield f"`{FILL_IN}/draft-model`: a draft model as good as the plan assumes."
+    if drafting.to_fill_in(facts.speculation):
+        yield f"`{drafting.DRAFT_MODEL}`: a draft model as good as the plan assumes."

@@ -57,6 +57,16 @@ class Columns:
             self, **{name: _merged(getattr(self, name), index, getattr(other, name), rows) for name in names}
         )
 
+    def followed_by(self, other: Self) -> Self:
+        """These rows and then those of ``other``; what belongs to all rows stays.
+
+        A number that stands for a whole column on one side becomes one where the other side has a column.
+        """
+        names = dict.fromkeys(name for table in (self, other) for name, _ in _per_row(table))
+        return replace(  # type: ignore[type-var]
+            self, **{name: _joined(getattr(self, name), getattr(other, name), len(self), len(other)) for name in names}
+        )
+
 
 TABLES = (np.ndarray, Columns)
 """What has one entry per row, unless its field says otherwise."""
@@ -96,6 +106,19 @@ def _merged(value: Any, index: Rows, other: Any, rows: int) -> Any:
     column = value.copy() if isinstance(value, np.ndarray) else np.full((rows, *other.shape[1:]), value)
     column[index] = other
     return column
+
+
+def _joined(value: Any, other: Any, rows: int, more: int) -> Any:
+    if isinstance(value, Columns):
+        return value.followed_by(other)
+    if isinstance(value, tuple):
+        return value + other
+    return np.concatenate([_column(value, rows), _column(other, more)])
+
+
+def _column(value: Any, rows: int) -> NDArray[Any]:
+    """A column, also where one number stands for it."""
+    return value if isinstance(value, np.ndarray) else np.full(rows, value)
 
 
 def least_by_group(group: Counts, values: Floats | Counts, groups: int) -> Floats:

@@ -37,6 +37,9 @@ Location = Literal["on_prem", "cloud", "hybrid"]
 Serving = Literal["aggregated", "disaggregated"]
 """Prefill and decode in the same instances, or in pools of their own."""
 
+SpeculationUse = Literal["auto", "off"]
+"""Whether drafts that are published for a model are considered where they can decide."""
+
 StepTimesFrom = Literal["roofline", "kernel"]
 """Where step times that were not measured come from: measured kernels with the roofline, or the roofline alone."""
 

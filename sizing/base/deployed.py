@@ -32,6 +32,28 @@ class Pool(Result):
     )
 
 
+class Drafts(Result):
+    """Speculative decoding of the instances that generate answers: guessed tokens, checked by one step of the model."""
+
+    method: str = quantity("Method", help="mtp, eagle3 or dspark; empty where drafts were asked for without one.")
+    checkpoint: str = quantity(
+        "Draft checkpoint", help="Of the draft; empty where the model's own holds the heads or none is named."
+    )
+    draft_tokens: int = quantity("Draft tokens", "tokens", "best of those considered", "Guessed tokens of one step.")
+    acceptance: float = quantity(
+        "Acceptance", "fraction", "with which a step has the published tokens", "How often a guessed token is right."
+    )
+    draft_cost: float = quantity(
+        "Cost of a draft token", "decode steps", "bytes read by the draft / by the model", "Time of one guess."
+    )
+    tokens_per_step: float = quantity(
+        "Tokens a step", "tokens", "(1 - a^(k+1)) / (1 - a)", "Guesses that are right and the token that checks them."
+    )
+    tokens_per_step_low: float = quantity("Tokens a step, low", "tokens", "as published", "On traffic hard to guess.")
+    tokens_per_step_high: float = quantity("Tokens a step, high", "tokens", "as published", "On traffic easy to guess.")
+    source: str = quantity("Source of the acceptance", help="Where it was published; scenario where it was asked for.")
+
+
 class Deployed(Result):
     """What to deploy. Where prefill and decode run apart, parallelism is that of a decode instance."""
 
@@ -74,6 +96,11 @@ class Deployed(Result):
         "best of those tried, where it saves an instance",
         "Requests that an instance may have in flight, below what memory and engine allow: more would break the ITL "
         "limit. The rest waits for a slot. None: not limited.",
+        default=None,
+    )
+    speculation: Drafts | None = quantity(
+        "Speculative decoding",
+        help="Drafts that the instances take. None: every token has a step of its own.",
         default=None,
     )
     prefill: Pool | None = quantity("Prefill instances", help="Where prefill runs apart.", default=None)

@@ -119,8 +119,10 @@ class CalibratedConfiguration:
     def _same_unit(self, row: Configuration) -> bool:
         measured = self.configuration
         kv = self.any_kv or row.kv_precision == measured.kv_precision
+        drafts_alone = row.speculation.draft is not None  # considered unasked: nobody measured it with them
         return (
             kv
+            and not drafts_alone
             and (measured.gpu.id, measured.engine.id) == (row.gpu.id, row.engine.id)
             and same_speed(measured.precision, row.precision)
         )

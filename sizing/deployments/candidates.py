@@ -42,6 +42,7 @@ class Candidates(Columns):
 
     Many rows differ only in parallelism: ``units`` are the distinct combinations of GPU, engine and number formats, and
     ``unit[i]`` says which one row ``i`` has, so that a column of anything else is looked up once per unit.
+    ``draft_tokens``: those of a step of each row, 0 without speculative decoding.
     """
 
     rows: tuple[Configuration, ...] = field(metadata=PER_ROW)
@@ -51,6 +52,7 @@ class Candidates(Columns):
     dp: Floats
     units: tuple[Configuration, ...]
     unit: Counts
+    draft_tokens: Counts
     _of_units: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
@@ -105,7 +107,8 @@ def table(rows: Sequence[Configuration]) -> Candidates:
         if unit[i] == len(units):
             units.append(row)
     tp, pp, ep, dp = (np.ascontiguousarray(degrees[:, i]) for i in range(4))
-    return Candidates(tuple(rows), tp, pp, ep, dp, tuple(units), unit)
+    drafts = np.array([row.speculation.draft_tokens for row in rows], dtype=np.int64)
+    return Candidates(tuple(rows), tp, pp, ep, dp, tuple(units), unit, drafts)
 
 
 @lru_cache(maxsize=256)
@@ -113,7 +116,17 @@ def enumerate_for(model: Model, gpu: Gpu, allowed: Allowed) -> tuple[Configurati
     """All configurations of ``model`` on ``gpu`` that run, or may run for all that is known, as far as allowed."""
     tried = layouts(model, gpu, allowed)
     return tuple(
-        Configuration(gpu=gpu, engine=engine, precision=precision, kv_precision=kv, tp=tp, pp=pp, ep=ep, dp=dp)
+        Configuration(
+            gpu=gpu,
+            engine=engine,
+            precision=precision,
+            kv_precision=kv,
+            tp=tp,
+            pp=pp,
+            ep=ep,
+            dp=dp,
+            speculation=allowed.speculation,
+        )
         for engine in engines_allowed(allowed)
         for precision in formats_tried(model, gpu, engine, allowed)
         if (running := runnable(model, gpu, engine, precision, allowed)) is not None

@@ -5,6 +5,7 @@ All quantities are bytes (10^9 to the GB) per GPU unless named otherwise; arrays
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,7 @@ from sizing.catalog.model import Model
 from sizing.catalog.precisions import KV_BYTES, WIDE_BYTES
 from sizing.catalog.weights import split_weight_bytes
 from sizing.deployments.candidates import Candidates
+from sizing.question.speculation import Speculation
 
 RUNTIME_BYTES = constant("runtime_bytes")
 COMMUNICATION_BYTES = constant("communication_bytes")
@@ -97,9 +99,18 @@ def reserved_activation_bytes(model: Model, candidates: Candidates, capacity: Fl
 
 
 def weights_per_gpu(model: Model, candidates: Candidates) -> Floats:
-    """Weights on the fullest GPU: experts over TP x DP, everything else over TP, layers over PP."""
+    """Weights on the fullest GPU: experts over TP x DP, everything else over TP, layers over PP, a draft over all."""
     c = candidates
-    return split_weight_bytes(model, c.column(lambda r: r.precision.bytes), c.tp, c.pp, c.dp, c.ep)
+    model_bytes = split_weight_bytes(model, c.column(lambda r: r.precision.bytes), c.tp, c.pp, c.dp, c.ep)
+    return model_bytes + of_drafts(c, lambda drafts: drafts.weight_bytes) / c.gpus
+
+
+def of_drafts(candidates: Candidates, value: Callable[[Speculation], float]) -> Floats:
+    """Something of the drafts of each candidate, (C,); 0 without speculative decoding."""
+    values = np.zeros(len(candidates))
+    for i in np.flatnonzero(candidates.draft_tokens):
+        values[i] = value(candidates.rows[i].speculation)
+    return values
 
 
 def memory_fit(model: Model, candidates: Candidates, tokens: float | Floats) -> MemoryFit:
@@ -118,6 +129,7 @@ def memory_fit(model: Model, candidates: Candidates, tokens: float | Floats) -> 
     kv_bytes = candidates.column(lambda r: KV_BYTES[r.kv_precision])
     blocks = candidates.column(lambda r: r.engine.block_tokens)
     whole = kv_bytes_per_sequence(model, tokens, kv_bytes, blocks)
+    whole = whole * (1.0 + of_drafts(candidates, lambda drafts: drafts.kv_share))
     per_sequence = whole * kv_share(model, candidates.tp) / candidates.pp
     available = np.maximum(usable - weights - activations - overhead, 0.0)
     scheduled = candidates.column(lambda r: r.engine.sequences(r.gpu))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sizing.base.deployed import Deployed
+from sizing.base.deployed import Deployed, Drafts
 from sizing.explore.operating_point import OperatingPoint
-from sizing.scenario.schema import Layout, Scenario
+from sizing.scenario.schema import Layout, Scenario, SpeculativeDecoding
 
 
 def pinned_to(chosen: Deployed | OperatingPoint, scenario: Scenario) -> Scenario:
@@ -21,8 +21,19 @@ def pinned_to(chosen: Deployed | OperatingPoint, scenario: Scenario) -> Scenario
         "serving": [chosen.serving],
         **_layouts_of_pools(chosen),
         "batch_limits": [] if limit is None else [limit],
+        **_drafts(chosen.speculation if isinstance(chosen, Deployed) else None),
     }
     return scenario.model_copy(update={"deployment": scenario.deployment.model_copy(update=pinned)})
+
+
+def _drafts(drafts: Drafts | None) -> dict[str, Any]:
+    """Speculative decoding as one deployment has it: asked for, or off."""
+    if drafts is None:
+        return {"speculative_decoding": None, "speculation": "off"}
+    asked = SpeculativeDecoding(
+        draft_tokens=drafts.draft_tokens, acceptance=drafts.acceptance, draft_cost=drafts.draft_cost
+    )
+    return {"speculative_decoding": asked}
 
 
 def _layouts_of_pools(chosen: Deployed | OperatingPoint) -> dict[str, Layout | None]:

@@ -199,7 +199,7 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
         yield from assumptions.uneven_ranks(row)
         if load_model == "analytic":
             yield assumptions.analytic(question)
-        yield from assumptions.speculative(question)
+        yield from assumptions.speculative(row.speculation)
         if row.engine.surrogate != row.engine.id:
             yield f"{row.engine.label} has no measurements of its own: step times of {row.engine.surrogate} are used."
         yield from assumptions.usage(question)

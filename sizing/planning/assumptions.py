@@ -7,7 +7,9 @@ from types import MappingProxyType
 
 from sizing.base.choices import DecidedBy, Routing
 from sizing.base.format import percent
+from sizing.catalog.drafts import Draft
 from sizing.question.configuration import Configuration
+from sizing.question.speculation import Speculation
 from sizing.question.understand import Question
 
 ROUTED: Mapping[Routing, str] = MappingProxyType(
@@ -91,17 +93,31 @@ def usage(question: Question) -> Iterator[str]:
         yield "Hybrid: hardware for the whole peak, as on premises."
 
 
-def speculative(question: Question) -> Iterator[str]:
-    """What speculative decoding is taken to be; nothing where it is not asked for."""
-    draft = question.speculation
-    if draft.draft_tokens:
-        yield (
-            f"Speculative decoding: {draft.draft_tokens} draft tokens, each right with probability "
-            f"{percent(draft.acceptance)}, give (1 - a^(k+1)) / (1 - a) = {draft.tokens_per_step:.3g} tokens a step; a "
-            f"draft token takes {percent(draft.draft_cost)} of a decode step, and the rows that verify the drafts are "
-            "counted (Leviathan et al., ICML 2023). Published step times are without drafts; the memory of a draft "
-            "model is not counted."
-        )
+def speculative(drafts: Speculation) -> Iterator[str]:
+    """What speculative decoding is taken to be; nothing where a deployment has none."""
+    if not drafts.draft_tokens:
+        return
+    yield (
+        f"Speculative decoding: {drafts.draft_tokens} draft tokens, each right with probability "
+        f"{percent(drafts.acceptance)}, give (1 - a^(k+1)) / (1 - a) = {drafts.tokens_per_step:.3g} tokens a step; a "
+        f"draft token takes {percent(drafts.draft_cost)} of a decode step, and the rows that verify the drafts are "
+        "counted (Leviathan et al., ICML 2023). Published step times are without drafts"
+        + (", and memory is without that of a draft model." if not drafts.weight_bytes else ".")
+    )
+    if drafts.draft is not None:
+        yield _published(drafts.draft)
+
+
+def _published(draft: Draft) -> str:
+    """Where the acceptance of a draft comes from, and how far it goes."""
+    whose = f"of {draft.measured_on}" if draft.measured_on else "lowest of those published of any model"
+    converted = ", converted from there" if draft.converted else ""
+    return (
+        f"Acceptance of the {draft.label}: {whose} ({draft.workload}{converted}; {draft.source}, {draft.date}). It "
+        f"depends on the traffic: the interval reaches from {draft.low:.3g} to {draft.high:.3g} tokens a step, and no "
+        "published benchmark here was run with drafts. Give deployment.speculative_decoding to plan with an acceptance "
+        "of your own."
+    )
 
 
 def measured(question: Question) -> Iterator[str]:
@@ -147,4 +163,5 @@ def of_pools(
     if prefill.pp > 1:
         yield "Pipeline stages of a prefill instance work on different prompts at the same time."
     yield from uneven_ranks(prefill)
+    yield from speculative(row.speculation)
     yield from usage(question)

@@ -18,7 +18,7 @@ from scipy.special import ndtr, ndtri
 
 from sizing.base.arrays import Floats
 from sizing.base.choices import DecidedBy, NotSimulated
-from sizing.base.deployed import Cost, Deployed, Latencies, Latency, PerInstance
+from sizing.base.deployed import Cost, Deployed, Drafts, Latencies, Latency, PerInstance
 from sizing.base.provenance import Provenance
 from sizing.base.result import Candidate, CrossCheck, Explained, LoadPoint, PlanWarning
 from sizing.base.units import GB, MS_PER_S
@@ -31,6 +31,7 @@ from sizing.planning.spread import Spread
 from sizing.prices.cost import cost_of
 from sizing.prices.hardware import HardwareOption
 from sizing.question.configuration import Configuration
+from sizing.question.speculation import Speculation
 from sizing.question.understand import Question
 from sizing.search.deployments import Deployments
 from sizing.search.replicas import Planned
@@ -294,8 +295,27 @@ def identity_of(row: Configuration) -> dict[str, Any]:
         "engine": row.engine.id,
         "weight_precision": row.precision.id,
         "kv_precision": row.kv_precision,
+        "speculation": _drafts_of(row.speculation),
         **parallelism_of(row),
     }
+
+
+def _drafts_of(speculation: Speculation) -> Drafts | None:
+    """Speculative decoding as an answer states it."""
+    if not speculation.draft_tokens:
+        return None
+    low, high = speculation.fewer_and_more
+    return Drafts(
+        method=speculation.draft.method if speculation.draft else "",
+        checkpoint=speculation.draft.checkpoint if speculation.draft else "",
+        draft_tokens=speculation.draft_tokens,
+        acceptance=speculation.acceptance,
+        draft_cost=speculation.draft_cost,
+        tokens_per_step=speculation.tokens_per_step,
+        tokens_per_step_low=low,
+        tokens_per_step_high=high,
+        source=f"{speculation.draft.source}, {speculation.draft.date}" if speculation.draft else "scenario",
+    )
 
 
 def memory_gb(

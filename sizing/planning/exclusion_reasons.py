@@ -16,7 +16,7 @@ from sizing.base.units import GB, MS_PER_S
 from sizing.catalog.gpu import Gpu
 from sizing.deployments.candidates import Candidates, enumerate_for, table
 from sizing.deployments.memory import MemoryFit, memory_fit
-from sizing.planning.unsupported import LOSSY, RESTRICTIONS, lifted, lossy
+from sizing.planning.unsupported import LOSSY, RESTRICTIONS, lossy
 from sizing.question.configuration import Allowed, Configuration
 from sizing.question.understand import EXPECTED, Question
 from sizing.search.screen import Evaluated
@@ -119,7 +119,7 @@ def _narrower(question: Question, row: Configuration, reason: str) -> Excluded:
     """Propose to lift the one restriction without which it would fit, else all of them, else more memory."""
     allowed = question.allowed
     near = {"gpu": row.gpu.id, "closest": row.label, "reason": reason}
-    if allowed.precisions and (names := _fitting(question, row.gpu, lifted(allowed, "precisions"))):
+    if allowed.precisions and (names := _fitting(question, row.gpu, allowed.lifted("precisions"))):
         new = names[0].precision
         return Excluded(
             **near,
@@ -129,10 +129,10 @@ def _narrower(question: Question, row: Configuration, reason: str) -> Excluded:
     if lossy(question, row.gpu) and (rows := _fitting(question, row.gpu, replace(allowed, accurate_only=False))):
         return Excluded(**near, relaxation=f"Allow {rows[0].precision.label}.", fix=LOSSY)
     for name, what in RESTRICTIONS:
-        if getattr(allowed, name) and _fitting(question, row.gpu, lifted(allowed, name)):
+        if getattr(allowed, name) and _fitting(question, row.gpu, allowed.lifted(name)):
             fix = Fix(key=f"deployment.{name}", value=[], label=f"Consider every {what}")
             return Excluded(**near, relaxation=f"Leave {what} open.", fix=fix)
-    if _fitting(question, row.gpu, lifted(allowed, *(name for name, _ in RESTRICTIONS))):
+    if _fitting(question, row.gpu, allowed.lifted(*(name for name, _ in RESTRICTIONS))):
         return Excluded(**near, relaxation="Leave engine, precision, KV precision, TP, PP, EP and DP open.")
     return Excluded(
         gpu=row.gpu.id,

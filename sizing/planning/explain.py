@@ -172,7 +172,7 @@ def explain_decode_step(stated: Stated, decode_ms: float) -> Explained:
     row, one = stated.row, stated.one
     read_gb, bandwidth = one.weights_gb + one.kv_used_gb, row.gpu.memory_bandwidth / GB
     least_ms = read_gb / (row.gpus * bandwidth) * MS_PER_S
-    drafts = stated.question.speculation.draft_tokens
+    drafts = row.speculation.draft_tokens
     return entry(
         "decode_step_ms",
         ms(decode_ms),
@@ -228,7 +228,7 @@ def explain_latency(
     """The three latencies; formulas of TTFT and ITL may be those of disaggregated pools."""
     question, one, latency, source = stated.question, stated.one, stated.latency, stated.load_source()
     p, gaps = f"p{question.limits.percentile:g}", max(question.traffic.output_tokens - 1, 0)
-    each, prompt_ms = question.speculation.tokens_per_step, stated.instances[0].prefill_ms or 0.0
+    each, prompt_ms = stated.row.speculation.tokens_per_step, stated.instances[0].prefill_ms or 0.0
     first, gap, whole = (each.at_percentile for each in (latency.ttft_ms, latency.itl_ms, latency.e2e_ms))
     if first is not None:
         what = f"prefill of one mean prompt, then front end, waiting, longer prompts and sharing at {p}"

@@ -124,12 +124,12 @@ def _way_out(question: Question, gpu: Gpu, refused: Refusal | None) -> tuple[str
         return f"Allow {' or '.join(dict.fromkeys(row.precision.label for row in rows))}, which lose accuracy.", LOSSY
     binding = _BINDS.get(refused.support.why.kind, "") if refused else "kv_precisions"
     for name, what in sorted(RESTRICTIONS, key=lambda one: one[0] != binding):
-        if getattr(allowed, name) and (rows := enumerate_for(model, gpu, lifted(allowed, name))):
+        if getattr(allowed, name) and (rows := enumerate_for(model, gpu, allowed.lifted(name))):
             return _other_values(rows, allowed, name, what)
-    free = lifted(allowed, *DEGREES, "kv_precisions")
+    free = allowed.lifted(*DEGREES, "kv_precisions")
     if free != allowed and enumerate_for(model, gpu, free):
         return "Leave TP, PP, EP, DP and KV precision open.", None
-    if enumerate_for(model, gpu, lifted(allowed, *(name for name, _ in RESTRICTIONS))):
+    if enumerate_for(model, gpu, allowed.lifted(*(name for name, _ in RESTRICTIONS))):
         return "Leave engine, precision, KV precision, TP, PP, EP and DP open.", None
     if refused is not None and refused.support.unless_named and refused.support.status == "no":
         return "Name it to have it considered, with the last version that ran there.", None
@@ -142,12 +142,6 @@ def lossy(question: Question, gpu: Gpu) -> tuple[Configuration, ...]:
     if allowed.precisions or not allowed.accurate_only:
         return ()
     return enumerate_for(question.model, gpu, replace(allowed, accurate_only=False))
-
-
-def lifted(allowed: Allowed, *names: str) -> Allowed:
-    """What is allowed without some restrictions."""
-    changes: dict[str, Any] = dict.fromkeys(names, ())
-    return replace(allowed, **changes)
 
 
 def _other_values(rows: tuple[Configuration, ...], allowed: Allowed, name: str, what: str) -> tuple[str, Fix]:

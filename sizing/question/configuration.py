@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from sizing.base.deployed import Deployed, Pool
 from sizing.base.format import count
 from sizing.catalog.engines import Engine, engines
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.precisions import Precision, precisions
+from sizing.question.speculation import NO_SPECULATION, Speculation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,6 +18,7 @@ class Configuration:
     """One deployment of one instance: what runs where and in which number format.
 
     ``batch_limit`` caps the sequences in flight below what memory and engine allow; None where nothing is capped.
+    ``speculation``: drafts that a step of the instance verifies.
     """
 
     gpu: Gpu
@@ -27,6 +30,7 @@ class Configuration:
     ep: int = 1
     dp: int = 1
     batch_limit: int | None = None
+    speculation: Speculation = NO_SPECULATION
 
     @property
     def gpus(self) -> int:
@@ -41,8 +45,10 @@ class Configuration:
 
     @property
     def label(self) -> str:
-        """Short name for tables: GPU, engine, precision, parallelism."""
-        return f"{self.gpu.name}, {self.engine.label}, {self.precision.label}, {self.parallelism}"
+        """Short name for tables: GPU, engine, precision, parallelism, drafts."""
+        return (
+            f"{self.gpu.name}, {self.engine.label}, {self.precision.label}, {self.parallelism}{self.speculation.label}"
+        )
 
 
 def parallelism_text(one: Configuration | Pool | Deployed) -> str:
@@ -76,7 +82,7 @@ class Allowed:
 
     ``accurate_only``: without a choice of ``precisions``, none that loses accuracy beside that of the checkpoint.
     ``gpus_named``: the scenario names its accelerators, so that one is considered which today's engines dropped;
-    ``speculates``: draft tokens are guessed, which some engines do without pipeline stages alone.
+    ``speculation``: the drafts that every instance takes, as asked.
     """
 
     engines: tuple[str, ...] = ()
@@ -88,4 +94,14 @@ class Allowed:
     ep: tuple[int, ...] = ()
     dp: tuple[int, ...] = ()
     gpus_named: bool = False
-    speculates: bool = False
+    speculation: Speculation = NO_SPECULATION
+
+    @property
+    def speculates(self) -> bool:
+        """Whether every instance guesses draft tokens, which some engines do without pipeline stages alone."""
+        return self.speculation.draft_tokens > 0
+
+    def lifted(self, *names: str) -> Allowed:
+        """The same without the restrictions called ``names``."""
+        changes: dict[str, Any] = dict.fromkeys(names, ())
+        return replace(self, **changes)

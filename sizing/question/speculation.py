@@ -1,4 +1,4 @@
-"""Speculative decoding as a question asks for it: how many tokens a step emits and what drafts cost."""
+"""Speculative decoding of one instance: how many tokens a step emits, what drafts cost, and what drafting holds."""
 
 from __future__ import annotations
 
@@ -7,6 +7,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from sizing.base.arrays import Floats
+from sizing.catalog.drafts import Draft, acceptance_of, drafts_of, model_drafts, tokens_of
+from sizing.catalog.model import Model
+from sizing.catalog.precisions import WIDE_BYTES
+
+LEAST_COST = 0.05
+"""Time of a draft token over that of a decode step, at least: its kernels, sampling and hand-over, beside its weights.
+Below 0.05 for drafts about a hundred times smaller (Leviathan et al., ICML 2023, section 3.6)."""
+
+DRAFT_MATRICES = 16
+"""Parameters of the layer of an EAGLE-3 draft, as squares of the hidden size: 12 of its MLP at 4 times the width, 2 of
+grouped attention and 2 of the input from three layers. NVIDIA's for Llama 3.3 70B has 3.2 billion with embeddings and
+head: 16 h^2 + 2 V h = 3.17."""
+
+LONGEST_PROMPT = 32_000.0
+"""Mean prompt tokens up to which drafts are considered unasked. Beyond, acceptance falls with the context: 1.57 tokens
+a step of 3 drafts at 32,000 (sglang issue 30763), a loss on the whole (vllm issue 47602)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,24 +30,40 @@ class Speculation:
     """Speculative decoding: ``draft_tokens`` proposed per step, each accepted with probability ``acceptance``.
 
     ``draft_cost`` is the time of one draft token relative to a decode step of the model itself. Without draft tokens a
-    step is an ordinary one.
+    step is an ordinary one. ``weight_bytes`` is what the draft's weights take of an instance's memory, ``kv_share`` its
+    KV cache over that of the model. ``draft``: what it was published for; None where it was asked for.
     """
 
     draft_tokens: int = 0
     acceptance: float = 0.0
-    draft_cost: float = 0.05
+    draft_cost: float = LEAST_COST
+    weight_bytes: float = 0.0
+    kv_share: float = 0.0
+    draft: Draft | None = None
 
     @property
     def tokens_per_step(self) -> float:
         """Expected tokens of one step: (1 - a^(k+1)) / (1 - a). Source: Leviathan et al., ICML 2023, equation 1."""
-        if self.acceptance >= 1.0:
-            return self.draft_tokens + 1.0
-        return (1.0 - self.acceptance ** (self.draft_tokens + 1)) / (1.0 - self.acceptance)
+        return tokens_of(self.acceptance, self.draft_tokens)
 
     @property
     def rows_per_sequence(self) -> float:
         """Rows of one decoding sequence in a step: 1, or drafts and the token that verifies them."""
         return self.draft_tokens + 1.0
+
+    @property
+    def fewer_and_more(self) -> tuple[float, float]:
+        """Tokens a step at the low and at the high end of what was published; the expected ones where it was asked."""
+        expected = self.tokens_per_step
+        return (expected, expected) if self.draft is None else (self.draft.low, self.draft.high)
+
+    @property
+    def label(self) -> str:
+        """In a name: ", 3 draft tokens (MTP heads)"; "" without drafts."""
+        if not self.draft_tokens:
+            return ""
+        method = "" if self.draft is None else f" ({self.draft.label})"
+        return f", {self.draft_tokens} draft token{'s' if self.draft_tokens > 1 else ''}{method}"
 
     def step_s(self, decode_s: Floats, more_s: Floats) -> Floats:
         """Duration of a step: decode x (1 + k x cost of a draft token) + what the rows of the drafts add, in s.
@@ -40,3 +72,58 @@ class Speculation:
         are paid for.
         """
         return np.asarray(decode_s * (1.0 + self.draft_tokens * self.draft_cost) + more_s)
+
+
+NO_SPECULATION = Speculation()
+"""An ordinary step for every token."""
+
+
+def asked_for(model: Model, *, draft_tokens: int, acceptance: float, draft_cost: float) -> Speculation:
+    """Speculative decoding as a scenario asks for it; memory as the draft that is known of the model takes, if any."""
+    known = model_drafts().get(model.id)
+    return Speculation(
+        draft_tokens=draft_tokens,
+        acceptance=acceptance,
+        draft_cost=draft_cost,
+        weight_bytes=draft_weight_bytes(model, known.method) if known else 0.0,
+        kv_share=1.0 / model.layers if known else 0.0,
+    )
+
+
+def published(model: Model) -> tuple[Speculation, ...]:
+    """What a model can draft with by what was published, one for each depth that is considered."""
+    return tuple(_as_published(model, draft) for draft in drafts_of(model.id))
+
+
+def _as_published(model: Model, draft: Draft) -> Speculation:
+    return Speculation(
+        draft_tokens=draft.draft_tokens,
+        acceptance=acceptance_of(draft.tokens_per_step, draft.draft_tokens),
+        draft_cost=draft_cost(model, draft.method),
+        weight_bytes=draft_weight_bytes(model, draft.method),
+        kv_share=1.0 / model.layers,
+        draft=draft,
+    )
+
+
+def draft_weight_bytes(model: Model, method: str) -> float:
+    """Weights of a draft: prediction heads are one layer of the model in its published format, embeddings and head
+    shared; a draft of its own is one dense layer with embeddings and head, in 16 bit (see :data:`DRAFT_MATRICES`)."""
+    table = float(model.vocab_size * model.hidden_size)
+    if method == "mtp":
+        return (model.params_total - model.params_embedding - table) / model.layers * model.published_format.bytes
+    return (DRAFT_MATRICES * float(model.hidden_size) ** 2 + 2.0 * table) * WIDE_BYTES
+
+
+def draft_cost(model: Model, method: str) -> float:
+    """Time of a draft token over that of a decode step: bytes that either reads for one sequence, at least
+    :data:`LEAST_COST`.
+
+    (layer + head) / active parameters: prediction heads read one layer of the model and its head; the layer of a draft
+    of its own is dense. The head is in 16 bit on both sides.
+    """
+    head = model.vocab_size * model.hidden_size * WIDE_BYTES
+    each = model.published_format.bytes
+    active = max(model.params_active - model.params_embedding - model.vocab_size * model.hidden_size, 1.0) * each
+    layer = active / model.layers if method == "mtp" else DRAFT_MATRICES * float(model.hidden_size) ** 2 * WIDE_BYTES
+    return float(max(LEAST_COST, (layer + head) / (active + head)))

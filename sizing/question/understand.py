@@ -25,7 +25,7 @@ from sizing.question.length_distributions import LengthDistribution, distributio
 from sizing.question.limits import LatencyLimits
 from sizing.question.named_model import assumed
 from sizing.question.prices import prices_of
-from sizing.question.speculation import Speculation
+from sizing.question.speculation import NO_SPECULATION, Speculation, asked_for
 from sizing.question.traffic import Traffic, Variability
 from sizing.scenario.bounds import MAX_CV
 from sizing.scenario.demand import Demand, peak_demand
@@ -75,12 +75,6 @@ class Question:
         """Prompt and output at their 95th percentile."""
         return self.prompt.p95 + self.output.p95
 
-    @property
-    def speculation(self) -> Speculation:
-        """Speculative decoding as asked; without draft tokens where it is not."""
-        decoding = self.scenario.deployment.speculative_decoding
-        return Speculation(**decoding.model_dump()) if decoding else Speculation()
-
 
 def understand(scenario: Scenario) -> Question:
     """Resolve names and units. Raises InvalidScenario with one sentence per unknown name or impossible value."""
@@ -106,13 +100,19 @@ def understand(scenario: Scenario) -> Question:
         variability=variability,
         limits=_limits(scenario, traffic),
         gpus=chosen,
-        allowed=allowed,
+        allowed=replace(allowed, speculation=_asked_drafts(scenario, model)),
         prices=prices,
         gpu_prices={g.id: g.price_usd for g in scenario.deployment.custom_gpus if g.price_usd is not None},
         assumptions=(*about_model, *about_ranks, *about_format, demand.how, *about_lengths, *about_benchmark),
         confidence=scenario.deployment.confidence / PERCENT,
         benchmark=benchmark,
     )
+
+
+def _asked_drafts(scenario: Scenario, model: Model) -> Speculation:
+    """Speculative decoding as a scenario asks for it of every instance."""
+    decoding = scenario.deployment.speculative_decoding
+    return asked_for(model, **decoding.model_dump()) if decoding else NO_SPECULATION
 
 
 def model_of(scenario: Scenario) -> Model:
@@ -224,7 +224,6 @@ def _allowed(scenario: Scenario, named_precision: Precision | None, problems: _P
         ep=tuple(deployment.ep),
         dp=tuple(deployment.dp),
         gpus_named=bool(deployment.gpus),
-        speculates=deployment.speculative_decoding is not None,
     )
 
 

@@ -166,7 +166,7 @@ def _decoding_entry(sources: str) -> Callable[..., None]:
     """As :func:`_entry`."""
 
     @compiled_entry
-    def decoding(tables: tuple[Floats, ...], slots: Floats, spread: Spread, steps: float, out: Floats) -> None:
+    def decoding(tables: tuple[Floats, ...], slots: Floats, spread: Spread, steps: Floats, out: Floats) -> None:
         decode, concurrency, rps = tables
         for c in range(decode.shape[0] if len(sources) > 0 else 0):
             full_rps = rps[c, -1]
@@ -175,8 +175,8 @@ def _decoding_entry(sources: str) -> Callable[..., None]:
                 growth = slope_at(rps[c], concurrency[c], k)
                 varies, _, wait, wait_var, held = for_a_slot(at, rps[c, k], growth, slots[c], full_rps, spread)
                 moving = drift(slope_at(decode[c], concurrency[c], k), at, varies, held)
-                out[0, c, k] = step * (1.0 + 0.5 / steps) + wait / steps
-                out[1, c, k] = moving + (step**2 / 12.0 + wait_var) / steps**2
+                out[0, c, k] = step * (1.0 + 0.5 / steps[c]) + wait / steps[c]
+                out[1, c, k] = moving + (step**2 / 12.0 + wait_var) / steps[c] ** 2
 
     return decoding  # type: ignore[no-any-return]
 

@@ -160,7 +160,7 @@ def decoding(
     slots: Floats,
     traffic: Traffic,
     variability: Variability,
-    tokens_per_step: float = 1.0,
+    tokens_per_step: Floats | float = 1.0,
 ) -> Decoding:
     """Steady state of decode instances: rate(B) = B / (D x decode(B)), D = (OSL - 1) / tokens per step (Little's law).
 
@@ -168,9 +168,9 @@ def decoding(
     and second token.
     """
     tokens = max(traffic.output_tokens - 1.0, 1.0)
-    gaps = max(tokens / tokens_per_step, 1.0)
-    per_token = gaps / tokens
-    rps = non_decreasing(concurrency / (gaps * decode_s))
+    gaps = np.maximum(tokens / np.broadcast_to(tokens_per_step, len(decode_s)), 1.0)
+    per_token = gaps[:, None] / tokens
+    rps = non_decreasing(concurrency / (gaps[:, None] * decode_s))
     spread = (float(variability.arrivals), float(variability.prompt), float(variability.output))
     out, tables = np.empty((2, *decode_s.shape)), map(np.ascontiguousarray, (decode_s, concurrency, rps))
     of_steps(tuple(tables), np.asarray(slots, dtype=np.float64), spread, gaps, out)

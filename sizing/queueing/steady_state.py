@@ -115,7 +115,8 @@ def steady_state(
     its step with the decoding sequences. Validity: against the simulator, ``docs/LOAD_MODEL.md``.
     """
     budget, tokens = budget[:, None], np.maximum(traffic.output_tokens - 1.0, 0.0)
-    gaps = np.maximum(tokens / times.tokens_per_step, np.minimum(tokens, 1.0))  # steps of one request, at least one
+    at_once = np.reshape(times.tokens_per_step, (-1, 1))
+    gaps = np.maximum(tokens / at_once, np.minimum(tokens, 1.0))  # steps of one request, at least one
     per_token = np.where(tokens > 0.0, gaps / np.maximum(tokens, TINY), 1.0)
     chunks = np.ceil(traffic.new_tokens / budget)
     load = _loaded(times, concurrency, gaps, chunks, budget * chunks / traffic.new_tokens)

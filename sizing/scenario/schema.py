@@ -12,7 +12,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
-from sizing.base.choices import BenchmarkMode, Confidence, Location, Mode, Objective, Routing, Serving, StepTimesFrom
+from sizing.base.choices import (
+    BenchmarkMode,
+    Confidence,
+    Location,
+    Mode,
+    Objective,
+    Routing,
+    Serving,
+    SpeculationUse,
+    StepTimesFrom,
+)
 from sizing.base.errors import BrokenRule, MissingKey
 from sizing.catalog.config_fields import MAX_CONFIG_BYTES
 from sizing.scenario import bounds
@@ -188,7 +198,8 @@ class Deployment(Part):
     that are sold for servers are considered, as one that nobody measured pays for that by ``confidence``.
     ``accurate_formats_only`` narrows an empty ``precisions`` to the checkpoint's own format and those that answer as
     well as measurable (FP8); by default it does, as what 4 bits cost is not in dollars: a test on the customer's own
-    task decides about them. ``routing``: how requests are spread over the instances.
+    task decides about them. ``routing``: how requests are spread over the instances. ``speculation``: whether drafts
+    published for the model are considered where they decide; ``speculative_decoding``: those that every instance takes.
     """
 
     gpus: list[str] = Field(default_factory=list, max_length=100)
@@ -213,6 +224,7 @@ class Deployment(Part):
     objective: Objective = "cost"
     step_times: StepTimesFrom = "kernel"
     routing: Routing = "random"
+    speculation: SpeculationUse = "auto"
     speculative_decoding: SpeculativeDecoding | None = None
 
     def allows(self, serving: Serving) -> bool:

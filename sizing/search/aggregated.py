@@ -95,7 +95,7 @@ class Aggregated(Deployments):
     def traits(self, k: int) -> Set[object]:
         """What tells this deployment from others on its GPU type."""
         row = self.row(k)
-        return {self.serving, row.engine.surrogate, row.precision.id, (row.tp, row.pp, row.dp)}
+        return {self.serving, row.engine.surrogate, row.precision.id, (row.tp, row.pp, row.dp), row.speculation}
 
     def trade_off(self, k: int) -> Aggregated:
         """Deployments on the GPU, engine and formats of ``k`` that none other beats on both GPUs and E2E latency."""

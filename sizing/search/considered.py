@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from sizing.base.deployed import Deployed, Pool
+from sizing.base.deployed import Deployed, Drafts, Pool
 from sizing.deployments.candidates import table
 from sizing.question.configuration import Configuration
+from sizing.question.speculation import published
 from sizing.question.understand import Question
 from sizing.search.aggregated import Aggregated, aggregated
 from sizing.search.batch_limits import limited
@@ -27,13 +28,25 @@ def configuration_of(
     kind = kind or deployed
     pinned = (deployed.gpu, deployed.engine, deployed.weight_precision, deployed.kv_precision)
     parallelism = (kind.tp, kind.pp, kind.ep, kind.dp)
-    return next(
+    found = next(
         (
             r
             for r in all_configurations(question).rows
             if (r.tp, r.pp, r.ep, r.dp) == parallelism
             and (r.gpu.id, r.engine.id, r.precision.id, r.kv_precision) == pinned
         ),
+        None,
+    )
+    drafts = None if kind is deployed.prefill else deployed.speculation
+    return found if found is None or drafts is None else _drafting(question, found, drafts)
+
+
+def _drafting(question: Question, row: Configuration, drafts: Drafts) -> Configuration | None:
+    """The configuration with the drafts that a deployment names: those that all take, as asked, or published ones."""
+    kinds = (row.speculation,) if row.speculation.draft_tokens else published(question.model)
+    named = (drafts.method, drafts.draft_tokens)
+    return next(
+        (replace(row, speculation=k) for k in kinds if (k.draft.method if k.draft else "", k.draft_tokens) == named),
         None,
     )
 

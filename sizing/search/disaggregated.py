@@ -75,7 +75,7 @@ class Disaggregated(Deployments):
     def traits(self, k: int) -> Set[object]:
         """What tells this deployment from others on its GPU type."""
         _, row = self.configurations(k)
-        return {self.serving, row.engine.surrogate, row.precision.id}
+        return {self.serving, row.engine.surrogate, row.precision.id, row.speculation}
 
     @property
     def worthwhile(self) -> Flags:

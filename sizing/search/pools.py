@@ -69,7 +69,7 @@ class Pools(Columns):
         prefill, decode = (self.evaluated.candidates.rows[rows[k]] for rows in (self.prefill, self.decode))
         return (
             f"{decode.gpu.name}, {decode.engine.label}, {decode.precision.label}, prefill {prefill.parallelism}, "
-            f"decode {decode.parallelism}"
+            f"decode {decode.parallelism}{decode.speculation.label}"
         )
 
 
@@ -122,7 +122,7 @@ def decoding_of(question: Question, evaluated: Evaluated, rows: Rows) -> Decodin
         evaluated.memory.max_concurrency[rows],
         question.traffic,
         question.variability,
-        evaluated.times.tokens_per_step,
+        evaluated.times.tokens_of(rows),
     )
 
 

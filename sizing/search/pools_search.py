@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.base.arrays import ROUNDING, Counts, Floats, Rows, least_by_group
+from sizing.base.arrays import ROUNDING, Counts, Flags, Floats, Rows, least_by_group
 from sizing.base.compiled_rows import non_decreasing
 from sizing.deployments.candidates import Candidates
 from sizing.deployments.kv_transfer import supports
@@ -69,17 +69,20 @@ def smallest_pools(question: Question, evaluated: Evaluated) -> Pools | None:
 
 
 def instances_of_pools(question: Question, candidates: Candidates) -> tuple[Rows, Rows]:
-    """The rows that prefill instances may be, and those that decode instances may be."""
+    """The rows that prefill instances may be, and those that decode instances may be. Prefill instances draft nothing,
+    unless all instances are asked to."""
     supported = np.array([supports(unit) for unit in candidates.units], dtype=np.bool_)[candidates.unit]
+    plain = candidates.draft_tokens == 0
+    plain |= not plain.any()
     deployment = question.scenario.deployment
 
-    def laid_out(layout: Layout | None) -> Rows:
+    def laid_out(layout: Layout | None, possible: Flags) -> Rows:
         if layout is None:
-            return np.flatnonzero(supported)
+            return np.flatnonzero(possible)
         fits = [getattr(candidates, name) == degree for name, degree in layout.model_dump().items()]
-        return np.flatnonzero(supported & np.logical_and.reduce(fits))
+        return np.flatnonzero(possible & np.logical_and.reduce(fits))
 
-    return laid_out(deployment.prefill), laid_out(deployment.decode)
+    return laid_out(deployment.prefill, supported & plain), laid_out(deployment.decode, supported)
 
 
 def prefill_rows(question: Question, evaluated: Evaluated, rows: Rows) -> tuple[Rows, Floats]:
@@ -104,7 +107,7 @@ def decode_rows(question: Question, evaluated: Evaluated, rows: Rows) -> tuple[R
     for a slot.
     """
     tokens = max(question.traffic.output_tokens - 1.0, 1.0)
-    steps = max(tokens / evaluated.times.tokens_per_step, 1.0)
+    steps = np.maximum(tokens / evaluated.times.tokens_of(rows), 1.0)[:, None]
     limit = min(question.limits.itl_s, question.limits.e2e_s / tokens)
     step = non_decreasing(evaluated.times.decode_s[rows])
     reached = non_decreasing(evaluated.state.concurrency[rows] / (steps * step))

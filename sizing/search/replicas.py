@@ -88,14 +88,14 @@ def replica_at(question: Question, evaluated: Evaluated, index: int) -> Replica:
         return replica
     concurrency = evaluated.state.concurrency[[index]]
     reference = roofline().times(question.model, table([row]), question.traffic, concurrency)
-    reference = speculated(reference, question.model, table([row]), concurrency, question.speculation)
+    reference = speculated(reference, question.model, table([row]), concurrency)
     return replace(replica, grid=replica.grid.fitted_to(times, reference, concurrency[0]))
 
 
 def as_replica(question: Question, row: Configuration) -> Replica:
     """A configuration as a replica at the mean lengths of a question, with step times of the roofline."""
     tokens = question.traffic.input_tokens + question.traffic.output_tokens
-    return configured_replica(question.model, row, tokens, speculation=question.speculation)
+    return configured_replica(question.model, row, tokens)
 
 
 def lengths_of(question: Question) -> DrawnLengths:

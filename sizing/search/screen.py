@@ -21,7 +21,6 @@ from sizing.prices.cost import Offers
 from sizing.prices.hardware import options
 from sizing.prices.packing import MAX_GPUS_PER_SYSTEM
 from sizing.question.configuration import Allowed
-from sizing.question.speculation import Speculation
 from sizing.question.traffic import Traffic, Variability
 from sizing.question.understand import EXPECTED, Question
 from sizing.queueing.capacity import Capacity, Percentiles, at_percentile, capacity
@@ -128,7 +127,6 @@ class _Conditions:
     model: Model
     traffic: Traffic
     variability: Variability
-    speculation: Speculation
     in_flight: int | None
 
     @classmethod
@@ -139,7 +137,6 @@ class _Conditions:
             model=question.model,
             traffic=question.traffic,
             variability=question.variability,
-            speculation=question.speculation,
             in_flight=max(question.scenario.deployment.batch_limits, default=None),
         )
 
@@ -175,7 +172,7 @@ def _states(
         nothing = StepTimes(decode_s=grid, prefill_s=grid[:, 0], prefill_work_s=grid[:, 0], source="")
         return _under_load(conditions, candidates, memory, nothing, Slowness.none(0), (), grid)
     times, sources = step_times(choice, conditions.model, candidates, conditions.traffic, grid, calibrated)
-    times = speculated(times, conditions.model, candidates, grid, conditions.speculation)
+    times = speculated(times, conditions.model, candidates, grid)
     slow = slowness(conditions.model, candidates, conditions.traffic, times, calibrated, conditions.confidence)
     if conditions.confidence != EXPECTED:
         times = times.scaled(slow.decode, slow.prefill)

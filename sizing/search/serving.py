@@ -12,6 +12,7 @@ from sizing.search.aggregated import Aggregated, fewest_aggregated, smallest_agg
 from sizing.search.all_deployments import AllDeployments
 from sizing.search.batch_limits import with_batch_limits
 from sizing.search.disaggregated import Disaggregated, disaggregated, fewest_disaggregated
+from sizing.search.drafted import with_drafts
 from sizing.search.pools import Pools
 from sizing.search.pools_search import smallest_pools
 from sizing.search.screen import Evaluated, evaluate_all
@@ -43,7 +44,7 @@ def screened(question: Question, base: Evaluated | None = None, *, plain: bool =
     ``plain`` leaves out batch limits and pools: what is there without, in a fraction of the time.
     """
     if base is None:
-        base = evaluate_all(question)
+        base = with_drafts(question, evaluate_all(question))
     if plain:
         return with_smallest(question, base, base, None)
     return with_smallest(question, base, with_batch_limits(question, base), smallest_pools(question, base))

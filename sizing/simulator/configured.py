@@ -8,27 +8,19 @@ from sizing.catalog.model import Model
 from sizing.deployments.candidates import table
 from sizing.deployments.memory import memory_fit
 from sizing.question.configuration import Configuration
-from sizing.question.speculation import Speculation
 from sizing.simulator.fleet import Replica
 from sizing.simulator.step_grid import roofline_grid
 from sizing.steps.roofline import Roofline, roofline
 
 
-def configured_replica(
-    model: Model,
-    row: Configuration,
-    tokens: float,
-    *,
-    speculation: Speculation | None = None,
-    source: Roofline | None = None,
-) -> Replica:
+def configured_replica(model: Model, row: Configuration, tokens: float, *, source: Roofline | None = None) -> Replica:
     """A configuration as a replica, for sequences of ``tokens`` tokens in the mean, prompt and answer.
 
     KV tokens = sequences of mean length that fit x their tokens in whole blocks, which is exact for full attention.
     Pipeline stages and attention-DP ranks take a token budget each; DP ranks a full set of sequences each. Step times
     are those of ``source``, the committed roofline unless given.
     """
-    speculation, engine = speculation or Speculation(), row.engine
+    speculation, engine = row.speculation, row.engine
     fit = (source or roofline()).fit
     memory = memory_fit(model, table([row]), tokens)
     block = float(engine.block_tokens)
@@ -36,7 +28,7 @@ def configured_replica(
     per_rank = float(memory.kv_available[0] / max(float(memory.kv_per_sequence[0]), 1.0))
     sequences = min(engine.sequences(row.gpu) * row.dp, row.batch_limit or engine.sequences(row.gpu) * row.dp)
     return Replica(
-        grid=roofline_grid(model, row, sequences, speculation=speculation, source=source),
+        grid=roofline_grid(model, row, sequences, source=source),
         max_sequences=sequences,
         token_budget=max(float(engine.budget(row.gpu) * row.pp * row.dp), sequences * speculation.rows_per_sequence),
         kv_tokens=max(per_rank * held * row.dp, block),

@@ -112,32 +112,24 @@ class StepGrid:
         return replace(self.stretched(factor[:, None], prompt), source=times.source)
 
 
-def roofline_grid(
-    model: Model,
-    row: Configuration,
-    max_sequences: int,
-    *,
-    speculation: Speculation | None = None,
-    source: Roofline | None = None,
-) -> StepGrid:
+def roofline_grid(model: Model, row: Configuration, max_sequences: int, *, source: Roofline | None = None) -> StepGrid:
     """The grid of one configuration from the roofline.
 
     Exact at every number of sequences and at every knot; between knots linear in the context, as the roofline is for
     full attention. Prompt tokens ride along: weights are streamed once for all rows of a step. It knows neither load
     nor lengths, so the grids of the committed fit that were used last are kept.
     """
-    speculation = speculation or Speculation()
     if source is None:
-        return _committed(model, row, max_sequences, speculation)
-    return _grid(model, row, max_sequences, speculation, source)
+        return _committed(model, row, max_sequences)
+    return _grid(model, row, max_sequences, source)
 
 
 @lru_cache(maxsize=KEPT_GRIDS)
-def _committed(model: Model, row: Configuration, max_sequences: int, speculation: Speculation) -> StepGrid:
-    return _grid(model, row, max_sequences, speculation, roofline())
+def _committed(model: Model, row: Configuration, max_sequences: int) -> StepGrid:
+    return _grid(model, row, max_sequences, roofline())
 
 
-def _grid(model: Model, row: Configuration, max_sequences: int, speculation: Speculation, source: Roofline) -> StepGrid:
+def _grid(model: Model, row: Configuration, max_sequences: int, source: Roofline) -> StepGrid:
     shape, candidates = shape_of(model), table([row])
     speed = rates(candidates, hardware(candidates), source.fit, source.software_year)
     knots, rows = _knots(model), _row_knots()
@@ -150,7 +142,7 @@ def _grid(model: Model, row: Configuration, max_sequences: int, speculation: Spe
         lag = np.maximum(lone - in_step, 0.0)
     matrices[0] = 0.0  # without rows no weights are streamed
     return StepGrid(
-        decode_s=_decode_s(shape, speed, knots, max_sequences, speculation),
+        decode_s=_decode_s(shape, speed, knots, max_sequences, row.speculation),
         knots=knots,
         row_knots=rows,
         row_s=matrices,

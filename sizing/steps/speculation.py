@@ -41,18 +41,27 @@ def verification_s(shape: Shape, speed: Rates, sequences: Floats, speculation: S
     return rows_s(shape, speed, each * speculation.rows_per_sequence) - rows_s(shape, speed, each)
 
 
-def speculated(
-    times: StepTimes, model: Model, candidates: Candidates, concurrency: Floats, speculation: Speculation
-) -> StepTimes:
-    """Step times with speculative decoding; a step then emits several tokens (``StepTimes.tokens_per_step``).
+def speculated(times: StepTimes, model: Model, candidates: Candidates, concurrency: Floats) -> StepTimes:
+    """Step times with the drafts of each candidate; its step then emits several tokens
+    (``StepTimes.tokens_per_step``).
 
     Whatever the source of the decode step is, the rows of the drafts are those of the roofline.
     """
-    if not speculation.draft_tokens:
+    drafting = np.flatnonzero(candidates.draft_tokens)
+    if not len(drafting):
         return times
+    kinds = [candidates.rows[i].speculation for i in drafting]
+    decode_s, tokens = times.decode_s.copy(), np.ones(len(candidates))
+    for kind in dict.fromkeys(kinds):
+        index = drafting[[one == kind for one in kinds]]
+        at = concurrency[index]
+        decode_s[index] = kind.step_s(decode_s[index], _more_s(model, candidates.take(index), at, kind))
+        tokens[index] = kind.tokens_per_step
+    return replace(times, decode_s=decode_s, tokens_per_step=tokens)
+
+
+def _more_s(model: Model, candidates: Candidates, concurrency: Floats, speculation: Speculation) -> Floats:
+    """What verifying drafts adds to the decode steps of candidates, by the roofline."""
     source = roofline()
     speed = rates(candidates, hardware(candidates), source.fit, source.software_year)
-    more = verification_s(shape_of(model), speed, concurrency, speculation)
-    return replace(
-        times, decode_s=speculation.step_s(times.decode_s, more), tokens_per_step=speculation.tokens_per_step
-    )
+    return verification_s(shape_of(model), speed, concurrency, speculation)

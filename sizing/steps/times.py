@@ -20,7 +20,7 @@ class StepTimes(Columns):
     """Durations in seconds for C candidates; NaN where the source has no answer.
 
     ``decode_s`` (C, K): one step of every sequence, at the concurrencies of the grid (C, K) that was asked; it emits
-    ``tokens_per_step`` tokens of each (1, or more with speculative decoding).
+    ``tokens_per_step`` tokens of each (1, or (C,) numbers of 1 or more with speculative decoding).
     ``prefill_s`` (C,): one prompt alone, first to last layer. ``prefill_work_s`` (C,): engine time the prompt takes
     from everything else when it shares steps with decoding sequences; smaller than ``prefill_s`` where pipeline stages
     or attention-DP ranks work in parallel. ``prompt_step_s`` (C,): fixed time by which a step that carries prompt
@@ -41,7 +41,11 @@ class StepTimes(Columns):
     ranks: Floats | float = 1.0
     front_s: Floats | float = 0.0
     apart: Floats | float = math.nan
-    tokens_per_step: float = 1.0
+    tokens_per_step: Floats | float = 1.0
+
+    def tokens_of(self, index: Rows) -> Floats:
+        """``tokens_per_step`` of some of the candidates."""
+        return np.broadcast_to(self.tokens_per_step, self.prefill_s.shape)[index]
 
     def apart_of(self, index: Rows) -> Floats:
         """``apart`` of some of the candidates."""

@@ -105,7 +105,7 @@ def test_decode_steps_of_a_pool_are_what_the_arrays_say() -> None:
     arrivals, output, steps = 4.0, 0.8, 100.0
     step = 0.01 + 2e-4 * CONCURRENCY
     rps, found = CONCURRENCY / (steps * step), np.empty((2, *CONCURRENCY.shape))
-    compiled.decoding((step, CONCURRENCY, rps), np.array([SLOTS]), (arrivals, 0.0, output), steps, found)
+    compiled.decoding((step, CONCURRENCY, rps), np.array([SLOTS]), (arrivals, 0.0, output), np.array([steps]), found)
     in_flight = waiting.in_flight_variance(CONCURRENCY, rps, slope(rps, CONCURRENCY), arrivals)
     queue = waiting.slot_queue(CONCURRENCY, in_flight, SLOTS, rps, rps[:, -1:], arrivals, output)
     moving = waiting.drift(slope(step, CONCURRENCY), CONCURRENCY, in_flight, queue.held_var)

@@ -1,5 +1,7 @@
 """The step-time grid of a real configuration against the roofline it was built from."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,7 @@ from sizing.steps.roofline import roofline
 from tests.sizing.asking import model_named
 from tests.sizing.simulator.building import columns, grid, simulate_all
 
+DRAFTS = Speculation(draft_tokens=3, acceptance=0.7)
 MODELS = ("meta-llama/Meta-Llama-3-8B-Instruct", "openai/gpt-oss-120b", "deepseek-ai/DeepSeek-R1")
 
 
@@ -83,6 +86,6 @@ def test_another_source_moves_the_level_of_the_grid() -> None:
 def test_verifying_drafts_costs_more_than_a_step_and_less_than_as_many_steps() -> None:
     model, row = model_named(MODELS[0]), configuration()
     plain = roofline_grid(model, row, 64).decode_s[1:]
-    drafted = roofline_grid(model, row, 64, speculation=Speculation(draft_tokens=3, acceptance=0.7)).decode_s[1:]
+    drafted = roofline_grid(model, replace(row, speculation=DRAFTS), 64).decode_s[1:]
     assert np.all(drafted > plain)
     assert np.all(drafted < 4 * plain)
