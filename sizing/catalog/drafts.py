@@ -8,7 +8,7 @@ the mean tokens of one step, drafts that were right and the token that verified 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
 from typing import Literal
@@ -55,13 +55,20 @@ class Acceptance:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelDraft:
-    """What one model drafts with. ``checkpoint``: of the draft, "" where the model's own holds the heads or none is
-    named; ``acceptance_of``: models whose published lengths count for it, its own first; ``engines`` that run it."""
+    """What one model drafts with.
+
+    ``checkpoint``: of the draft, "" where the model's own holds the heads or none is named. ``acceptance_of``: models
+    whose published lengths count for it; none where nothing was published. ``draft_cost``: time of a draft token over
+    that of a decode step, as pairs of runs of the model ``cost_of`` say (``speculation_runs.csv``); None where there
+    are none. ``engines`` that run it.
+    """
 
     model: str
     method: str
     checkpoint: str
     acceptance_of: tuple[str, ...]
+    draft_cost: float | None
+    cost_of: str
     engines: tuple[str, ...]
     source: str
     date: str
@@ -84,6 +91,7 @@ class Draft:
     workload: str
     measured_on: str
     converted: bool
+    draft_cost: float | None
     engines: tuple[str, ...]
     source: str
     date: str
@@ -161,6 +169,7 @@ def _at_depth(known: ModelDraft, depth: int) -> Draft | None:
         workload=lowest.workload,
         measured_on=lowest.model,
         converted=not direct or lowest.draft_tokens != depth,
+        draft_cost=known.draft_cost,
         engines=known.engines,
         source=lowest.source,
         date=lowest.date,
@@ -194,20 +203,41 @@ def _lowest(known: ModelDraft, depth: int) -> Draft | None:
     """The lowest of all models with the same method, for one of which nothing was published."""
     others = (one for one in model_drafts().values() if one.method == known.method and one.acceptance_of)
     stated = [one for one in (_at_depth(other, depth) for other in others) if one is not None]
-    lowest = min(stated, key=lambda one: one.tokens_per_step, default=None)
-    if lowest is None:
+    if not stated:
         return None
-    return Draft(
-        method=known.method,
+    return replace(
+        min(stated, key=lambda one: one.tokens_per_step),
         checkpoint=known.checkpoint,
-        draft_tokens=depth,
-        tokens_per_step=lowest.tokens_per_step,
-        low=lowest.low,
         high=max(one.high for one in stated),
-        workload=lowest.workload,
         measured_on="",
         converted=True,
+        draft_cost=known.draft_cost,
         engines=known.engines,
-        source=known.source,
-        date=known.date,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DraftedRun:
+    """A published pair of runs with and without drafts: tokens/s of a user, or of all, with over without."""
+
+    model: str
+    gpu: str
+    engine: str
+    weight_precision: str
+    tp: int
+    method: str
+    draft_tokens: int
+    tokens_per_step: float
+    concurrency: float
+    input_tokens: float
+    output_tokens: float
+    speedup: float
+    notes: str
+    source: str
+    date: str
+
+
+@cache
+def drafted_runs() -> tuple[DraftedRun, ...]:
+    """Published pairs of runs with and without speculative decoding."""
+    return typed_rows("speculation_runs.csv", DraftedRun)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,9 +12,16 @@ from sizing.catalog.drafts import Draft, acceptance_of, drafts_of, model_drafts,
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import WIDE_BYTES
 
-LEAST_COST = 0.05
-"""Time of a draft token over that of a decode step, at least: its kernels, sampling and hand-over, beside its weights.
-Below 0.05 for drafts about a hundred times smaller (Leviathan et al., ICML 2023, section 3.6)."""
+ASKED_COST = 0.05
+"""Time of a draft token over that of a decode step where a scenario does not say: below that for drafts about a hundred
+times smaller (Leviathan et al., ICML 2023, section 3.6)."""
+
+PUBLISHED_COST = 0.15
+COST_ENDS = (0.05, 0.30)
+"""The same of published drafts, and its ends: what is left of the time that 15 published pairs of runs with and without
+drafts took, once the rows that verify are counted (``speculation_runs.csv``). The median of the six models is 0.15, the
+middle half of the runs lies from 0.09 to 0.30, one tenth below 0.05: kernels of the draft, sampling and hand-over. A
+model with runs of its own has theirs."""
 
 DRAFT_MATRICES = 16
 """Parameters of the layer of an EAGLE-3 draft, as squares of the hidden size: 12 of its MLP at 4 times the width, 2 of
@@ -36,7 +44,7 @@ class Speculation:
 
     draft_tokens: int = 0
     acceptance: float = 0.0
-    draft_cost: float = LEAST_COST
+    draft_cost: float = ASKED_COST
     weight_bytes: float = 0.0
     kv_share: float = 0.0
     draft: Draft | None = None
@@ -56,6 +64,19 @@ class Speculation:
         """Tokens a step at the low and at the high end of what was published; the expected ones where it was asked."""
         expected = self.tokens_per_step
         return (expected, expected) if self.draft is None else (self.draft.low, self.draft.high)
+
+    @property
+    def doubt(self) -> tuple[float, float]:
+        """Time of a token over the expected one at the fast and at the slow end: of what was published of acceptance,
+        and of the cost of a draft, both at once by the sum of the squares of their logarithms. (1, 1) as asked."""
+        if self.draft is None:
+            return 1.0, 1.0
+        expected, whole = self.tokens_per_step, 1.0 + self.draft_tokens * self.draft_cost
+        of_tokens = (math.log(self.draft.high / expected), math.log(expected / self.draft.low))
+        ends = min(COST_ENDS[0], self.draft_cost), max(COST_ENDS[1], self.draft_cost)
+        of_cost = [abs(math.log((1.0 + self.draft_tokens * cost) / whole)) for cost in ends]
+        fast, slow = (math.hypot(*both) for both in zip(of_tokens, of_cost, strict=True))
+        return math.exp(-fast), math.exp(slow)
 
     @property
     def label(self) -> str:
@@ -99,7 +120,7 @@ def _as_published(model: Model, draft: Draft) -> Speculation:
     return Speculation(
         draft_tokens=draft.draft_tokens,
         acceptance=acceptance_of(draft.tokens_per_step, draft.draft_tokens),
-        draft_cost=draft_cost(model, draft.method),
+        draft_cost=PUBLISHED_COST if draft.draft_cost is None else draft.draft_cost,
         weight_bytes=draft_weight_bytes(model, draft.method),
         kv_share=1.0 / model.layers,
         draft=draft,
@@ -113,17 +134,3 @@ def draft_weight_bytes(model: Model, method: str) -> float:
     if method == "mtp":
         return (model.params_total - model.params_embedding - table) / model.layers * model.published_format.bytes
     return (DRAFT_MATRICES * float(model.hidden_size) ** 2 + 2.0 * table) * WIDE_BYTES
-
-
-def draft_cost(model: Model, method: str) -> float:
-    """Time of a draft token over that of a decode step: bytes that either reads for one sequence, at least
-    :data:`LEAST_COST`.
-
-    (layer + head) / active parameters: prediction heads read one layer of the model and its head; the layer of a draft
-    of its own is dense. The head is in 16 bit on both sides.
-    """
-    head = model.vocab_size * model.hidden_size * WIDE_BYTES
-    each = model.published_format.bytes
-    active = max(model.params_active - model.params_embedding - model.vocab_size * model.hidden_size, 1.0) * each
-    layer = active / model.layers if method == "mtp" else DRAFT_MATRICES * float(model.hidden_size) ** 2 * WIDE_BYTES
-    return float(max(LEAST_COST, (layer + head) / (active + head)))

@@ -7,12 +7,14 @@ errors. So a configuration that nobody measured needs more hardware than one tha
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sizing.base.arrays import Columns, Floats, Rows
+from sizing.base.units import TWO_SIDED_80, TWO_SIDED_95
 from sizing.calibration.calibrated import CalibratedConfiguration
 from sizing.calibration.carried import carried_interval
 from sizing.catalog.model import Model
@@ -73,7 +75,7 @@ def _alike(candidates: Candidates, times: StepTimes) -> tuple[Rows, Rows]:
     every = np.arange(len(candidates), dtype=np.intp)
     apart = np.round(np.nan_to_num(times.apart_of(every), nan=-9.0) * 100.0)
     key = candidates.unit
-    for column in (candidates.tp, candidates.pp, candidates.ep, candidates.dp, apart):
+    for column in (candidates.tp, candidates.pp, candidates.ep, candidates.dp, candidates.draft_tokens, apart):
         values, place = np.unique(column, return_inverse=True)
         key = key * len(values) + place
     _, first, alike = np.unique(key, return_index=True, return_inverse=True)
@@ -114,4 +116,26 @@ def intervals_with(
             of_rows[n] = calibrated.interval(metric, None if concurrency is None else float(concurrency[n]))
         elif calibrated is not None:
             of_rows[n] = carried_interval(calibrated, row, metric, of_rows[n])
-    return of_rows
+    if metric != "decode":
+        return of_rows
+    return [_with_doubt_of_drafts(one, row) for one, row in zip(of_rows, rows, strict=True)]
+
+
+def _with_doubt_of_drafts(interval: ErrorFactors, row: Configuration) -> ErrorFactors:
+    """The interval of decode steps, wider by what is not known of published drafts (:attr:`Speculation.doubt`, ends of
+    80 %), errors of both being independent: the root of the sum of the squares of their logarithms."""
+    fast, slow = (math.log(end) for end in row.speculation.doubt)
+    if fast == slow == 0.0:
+        return interval
+
+    def wider(end: float, doubt: float, z: float) -> float:
+        log = math.log(end)
+        return math.exp(math.copysign(math.hypot(log, doubt * z / TWO_SIDED_80), doubt))
+
+    return replace(
+        interval,
+        low_factor=wider(interval.low_factor, fast, TWO_SIDED_80),
+        high_factor=wider(interval.high_factor, slow, TWO_SIDED_80),
+        low_95=wider(interval.low_95, fast, TWO_SIDED_95),
+        high_95=wider(interval.high_95, slow, TWO_SIDED_95),
+    )

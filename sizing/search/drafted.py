@@ -15,6 +15,7 @@ import numpy as np
 
 from sizing.base.arrays import Floats, Rows, least_by_group
 from sizing.base.compiled_rows import non_decreasing, position
+from sizing.calibration.benchmark import calibrated_configuration
 from sizing.deployments.candidates import Candidates
 from sizing.deployments.memory import memory_fit
 from sizing.question.speculation import LONGEST_PROMPT, Speculation, published
@@ -22,6 +23,7 @@ from sizing.question.understand import Question
 from sizing.queueing.capacity import Bound, rate_at_limit
 from sizing.queueing.steady_state import NEARLY_FULL, concurrency_grid
 from sizing.search.batch_limits import first_of_each
+from sizing.search.caution import slowness
 from sizing.search.screen import Evaluated, instances_needed, under_load
 from sizing.steps.speculation import speculated
 
@@ -119,14 +121,19 @@ def _drafting(question: Question, evaluated: Evaluated, rows: Rows, drafts: Spec
     slots = np.minimum(memory.max_concurrency, evaluated.memory.max_concurrency[rows])
     times, known = evaluated.times.take(rows), evaluated.state.concurrency[rows]
     grid = concurrency_grid(slots, known.shape[1] - len(NEARLY_FULL) + 1)
-    plain = replace(times, decode_s=position(known, grid, beyond=True).of(times.decode_s))
+    plain, slow = replace(times, decode_s=position(known, grid, beyond=True).of(times.decode_s)), evaluated.slowness
+    as_expected = plain.scaled(1.0 / slow.decode[rows], 1.0 / slow.prefill[rows])
+    drafted = speculated(as_expected, question.model, candidates, grid, question.traffic.decode_context)
+    calibrated = calibrated_configuration(question)
+    slower = slowness(question.model, candidates, question.traffic, drafted, calibrated, question.confidence)
     return under_load(
         question,
         candidates,
         replace(memory, max_concurrency=slots),
-        speculated(plain, question.model, candidates, grid),
+        drafted.scaled(slower.decode, slower.prefill),
         tuple(evaluated.sources[i] for i in rows),
         grid,
+        slower,
     )
 
 

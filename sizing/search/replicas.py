@@ -88,7 +88,7 @@ def replica_at(question: Question, evaluated: Evaluated, index: int) -> Replica:
         return replica
     concurrency = evaluated.state.concurrency[[index]]
     reference = roofline().times(question.model, table([row]), question.traffic, concurrency)
-    reference = speculated(reference, question.model, table([row]), concurrency)
+    reference = speculated(reference, question.model, table([row]), concurrency, question.traffic.decode_context)
     return replace(replica, grid=replica.grid.fitted_to(times, reference, concurrency[0]))
 
 

@@ -172,7 +172,7 @@ def _states(
         nothing = StepTimes(decode_s=grid, prefill_s=grid[:, 0], prefill_work_s=grid[:, 0], source="")
         return _under_load(conditions, candidates, memory, nothing, Slowness.none(0), (), grid)
     times, sources = step_times(choice, conditions.model, candidates, conditions.traffic, grid, calibrated)
-    times = speculated(times, conditions.model, candidates, grid)
+    times = speculated(times, conditions.model, candidates, grid, conditions.traffic.decode_context)
     slow = slowness(conditions.model, candidates, conditions.traffic, times, calibrated, conditions.confidence)
     if conditions.confidence != EXPECTED:
         times = times.scaled(slow.decode, slow.prefill)

@@ -197,6 +197,7 @@ def _decode_s(shape: Shape, speed: Rates, knots: Floats, most: int, speculation:
     sequences = np.arange(1.0, most + 1.0)[None, :]
     steps = np.stack([decode_step_s(shape, speed, sequences, float(c))[0] for c in knots], axis=1)
     if speculation.draft_tokens:
-        steps = speculation.step_s(steps, verification_s(shape, speed, sequences, speculation)[0][:, None])
+        more = [verification_s(shape, speed, sequences, speculation, float(c))[0] for c in knots]
+        steps = speculation.step_s(steps, np.stack(more, axis=1))
     idle = float((speed.scale * fixed_s(shape, speed) + speed.step_s)[0, 0])
     return np.vstack([np.full((1, len(knots)), idle), steps])

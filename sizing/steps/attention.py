@@ -90,12 +90,12 @@ def index_pair_s(shape: Shape, speed: Rates) -> Floats:
     return np.asarray(shape.index_flop / (INDEX_RATE * speed.attention))
 
 
-def decode_attention_s(shape: Shape, speed: Rates, context: Number) -> Floats:
+def decode_attention_s(shape: Shape, speed: Rates, context: Number, queries: float = 1.0) -> Floats:
     """Attention of one more token of one sequence on each GPU of its rank, shape (C, 1): the KV cache and the state are
-    read while the scores are computed."""
+    read while the scores are computed. ``queries``: of the token and its drafts, which share what is read."""
     cached = kv_read_bytes(shape, context, speed.kv_bytes) * kv_share(shape, speed.tp)
     read = (cached + shape.state_bytes / speed.tp) / speed.dp / speed.kv_memory
     pairs = shape.full_layers * context + shape.sliding_layers * np.minimum(context, _finite(shape.window))
     scored = pairs * shape.pair_flop * shape.latent + shape.sparse_flop * np.minimum(context, shape.attended)
     score = (scored / speed.tp / speed.attention + index_pair_s(shape, speed) * context) / speed.dp
-    return bound(np.asarray(score), read, speed.wide_exposed)
+    return bound(np.asarray(score * queries), read, speed.wide_exposed)

@@ -10,10 +10,11 @@ from sizing.base.arrays import Floats
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates
 from sizing.question.speculation import Speculation
+from sizing.steps.attention import decode_attention_s
 from sizing.steps.hardware import hardware
 from sizing.steps.rates import Rates, rates
 from sizing.steps.roofline import activations_s, communication_s, matrices_s, roofline
-from sizing.steps.shape import Shape, shape_of
+from sizing.steps.shape import Number, Shape, shape_of
 from sizing.steps.times import StepTimes
 
 
@@ -35,15 +36,23 @@ def own_rows_s(shape: Shape, speed: Rates, rows: Floats) -> Floats:
     return np.asarray(speed.scale * (dense + communication_s(shape, speed, own) + activations_s(shape, speed, own)))
 
 
-def verification_s(shape: Shape, speed: Rates, sequences: Floats, speculation: Speculation) -> Floats:
-    """What verifying drafts adds to a decode step of so many sequences: rows(B (k + 1) / PP) - rows(B / PP), in s."""
-    each = sequences / speed.pp
-    return rows_s(shape, speed, each * speculation.rows_per_sequence) - rows_s(shape, speed, each)
+def verification_s(shape: Shape, speed: Rates, sequences: Floats, speculation: Speculation, context: Number) -> Floats:
+    """What verifying drafts adds to a decode step of so many sequences at a mean ``context``, in s.
+
+    rows(b (k + 1)) - rows(b) + b (attention(k + 1) - attention(1)) with b = B / PP: the queries of a sequence share the
+    KV cache that is read, and each computes its scores.
+    """
+    each, queries = sequences / speed.pp, speculation.rows_per_sequence
+    scores = decode_attention_s(shape, speed, context, queries) - decode_attention_s(shape, speed, context)
+    rows = rows_s(shape, speed, each * queries) - rows_s(shape, speed, each)
+    return np.asarray(rows + speed.scale * scores * np.maximum(each, 1.0))
 
 
-def speculated(times: StepTimes, model: Model, candidates: Candidates, concurrency: Floats) -> StepTimes:
+def speculated(
+    times: StepTimes, model: Model, candidates: Candidates, concurrency: Floats, context: float
+) -> StepTimes:
     """Step times with the drafts of each candidate; its step then emits several tokens
-    (``StepTimes.tokens_per_step``).
+    (``StepTimes.tokens_per_step``). ``context``: tokens that a sequence attends to in the mean.
 
     Whatever the source of the decode step is, the rows of the drafts are those of the roofline.
     """
@@ -55,13 +64,15 @@ def speculated(times: StepTimes, model: Model, candidates: Candidates, concurren
     for kind in dict.fromkeys(kinds):
         index = drafting[[one == kind for one in kinds]]
         at = concurrency[index]
-        decode_s[index] = kind.step_s(decode_s[index], _more_s(model, candidates.take(index), at, kind))
+        decode_s[index] = kind.step_s(decode_s[index], _more_s(model, candidates.take(index), at, kind, context))
         tokens[index] = kind.tokens_per_step
     return replace(times, decode_s=decode_s, tokens_per_step=tokens)
 
 
-def _more_s(model: Model, candidates: Candidates, concurrency: Floats, speculation: Speculation) -> Floats:
+def _more_s(
+    model: Model, candidates: Candidates, concurrency: Floats, speculation: Speculation, context: float
+) -> Floats:
     """What verifying drafts adds to the decode steps of candidates, by the roofline."""
     source = roofline()
     speed = rates(candidates, hardware(candidates), source.fit, source.software_year)
-    return verification_s(shape_of(model), speed, concurrency, speculation)
+    return verification_s(shape_of(model), speed, concurrency, speculation, context)
