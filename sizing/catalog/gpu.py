@@ -18,7 +18,7 @@ class Gpu:
     have none, ``kernel_tables_engines`` the engines measured there, () for all of them. ``memory_bytes`` is what its
     driver shows, ``memory_gb`` the gigabytes of its name. ``edition`` tells it from others of its product name, which
     have prices of their own; ``market`` is whom it is made for. ``named_only`` says that it is considered only where a
-    scenario names it: older, rarer or smaller than what is bought for serving today, or not sold yet. 
+    scenario names it: older, rarer or smaller than what is bought for serving today, or not sold yet.
     ``compute_capability`` is NVIDIA's, "" for others.
     """
 

@@ -17,8 +17,8 @@ class Keys:
 
     ``off_format``: bytes per parameter between the weight format and that of the checkpoint, in either direction:
     quantised weights lose accuracy, and weights converted up gain none. ``factor``: by what the objective counts is
-    multiplied (:mod:`sizing.search.preferences`). ``latency_s``: the latency that the lowest is asked of. ``drafting``: 1
-    with speculative decoding that was not asked for, which rests on how often drafts are right.
+    multiplied (:mod:`sizing.search.preferences`). ``latency_s``: the latency that the lowest is asked of. ``drafting``:
+    1 with drafts that were not asked for: how often they are right depends on the traffic.
     """
 
     cost: Floats
