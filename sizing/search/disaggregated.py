@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sizing.base.arrays import Counts, Flags, Floats, Rows
 from sizing.base.choices import Serving
@@ -17,12 +18,12 @@ from sizing.question.understand import Question
 from sizing.search.deployments import Deployments
 from sizing.search.pools import Pools, at_peak, exact_transfer, expected_pools
 from sizing.search.pools_search import grown, smallest_pools
-from sizing.search.preferences import SPLIT, of_instances
+from sizing.search.preferences import DOUBTFUL_SPLIT, SPLIT, of_instances
 from sizing.search.screen import Evaluated, all_offers, instances_needed
 
 SEVERAL = 2
-"""Instances of each kind from which on pools are considered unasked. Chosen: one of a kind is a single point of failure
-for all answers, and its idle share is lost as no other work takes it."""
+"""Instances of each kind from which on two pools are no doubtful choice. Chosen: one of a kind is a single point of
+failure for all answers, and its idle share is lost as no other work takes it."""
 
 
 def _joined(row: Configuration) -> float:
@@ -76,21 +77,6 @@ class Disaggregated(Deployments):
         """What tells this deployment from others on its GPU type."""
         _, row = self.configurations(k)
         return {self.serving, row.engine.surrogate, row.precision.id, row.speculation}
-
-    @property
-    def worthwhile(self) -> Flags:
-        """Which pairs an expert would consider, (N,): all, where the scenario asks for pools and nothing else.
-
-        Else those with :data:`SEVERAL` instances of each kind, whose KV caches go over NVLink or the like inside one
-        system, or over a fabric between systems: where a single instance of a kind does, the load is too small to keep
-        two pools busy, and a KV cache that crosses PCIe or a plain network waits behind the traffic of the model.
-        """
-        if not self.question.scenario.deployment.allows("aggregated"):
-            return np.ones(len(self), dtype=np.bool_)
-        joined = self.evaluated.candidates.column(_joined, self.rows) > 0.0
-        fabric = np.array([bool(option.fabric) for option in self.options], dtype=np.bool_)
-        several = np.minimum(self.pools.prefill_instances, self.pools.decode_instances) >= SEVERAL
-        return np.asarray(joined & (self.inside | fabric) & several)
 
     def trade_off(self, k: int) -> Disaggregated:
         """Pair ``k`` with more instances of either kind: what none other beats on both GPUs and E2E latency."""
@@ -148,5 +134,19 @@ def disaggregated(question: Question, pools: Pools) -> Disaggregated:
         usd_per_hour=chosen.usd_per_hour,
         expected_usd_per_hour=likely,
         power_kw=chosen.power_kw,
-        factor=SPLIT * np.maximum(*(of_instances(question, pools.evaluated, r) for r in (pools.prefill, pools.decode))),
+        factor=factor_of_pools(question, pools, well_linked(pools, chosen.options, inside)),
     )
+
+
+def well_linked(pools: Pools, options: NDArray[np.object_], inside: Flags) -> Flags:
+    """Whether KV caches go over NVLink or the like inside one system, or over a fabric between such systems, (N,)."""
+    fabric = np.array([bool(option.fabric) for option in options], dtype=np.bool_)
+    joined = pools.evaluated.candidates.column(_joined, pools.decode) > 0.0
+    return np.asarray(joined & (inside | fabric))
+
+
+def factor_of_pools(question: Question, pools: Pools, linked: Flags) -> Floats:
+    """By what is counted is multiplied, (N,): that of the worse kind of instances and that of splitting."""
+    of_kinds = np.maximum(*(of_instances(question, pools.evaluated, rows) for rows in (pools.prefill, pools.decode)))
+    several = np.minimum(pools.prefill_instances, pools.decode_instances) >= SEVERAL
+    return np.asarray(of_kinds * np.where(linked & several, SPLIT, DOUBTFUL_SPLIT))

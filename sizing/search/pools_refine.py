@@ -44,7 +44,7 @@ def refine_pools(
             one = simulated(question, pools, int(k), seed, wins, work)
         except OutOfWork:
             break
-        if one is not None and one[0].worthwhile.all() and (first is None or comes_before(one[0], first[0])):
+        if one is not None and (first is None or comes_before(one[0], first[0])):
             first = one
     return None if first is None or (best is not None and not comes_before(first[0], best)) else first
 

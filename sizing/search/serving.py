@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
 from sizing.question.understand import Question
 from sizing.search.aggregated import Aggregated, fewest_aggregated, smallest_aggregated, wanted
 from sizing.search.all_deployments import AllDeployments
@@ -56,14 +54,8 @@ def with_smallest(question: Question, base: Evaluated, evaluated: Evaluated, poo
         question=question,
         base=base,
         together=smallest_aggregated(question, evaluated),
-        pools=() if pools is None else _worthwhile(disaggregated(question, pools)),
+        pools=() if pools is None else (disaggregated(question, pools),),
     )
-
-
-def _worthwhile(pools: Disaggregated) -> tuple[Disaggregated, ...]:
-    """The pairs that are considered; nothing where none is."""
-    kept = pools.take(np.flatnonzero(pools.worthwhile))
-    return (kept,) if len(kept) else ()
 
 
 def fewest_gpus(question: Question, base: Evaluated, *, plain: bool = False) -> tuple[int, str] | None:
