@@ -256,15 +256,8 @@ class Cost(Result):
         "CPUs, memory and network by rule) or unknown.",
         default="unknown",
     )
-    price_basis: PriceBasis | None = quantity(
-        "Basis of the price",
-        help="What the price is, or that of its GPUs where it is by rule: retail, list, asp (average selling price), "
-        "estimate, reported or quoted; none where it is yours or unknown.",
-        default=None,
-    )
-    price_dates: tuple[str, ...] = quantity(
-        "Dates of the price", help="The dates that the sources of the price have.", default=()
-    )
+    price_basis: PriceBasis | None = quantity("Basis of the price", help="Retail, list, asp or other.", default=None)
+    price_dates: tuple[str, ...] = quantity("Dates of the price", help="Those of its sources.", default=())
     system_usd: float | None = quantity(
         "Price per system",
         "USD",

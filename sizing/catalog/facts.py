@@ -133,7 +133,7 @@ class LeadTime:
     gpu_id: str
     weeks_low: float | None
     weeks_high: float | None
-    said: str
+    statement: str
     source: str
     date: str
     notes: str

@@ -17,8 +17,9 @@ class Gpu:
     means unknown: such a value is never guessed. ``kernel_tables`` is its name in NVIDIA's kernel tables, "" where they
     have none, ``kernel_tables_engines`` the engines measured there, () for all of them. ``memory_bytes`` is what its
     driver shows, ``memory_gb`` the gigabytes of its name. ``edition`` tells it from others of its product name, which
-    have prices of their own; ``market`` is whom it is made for. ``named_only`` says that it is considered only where a
-    scenario names it: older, rarer or smaller than what is bought for serving today, or not sold yet.
+    have prices of their own. ``module_w`` is the power of a superchip with its CPU, ``tdp_w`` what the GPU alone may
+    draw. ``market`` is whom it is made for. ``named_only`` says that it is considered only where a scenario names it:
+    older, rarer or smaller than what is bought for serving today, or not sold yet.
     ``compute_capability`` is NVIDIA's, "" for others.
     """
 
@@ -54,6 +55,7 @@ class Gpu:
     edition: str = ""
     market: Market = "datacenter"
     status: HardwareStatus = "sold"
+    module_w: float | None = None
     named_only: bool = False
     kernel_tables: str = ""
     kernel_tables_engines: tuple[str, ...] = ()

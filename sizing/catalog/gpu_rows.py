@@ -38,7 +38,7 @@ def _gpu(row: Row) -> Gpu:
     """One row; the datasheets' bidirectional link figure is halved, because a collective is bound by one direction."""
     link = _scaled(row["interconnect_gbs_bidir_per_gpu"], GB)
     lanes = count(row["pcie_lanes"]) or 16
-    values = cells(row, Gpu, link_name="interconnect", tdp_w="tdp_watts") | {
+    values = cells(row, Gpu, link_name="interconnect", tdp_w="tdp_watts", module_w="module_watts") | {
         "memory_bandwidth": _scaled(row["memory_bandwidth_gbs"], GB),
         "fp16_flops": _scaled(row["fp16_tflops_dense"], TRILLION),
         "bf16_flops": _scaled(row["bf16_tflops_dense"], TRILLION),

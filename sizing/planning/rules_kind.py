@@ -80,11 +80,11 @@ def _about_delivery(gpu: Gpu) -> Iterator[PlanWarning]:
             if one.weeks_low is not None and one.weeks_high is not None
             else ""
         )
-        said = f"is reported as {one.said}" if one.said else ""
+        stated = f"is reported as {one.statement}" if one.statement else ""
         but = f" ({one.notes})" if one.notes else ""
         yield PlanWarning(
             code="lead_time",
             severity="info",
             source=f"{one.source} ({one.date})",
-            message=f"{gpu.name} {' and '.join(part for part in (weeks, said) if part)}{but}.",
+            message=f"{gpu.name} {' and '.join(part for part in (weeks, stated) if part)}{but}.",
         )

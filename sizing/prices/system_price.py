@@ -202,12 +202,16 @@ def instance_power(gpu: Gpu, gpus: int) -> Power:
 
 
 def power_by_rule(gpu: Gpu, gpus: int, host: ServerHost | None) -> Power:
-    """``GPUs x TDP x (1 + share) + kW of the rest``; unknown without the TDP or the rest. Source: server_hosts.csv."""
-    if gpu.tdp_w is None or host is None:
+    """``GPUs x TDP x (1 + share) + kW of the rest``; of a superchip, the power of its module for the TDP.
+
+    Unknown without either or the rest. Source: server_hosts.csv.
+    """
+    each = gpu.tdp_w if gpu.module_w is None else gpu.module_w
+    if each is None or host is None:
         return Power(None, "unknown", "Power unknown.")
-    of_gpus = gpus * gpu.tdp_w / W_PER_KW
+    of_gpus = gpus * each / W_PER_KW
     kw = of_gpus * (1.0 + (host.power_share_typical or 0.0)) + (host.power_kw_typical or 0.0)
     share = f" x {1.0 + host.power_share_typical:g}" if host.power_share_typical is not None else ""
     rest = f" + {host.power_kw_typical:g} kW" if host.power_kw_typical is not None else ""
-    basis = f"Power: {kw:.3g} kW per system at most, by rule: {gpus} x {gpu.tdp_w:g} W{share}{rest}."
+    basis = f"Power: {kw:.3g} kW per system at most, by rule: {gpus} x {each:g} W{share}{rest}."
     return Power(kw, "rule", basis)

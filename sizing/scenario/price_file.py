@@ -115,11 +115,11 @@ def _system(name: str, number: int, own: Sequence[Gpu]) -> str:
     """The id of the system that a row names."""
     known = {system.id: system.name for gpu in (*gpus().values(), *own) for system in systems_for(gpu)}
     known |= {system.id: system.name for system in systems().values()}
-    found = next((i for i, title in known.items() if name.lower() in (i.lower(), title.lower())), None)
-    if found is None:
+    system = next((i for i, title in known.items() if name.lower() in (i.lower(), title.lower())), None)
+    if system is None:
         unknown = UnknownName("system", name, [*known, *known.values()])
         raise InvalidScenario([f"Price book: row {number}, column name: {unknown}"])
-    return found
+    return system
 
 
 def _one_of(text: str | None, known: tuple[str, ...], column: str, number: int) -> str:

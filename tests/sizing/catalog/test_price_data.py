@@ -112,5 +112,5 @@ def test_availability_is_words_and_no_price_is():
 def test_lead_times_are_of_known_gpus_and_say_something():
     for one in catalog.lead_times():
         assert one.gpu_id in catalog.gpus()
-        assert one.said or (one.weeks_low or 0) < (one.weeks_high or 0)
+        assert one.statement or (one.weeks_low or 0) < (one.weeks_high or 0)
         assert one.source

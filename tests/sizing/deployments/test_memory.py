@@ -153,9 +153,10 @@ def test_an_instance_on_several_gpus_keeps_communication_buffers():
 
 
 def test_concurrency_by_hand():
-    """Llama 3 8B BF16 on one H100 80 GB: what is left of 90 % of the memory, in sequences of 4,000 tokens."""
+    """Llama 3 8B BF16 on one H100 80 GB, whose driver shows 81,559 MiB: what is left of 90 % of the memory, in
+    sequences of 4,000 tokens."""
     found = fit(model_named(LLAMA_8B), configuration(), tokens=4000)
-    left = 0.9 * 85_899_345_920 - found.weights[0] - found.activations[0] - found.overhead[0]
+    left = 0.9 * 85_520_809_984 - found.weights[0] - found.activations[0] - found.overhead[0]
     assert found.kv_available[0] == pytest.approx(left)
     assert found.max_concurrency[0] == left // (4000 * 131_072)
     assert 80 < found.max_concurrency[0] < 120

@@ -54,7 +54,7 @@ def test_power_limits_the_sustained_rate():
 
 
 def test_no_power_lifts_a_rate_above_the_datasheet():
-    """A10G: 150 W for 70 TFLOP/s; and a GPU whose power is unknown has the share of the H100."""
+    """A10G: 300 W for 70 TFLOP/s; and a GPU whose power is unknown has the share of the H100."""
     fit = efficiencies()
     high = replace(fit, common=replace(fit.common, power_within=3.0))
     row = table([configuration("a10g"), configuration("gh200")])

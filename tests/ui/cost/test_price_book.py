@@ -30,10 +30,10 @@ def typed(row: str, prices: Prices | None = None, name: ListName = "listed", **c
 
 def test_the_catalogue_stands_in_the_list_and_not_among_negotiated_prices() -> None:
     listed, negotiated = table(), table(name="negotiated")
-    assert listed.at[ROW, "Price"] == 335_000
+    assert listed.at[ROW, "Price"] == 380_000
     assert set(listed["Whose"]) <= {"catalogue", ""}
     assert negotiated["Price"].isna().all()
-    assert negotiated.at[ROW, "List price"] == 335_000
+    assert negotiated.at[ROW, "List price"] == 380_000
     assert table(Prices(listed=typed(ROW, Price=300_000.0)), "negotiated").at[ROW, "List price"] == 300_000
 
 
@@ -47,7 +47,7 @@ def test_a_typed_price_is_of_today_and_has_no_source_but_the_one_typed_with_it()
 
 def test_a_price_that_was_asked_for_again_keeps_amount_and_source() -> None:
     (price,) = typed(ROW, Date="2026-11-20").prices
-    assert (price.usd, price.source, price.date) == (335_000, table().at[ROW, "Source"], date(2026, 11, 20))
+    assert (price.usd, price.source, price.date) == (380_000, table().at[ROW, "Source"], date(2026, 11, 20))
 
 
 def test_an_emptied_price_goes_back_to_the_catalogue_alone() -> None:
