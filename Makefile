@@ -6,6 +6,7 @@
 #   make properties  what must hold for every scenario, on many more of them
 #   make bench    how fast it is                            (BENCH=page_latency; without BENCH: which there are)
 #   make chain    a real vLLM, its load generator, Prometheus and our collector on one run (2.3 GB the first time)
+#   make prices   API offers and rents of today beside ours    (PRICES_ARGS=--keep writes them)
 #   make calibrate, make docs, make screens: rewrite the fit and its report, the methodology, the pictures of the pages
 
 VENV := .venv
@@ -18,11 +19,12 @@ export PYTHONDONTWRITEBYTECODE :=
 # Tests run in as many processes as there are cores, and more: BLAS threads beside them would only wait for each other, busily.
 IN_TESTS := OPENBLAS_NUM_THREADS=1 $(VENV)/bin/python -m
 BENCH ?=
+PRICES_ARGS ?=
 
 ENSURE_VENV := VENV="$(VENV)" PYTHON="$(PYTHON)" .ci/ensure-venv
 IN_VENV := $(VENV)/bin/python -m
 
-.PHONY: run test test-slow properties lint format bench chain calibrate docs screens clean
+.PHONY: run test test-slow properties lint format bench chain prices calibrate docs screens clean
 
 # Streamlit opens the browser itself, and does without where there is no display.
 run:
@@ -79,6 +81,11 @@ chain:
 	@tests/install_system_packages.sh
 	@PYTHON="$(abspath $(VENV))/bin/python" bench/chain/install.sh .chain
 	@$(IN_VENV) bench.chain .chain
+
+# List prices from the packages that carry them; shown as a difference, kept when told.
+prices:
+	@$(ENSURE_VENV) requirements.txt requirements-prices.txt
+	@$(IN_VENV) bench.prices $(PRICES_ARGS)
 
 # Fit the roofline, the trust in kernel tables and the intervals to the evidence library again; rewrites sizing/data and
 # docs/ACCURACY.md.

@@ -24,9 +24,8 @@ def draw_presented(answer: Answer, *, dark: bool) -> None:
     key, constants = answer.scenario.model_dump_json(), (chosen.costs if chosen else Costs()).model_dump_json()
     try:
         cost = currency.converted(computed.cost_of(key, constants, today()))
-        months = {
-            name: [currency.of(v) for v in each] for name, each in computed.months_of(key, constants, today()).items()
-        }
+        in_usd = computed.months_of(key, constants, today())
+        months = {name: [currency.of(v) for v in each] for name, each in in_usd.items()}
     except SizingError as error:
         draw_problems([str(error)])
         return
