@@ -113,9 +113,8 @@ def _scenarios() -> Row:
 
 def _after_changes(app: AppTest, index: int, preset: str) -> Row:
     _succeed(app.selectbox(key=PRESET_KEY).select_index(index).run())
-    app.multiselect(key="gpu").set_value([])  # nothing ruled out: every GPU type and format
-    app.session_state["prec"] = []
-    _succeed(app.toggle(key="proven").set_value(False).run())
+    app.session_state["accurate"] = False  # nothing ruled out: every GPU type and format
+    _succeed(app.multiselect(key="gpu").set_value([]).run())
     return _changed(app).row(f"Size, {preset}")
 
 

@@ -88,14 +88,15 @@ def harder(keys: Keys, *, cv: float = 1.0, limits: float = 1.0, load: float = 1.
         workload[key] = {"p50": workload[key], "p95": int(workload[key] * spread)}
     workload["peak_rps"] *= load
     workload["arrivals"] = {"gamma": {"cv": cv}}
-    scaled = {k: v * limits for k, v in out["limits"].items() if k != "percentile" and v is not None}
-    out["limits"] |= {**scaled, "percentile": 99}
+    given = Scenario.model_validate(keys).limits.model_dump()
+    scaled = {k: v * limits for k, v in given.items() if k != "percentile" and v is not None}
+    out["limits"] = {**given, **scaled, "percentile": 99}
     return opened(out)
 
 
 def opened(keys: Keys) -> Keys:
     """A scenario with every GPU type, engine and precision considered."""
-    return {**keys, "deployment": {}}
+    return {**keys, "deployment": {"accurate_formats_only": False}}
 
 
 KINDS: dict[str, Callable[[Keys], Keys]] = {

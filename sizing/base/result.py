@@ -55,6 +55,20 @@ class PlanWarning(Result):
     fix: Fix | None = quantity("Fix", help="A one-click remedy, when there is one.", default=None)
 
 
+LeftOutKind = Literal["lossy_formats", "unmeasured_gpus"]
+"""Why plans were not considered: their weight format loses accuracy, or nobody published benchmarks of their GPU."""
+
+
+class LeftOut(Result):
+    """The cheapest plan of a kind that was not considered, by the analytic screen."""
+
+    kind: LeftOutKind = quantity("Kind", help="Why it was not considered: lossy_formats or unmeasured_gpus.")
+    configuration: str = quantity("Configuration", help="GPU, engine, weight format and parallelism.")
+    usd_per_month: float = quantity(
+        "Hardware per month", "USD/month", "see cost", "List cost by the analytic screen, nothing simulated."
+    )
+
+
 class Explained(Result):
     """One number followed from the inputs to the formula to the source."""
 
@@ -192,6 +206,9 @@ class Plan(Result):
         default=None,
     )
     warnings: tuple[PlanWarning, ...] = quantity("Warnings", help="What a careful architect would point out.")
+    left_out: tuple[LeftOut, ...] = quantity(
+        "Left out", help="Clearly cheaper plans that the scenario's defaults leave out.", default=()
+    )
     assumptions: tuple[str, ...] = quantity("Assumptions", help="What was assumed where the scenario does not say.")
     source: str = quantity("Source", help="Where the step times of the chosen deployment come from.")
     decided_by: DecidedBy = quantity(

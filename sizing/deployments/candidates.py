@@ -177,10 +177,15 @@ def formats_tried(model: Model, gpu: Gpu, engine: Engine, allowed: Allowed) -> I
         if engine.id in CONVERTS_ONLINE or engine.built_on in CONVERTS_ONLINE:
             existing |= {name for name in ONLINE if gpu_supports(gpu, precisions()[name])}
     for name, one in precisions().items():
-        if name not in existing or (allowed.accurate_only and loses_accuracy(own, one)):
+        if name not in existing or not _as_accurate(own, one, allowed):
             continue
         if name == own.id or one.compute == "wide" or execution(engine, gpu, one) == "native":
             yield one
+
+
+def _as_accurate(own: Precision, precision: Precision, allowed: Allowed) -> bool:
+    """Whether the scenario considers formats that lose as much accuracy."""
+    return allowed.accuracy == "any" or loses_accuracy(own, precision) == (allowed.accuracy == "lost")
 
 
 def loses_accuracy(native: Precision, precision: Precision) -> bool:

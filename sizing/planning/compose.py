@@ -22,6 +22,7 @@ from sizing.planning.disaggregated import PlannedDisaggregated
 from sizing.planning.exclusion import excluded
 from sizing.planning.explain import Stated, explain_chance
 from sizing.planning.figures import Figures, figures_of
+from sizing.planning.left_out import about_left_out, left_out
 from sizing.planning.second_opinion import no_opinion
 from sizing.planning.spread import Spread
 from sizing.question.understand import Question
@@ -94,11 +95,15 @@ def compose(
     one, latency = planned[0], figures.latencies(planned[0], around[0])
     stated = _stated(one, latency, figures.requests)
     chance = one.probability_within_limits()
+    now = stated.cost.usd_per_month
+    cheaper = () if brief else left_out(screened, now)
     warnings = _warnings(stated, one, around[0], decided.every.fewest_of_other_kinds(places[0]))
+    warnings += about_left_out(cheaper, now)
     return Plan(
         **_answer(stated, one, around[0], chance, kept=figures.not_simulated != "not_confirmed"),
         **_origin(one, around[0], figures),
         warnings=rules.in_order([*figures.warnings, *warnings], decided.every.kinds[0].evaluated),
+        left_out=cheaper,
         alternatives=shown,
         trade_off=() if brief else _trade_off(one),
         excluded=out,

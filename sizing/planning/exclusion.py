@@ -109,7 +109,7 @@ def _eased(question: Question, fix: Fix | None) -> Question:
     if fix.key == "workload.input_tokens" and isinstance(fix.value, int):
         return replace(question, traffic=replace(question.traffic, input_tokens=float(fix.value)))
     if fix.key == LOSSY.key:
-        return replace(question, allowed=replace(question.allowed, accurate_only=False))
+        return replace(question, allowed=replace(question.allowed, accuracy="any"))
     value: Any = tuple(fix.value) if isinstance(fix.value, list) else ()
     return replace(question, allowed=replace(question.allowed, **{fix.name: value}))
 

@@ -126,7 +126,7 @@ def _narrower(question: Question, row: Configuration, reason: str) -> Excluded:
             relaxation=f"Allow {new.label}.",
             fix=Fix(key="deployment.precisions", value=[*allowed.precisions, new.id], label=f"Allow {new.label}"),
         )
-    if lossy(question, row.gpu) and (rows := _fitting(question, row.gpu, replace(allowed, accurate_only=False))):
+    if lossy(question, row.gpu) and (rows := _fitting(question, row.gpu, replace(allowed, accuracy="any"))):
         return Excluded(**near, relaxation=f"Allow {rows[0].precision.label}.", fix=LOSSY)
     for name, what in RESTRICTIONS:
         if getattr(allowed, name) and _fitting(question, row.gpu, allowed.lifted(name)):

@@ -139,9 +139,9 @@ def _way_out(question: Question, gpu: Gpu, refused: Refusal | None) -> tuple[str
 def lossy(question: Question, gpu: Gpu) -> tuple[Configuration, ...]:
     """Configurations that the scenario leaves out because their format loses accuracy."""
     allowed = question.allowed
-    if allowed.precisions or not allowed.accurate_only:
+    if allowed.precisions or allowed.accuracy != "kept":
         return ()
-    return enumerate_for(question.model, gpu, replace(allowed, accurate_only=False))
+    return enumerate_for(question.model, gpu, replace(allowed, accuracy="any"))
 
 
 def _other_values(rows: tuple[Configuration, ...], allowed: Allowed, name: str, what: str) -> tuple[str, Fix]:

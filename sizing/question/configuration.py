@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from sizing.base.deployed import Deployed, Pool
 from sizing.base.format import count
@@ -80,14 +80,15 @@ def deployed_configuration(deployed: Deployed, gpu: Gpu) -> Configuration:
 class Allowed:
     """What the scenario allows; an empty tuple means no restriction.
 
-    ``accurate_only``: without a choice of ``precisions``, none that loses accuracy beside that of the checkpoint.
+    ``accuracy``: without a choice of ``precisions``, whether only formats in which the answers of the checkpoint are
+    "kept", only those in which they are "lost", or "any".
     ``gpus_named``: the scenario names its accelerators, so that one is considered which today's engines dropped;
     ``speculation``: the drafts that every instance takes, as asked.
     """
 
     engines: tuple[str, ...] = ()
     precisions: tuple[str, ...] = ()
-    accurate_only: bool = False
+    accuracy: Literal["any", "kept", "lost"] = "any"
     kv_precisions: tuple[str, ...] = ()
     tp: tuple[int, ...] = ()
     pp: tuple[int, ...] = ()

@@ -192,6 +192,14 @@ def _gpus(scenario: Scenario, problems: _Problems) -> tuple[Gpu, ...]:
     return tuple(dict.fromkeys([g for g in resolved if g is not None] + list(custom.values())))
 
 
+def unmeasured_gpus(question: Question) -> tuple[Gpu, ...]:
+    """Accelerators that the scenario leaves out because nobody published benchmarks of them."""
+    deployment = question.scenario.deployment
+    if deployment.gpus or not deployment.measured_gpus_only:
+        return ()
+    return tuple(g for g in gpus().values() if not g.named_only and g.id not in measured("gpus"))
+
+
 def _unnamed(scenario: Scenario) -> list[str]:
     """What is considered when no accelerator is named: the catalogue without what has to be, or what benchmarks were
     published of."""
@@ -217,7 +225,7 @@ def _allowed(scenario: Scenario, named_precision: Precision | None, problems: _P
         engines=ids(deployment.engines, lambda n: resolve_engine(n).id),
         precisions=ids(deployment.precisions, lambda n: resolve_precision(n).id)
         or ((named_precision.id,) if named_precision else ()),
-        accurate_only=deployment.accurate_formats_only,
+        accuracy="kept" if deployment.accurate_formats_only else "any",
         kv_precisions=ids(deployment.kv_precisions, resolve_kv_precision),
         tp=tuple(deployment.tp),
         pp=tuple(deployment.pp),

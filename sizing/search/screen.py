@@ -57,8 +57,9 @@ class Evaluated(Columns):
     """Requests/s by the analytic load model with steps as long as expected, where deployments are ranked by that."""
 
 
-KEPT_STATES = 2
-"""Tables of all candidates under load that are kept, 30 MB each at most. Chosen: the question and the one before it."""
+KEPT_STATES = 4
+"""Tables of all candidates under load that are kept, 30 MB each at most. Chosen: the question and the one before it,
+each with what it leaves out (:mod:`sizing.planning.left_out`)."""
 
 
 Had = tuple[tuple[Gpu, int], ...]
