@@ -1,0 +1,149 @@
+"""One question of the panel: a scenario, the answers that an expert accepts, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from sizing import Scenario
+from tests.sizing.panel.answers import Answer
+
+FOLDER = Path(__file__).parent / "questions"
+Range = tuple[float, float]
+ENGINES = frozenset({"vllm", "sglang", "trtllm", "nim"})
+"""Engines that serve today; which of them has the model is a rule for every plan (:mod:`tests.sizing.panel.rules`)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accepted:
+    """Answers that are accepted: every field that is given has to hold. Ranges include both ends.
+
+    ``bought``: GPUs in the systems that are bought or rented. ``instance``: GPUs of the largest instance. ``pp`` is 1
+    unless a question says otherwise: within one system every model of the catalogue has a layout without a pipeline.
+    ``apart``: whether prefill and decode may run in instances of their own. ``usd``: hardware, USD a month.
+    """
+
+    gpus: frozenset[str]
+    formats: frozenset[str]
+    engines: frozenset[str] = ENGINES
+    bought: Range = (1, float("inf"))
+    instance: Range = (1, float("inf"))
+    tp: Range = (1, float("inf"))
+    pp: Range = (1, 1)
+    systems: Range = (1, float("inf"))
+    usd: Range = (0, float("inf"))
+    apart: bool = False
+
+    def refuses(self, answer: Answer) -> list[str]:
+        """What of an answer is not accepted, in words; nothing where it is."""
+        faults = [
+            f"{name} {value} is none of {', '.join(sorted(allowed))}"
+            for name, value, allowed in (
+                ("GPU", answer.gpu, self.gpus),
+                ("format", answer.weights, self.formats),
+                ("engine", answer.engine, self.engines),
+            )
+            if value not in allowed
+        ]
+        amounts: tuple[tuple[str, float, Range], ...] = (
+            ("GPUs bought", answer.bought, self.bought),
+            ("GPUs of an instance", answer.largest_instance, self.instance),
+            ("TP", answer.tp, self.tp),
+            ("PP", answer.pp, self.pp),
+            ("systems", answer.systems, self.systems),
+            ("USD a month", answer.usd or 0, self.usd),
+        )
+        faults += [
+            f"{name} {value:,.0f} is outside {low:,.0f} to {high:,.0f}"
+            for name, value, (low, high) in amounts
+            if not low <= value <= high
+        ]
+        if answer.apart and not self.apart:
+            faults.append("prefill and decode run apart")
+        return faults
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """A scenario with the answers that are accepted; none of them: that nothing serves."""
+
+    name: str
+    why: str
+    scenario: Scenario
+    accept: tuple[Accepted, ...]
+
+    @property
+    def pinned(self) -> frozenset[str]:
+        """Names of what the scenario asks for by name: GPUs, engines and formats."""
+        asked = self.scenario.deployment
+        return frozenset([*asked.gpus, *asked.engines, *asked.precisions])
+
+    def refuses(self, answer: Answer | None) -> list[str]:
+        """Why an expert does not accept an answer; nothing where one of the accepted kinds fits."""
+        if answer is None:
+            return ["nothing serves"] if self.accept else []
+        if not self.accept:
+            return ["no answer is accepted: an expert says that this does not run"]
+        return min((accepted.refuses(answer) for accepted in self.accept), key=len)
+
+
+def _range(value: float | list[float]) -> Range:
+    low, high = value if isinstance(value, list) else (value, value)
+    return float(low), float(high)
+
+
+def _names(value: str | list[str], groups: Mapping[str, list[str]]) -> frozenset[str]:
+    """Names, those of groups replaced by what the groups hold, those after "not" taken away."""
+    named = value.split() if isinstance(value, str) else value
+    held: set[str] = set()
+    for name in named:
+        held |= set(groups.get(name, [name]))
+    return frozenset(held)
+
+
+def _accepted(given: Mapping[str, Any], groups: Mapping[str, list[str]]) -> Accepted:
+    named = {"gpus", "formats", "engines"}
+    ranges = {field.name for field in fields(Accepted)} - named - {"apart"}
+    unknown = set(given) - named - ranges - {"apart"}
+    if unknown:
+        raise ValueError(f"unknown keys of an accepted answer: {sorted(unknown)}")
+    values: dict[str, Any] = {key: _names(given[key], groups) for key in named & set(given)}
+    values |= {key: _range(given[key]) for key in ranges & set(given)}
+    return Accepted(**values, apart=given.get("apart", False))
+
+
+def _scenario(given: Mapping[str, Any], name: str) -> Scenario:
+    """A scenario as in a file, with the load in short: ``load: [input tokens, output tokens, requests/s]``."""
+    keys = {key: value for key, value in given.items() if key not in {"load", "place"}}
+    if "load" in given:
+        prompt, answer, rps = given["load"]
+        keys["workload"] = {
+            "input_tokens": prompt,
+            "output_tokens": answer,
+            "peak_rps": rps,
+            **keys.get("workload", {}),
+        }
+    if "place" in given:
+        keys["deployment"] = {"location": given["place"], **keys.get("deployment", {})}
+    return Scenario.model_validate({"name": name, **keys})
+
+
+@cache
+def questions() -> tuple[Question, ...]:
+    """The whole panel, in the order of its files."""
+    groups = yaml.safe_load((FOLDER.parent / "groups.yaml").read_text(encoding="utf-8"))
+    return tuple(
+        Question(
+            name=given["name"],
+            why=given["why"],
+            scenario=_scenario(given["scenario"], given["name"]),
+            accept=tuple(_accepted(each, groups) for each in given["accept"]),
+        )
+        for file in sorted(FOLDER.glob("*.yaml"))
+        for given in yaml.safe_load(file.read_text(encoding="utf-8"))
+    )
