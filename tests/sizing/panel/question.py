@@ -12,8 +12,12 @@ import yaml
 
 from sizing import Scenario
 from tests.sizing.panel.answers import Answer
+from tests.sizing.panel.support import generations
 
 FOLDER = Path(__file__).parent / "questions"
+NOTHING = "nothing"
+"""Among the accepted answers: that nothing serves."""
+BLACKWELL = frozenset({"sm100", "sm120"})
 Range = tuple[float, float]
 ENGINES = frozenset({"vllm", "sglang", "trtllm", "nim"})
 """Engines that serve today; which of them has the model is a rule for every plan (:mod:`tests.sizing.panel.rules`)."""
@@ -25,7 +29,8 @@ class Accepted:
 
     ``bought``: GPUs in the systems that are bought or rented. ``instance``: GPUs of the largest instance. ``pp`` is 1
     unless a question says otherwise: within one system every model of the catalogue has a layout without a pipeline.
-    ``apart``: whether prefill and decode may run in instances of their own. ``usd``: hardware, USD a month.
+    ``apart``: whether prefill and decode may run in instances of their own. ``narrow``: whether FP4 is accepted on GPUs
+    that compute it in 16 bit. ``usd``: hardware, USD a month.
     """
 
     gpus: frozenset[str]
@@ -38,6 +43,7 @@ class Accepted:
     systems: Range = (1, float("inf"))
     usd: Range = (0, float("inf"))
     apart: bool = False
+    narrow: bool = False
 
     def refuses(self, answer: Answer) -> list[str]:
         """What of an answer is not accepted, in words; nothing where it is."""
@@ -65,28 +71,26 @@ class Accepted:
         ]
         if answer.apart and not self.apart:
             faults.append("prefill and decode run apart")
+        if answer.weights == "nvfp4" and not self.narrow and generations()[answer.gpu] not in BLACKWELL:
+            faults.append(f"NVFP4 on {answer.gpu}, which computes it in 16 bit and has FP8")
         return faults
 
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """A scenario with the answers that are accepted; none of them: that nothing serves."""
+    """A scenario with the answers that are accepted."""
 
     name: str
     why: str
     scenario: Scenario
     accept: tuple[Accepted, ...]
-
-    @property
-    def pinned(self) -> frozenset[str]:
-        """Names of what the scenario asks for by name: GPUs, engines and formats."""
-        asked = self.scenario.deployment
-        return frozenset([*asked.gpus, *asked.engines, *asked.precisions])
+    nothing: bool
+    """Whether it is accepted that nothing serves."""
 
     def refuses(self, answer: Answer | None) -> list[str]:
         """Why an expert does not accept an answer; nothing where one of the accepted kinds fits."""
         if answer is None:
-            return ["nothing serves"] if self.accept else []
+            return [] if self.nothing else ["nothing serves"]
         if not self.accept:
             return ["no answer is accepted: an expert says that this does not run"]
         return min((accepted.refuses(answer) for accepted in self.accept), key=len)
@@ -107,14 +111,15 @@ def _names(value: str | list[str], groups: Mapping[str, list[str]]) -> frozenset
 
 
 def _accepted(given: Mapping[str, Any], groups: Mapping[str, list[str]]) -> Accepted:
-    named = {"gpus", "formats", "engines"}
-    ranges = {field.name for field in fields(Accepted)} - named - {"apart"}
-    unknown = set(given) - named - ranges - {"apart"}
+    named, switches = {"gpus", "formats", "engines"}, {"apart", "narrow"}
+    ranges = {field.name for field in fields(Accepted)} - named - switches
+    unknown = set(given) - named - ranges - switches
     if unknown:
         raise ValueError(f"unknown keys of an accepted answer: {sorted(unknown)}")
     values: dict[str, Any] = {key: _names(given[key], groups) for key in named & set(given)}
     values |= {key: _range(given[key]) for key in ranges & set(given)}
-    return Accepted(**values, apart=given.get("apart", False))
+    values |= {key: given[key] for key in switches & set(given)}
+    return Accepted(**values)
 
 
 def _scenario(given: Mapping[str, Any], name: str) -> Scenario:
@@ -142,7 +147,8 @@ def questions() -> tuple[Question, ...]:
             name=given["name"],
             why=given["why"],
             scenario=_scenario(given["scenario"], given["name"]),
-            accept=tuple(_accepted(each, groups) for each in given["accept"]),
+            accept=tuple(_accepted(each, groups) for each in given["accept"] if each != NOTHING),
+            nothing=NOTHING in given["accept"],
         )
         for file in sorted(FOLDER.glob("*.yaml"))
         for given in yaml.safe_load(file.read_text(encoding="utf-8"))

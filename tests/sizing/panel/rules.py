@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cache
 
 from sizing import Scenario
+from sizing.catalog import resolve_gpu
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.gpu_rows import gpus
 from sizing.catalog.model import Model
-from sizing.catalog import resolve_gpu
 from sizing.evidence.published import evidence_frame
 from tests.sizing.panel.answers import Answer
 from tests.sizing.panel.support import never, status
@@ -81,6 +81,15 @@ def archived_or_dropped(case: Case) -> Iterator[str]:
     for name, kind in ((case.first.engine, "engines"), (case.first.gpu, "gpus")):
         if name in never()[kind] and not case.asks_for(name):
             yield f"{name}: {never()[kind][name]['why']}"
+
+
+def hardware_unsaid(case: Case) -> Iterator[str]:
+    """Kinds of hardware that are said with the answer: consumer cards, preliminary products, racks to be cooled."""
+    known = never()["gpus"].get(case.first.gpu, {})
+    codes = [known["says"]] if "says" in known else []
+    if case.scenario.deployment.location == "on_prem":
+        codes += never()["racks"].get(case.first.gpu, [])
+    yield from (f"{case.first.gpu}: nothing says {code}" for code in codes if code not in case.first.warnings)
 
 
 def unsupported(case: Case) -> Iterator[str]:
@@ -174,6 +183,7 @@ def link_of_one_gpu(case: Case) -> Iterator[str]:
 
 RULES: tuple[Callable[[Case], Iterator[str]], ...] = (
     archived_or_dropped,
+    hardware_unsaid,
     unsupported,
     unknown_before_supported,
     lossy_format,

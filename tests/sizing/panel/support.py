@@ -20,7 +20,7 @@ OF_FAMILY = {"gaudi": "vllm-gaudi", "tpu": "vllm-tpu", "neuron": "neuron"}
 PLAIN = {"fp16": "bf16", "int4_awq": "int4", "int4_gptq": "int4", "int4_wo": "int4"}
 """Formats that engines treat as another one."""
 NO_SPARSE_ATTENTION = frozenset({"turing", "ampere", "ada", "cdna2"})
-"""Generations without kernels for DeepSeek's sparse attention: vLLM 0.33.0 platforms/cuda.py:97-162, vLLM issue 40851."""
+"""Generations without kernels for DeepSeek's sparse attention: vLLM 0.33.0 platforms/cuda.py:97-162, its issue 40851."""
 SPARSE = frozenset(
     {"DeepseekV32ForCausalLM", "GlmMoeDsaForCausalLM", "DeepseekV4ForCausalLM", "DeepseekV41ForCausalLM"}
 )
@@ -51,6 +51,11 @@ def _class_of() -> dict[str, str]:
 
 
 @cache
+def _generations() -> dict[tuple[str, str], str]:
+    return {(row["engine"], row["generation"]): row["supported"] for row in _rows("generations.csv")}
+
+
+@cache
 def _modes() -> dict[tuple[str, str, str, str], str]:
     return {(r["engine"], r["generation"], r["format"], r["kind"]): r["mode"] for r in _rows("formats.csv")}
 
@@ -70,17 +75,18 @@ def _generation(family: str, capability: str) -> str:
 
 def status(model: Model, *, gpu: str, engine: str, weights: str) -> Status:
     """What the engine's own registry, documentation and kernels say of this combination."""
-    engine = SERVES_AS.get(engine, engine)
     generation = generations()[gpu]
+    runs = _generations().get((engine, generation), "unknown")
+    engine = SERVES_AS.get(engine, engine)
     name = _class_of().get(model.id, "")
     if name in SPARSE and generation in NO_SPARSE_ATTENTION:
         return "no"
     registry = OF_FAMILY.get(generation, engine) if engine == "vllm" else engine
     known = _architectures().get(name, {}).get(registry, "unknown")
     mode = _mode(model, generation, engine, weights)
-    if "no" in (known, mode):
+    if "no" in (runs, known, mode):
         return "no"
-    return "unknown" if "unknown" in (known, mode) else "supported"
+    return "unknown" if "unknown" in (runs, known, mode) else "supported"
 
 
 def _mode(model: Model, generation: str, engine: str, weights: str) -> str:
