@@ -32,8 +32,8 @@ LOADS = {
     "medium": (3000, 300, 20.0),
     "large": (1000, 500, 200.0),
 }
-"""Input and output tokens and requests/s: a pilot, a department, the load that 183 models were once asked for, retrieval
-for a company, and a service."""
+"""Input and output tokens and requests/s: a pilot, a department, the load that 183 models were once asked for,
+retrieval for a company, and a service."""
 
 
 @dataclass(frozen=True, kw_only=True)

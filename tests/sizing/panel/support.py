@@ -20,7 +20,7 @@ OF_FAMILY = {"gaudi": "vllm-gaudi", "tpu": "vllm-tpu", "neuron": "neuron"}
 PLAIN = {"fp16": "bf16", "int4_awq": "int4", "int4_gptq": "int4", "int4_wo": "int4"}
 """Formats that engines treat as another one."""
 NO_SPARSE_ATTENTION = frozenset({"turing", "ampere", "ada", "cdna2"})
-"""Generations without kernels for DeepSeek's sparse attention: vLLM 0.33.0 platforms/cuda.py:97-162, its issue 40851."""
+"""Generations without kernels for DeepSeek's sparse attention: vLLM 0.33.0 platforms/cuda.py, vLLM issue 40851."""
 SPARSE = frozenset(
     {"DeepseekV32ForCausalLM", "GlmMoeDsaForCausalLM", "DeepseekV4ForCausalLM", "DeepseekV41ForCausalLM"}
 )

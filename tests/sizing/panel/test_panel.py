@@ -1,4 +1,4 @@
-"""First choices that an expert would sign: 145 questions, each with the answers that are accepted, and why.
+"""First choices that an expert would sign: questions, each with the answers that are accepted, and why.
 
 The questions (``questions/``) are written from what engines support, what is published, measured and sold, not from
 what the product answers. One that fails is read first: either the answer is one that nobody should be given, or an
