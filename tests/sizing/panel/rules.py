@@ -83,13 +83,17 @@ def archived_or_dropped(case: Case) -> Iterator[str]:
             yield f"{name}: {never()[kind][name]['why']}"
 
 
-def hardware_unsaid(case: Case) -> Iterator[str]:
-    """Kinds of hardware that are said with the answer: consumer cards, preliminary products, racks to be cooled."""
-    known = never()["gpus"].get(case.first.gpu, {})
-    codes = [known["says"]] if "says" in known else []
+def unsaid(case: Case) -> Iterator[str]:
+    """What is said with the answer: archived engines, dropped GPUs, consumer cards, preliminary products, racks to be
+    cooled, and support that nobody documents."""
+    first = case.first
+    known = [never()["engines"].get(first.engine, {}), never()["gpus"].get(first.gpu, {})]
+    codes = [each["says"] for each in known if "says" in each]
     if case.scenario.deployment.location == "on_prem":
-        codes += never()["racks"].get(case.first.gpu, [])
-    yield from (f"{case.first.gpu}: nothing says {code}" for code in codes if code not in case.first.warnings)
+        codes += never()["racks"].get(first.gpu, [])
+    if case.status(first) == "unknown" and not codes:  # of what is archived or dropped nothing is documented any more
+        codes = ["support_unknown"]
+    yield from (f"{first.engine} on {first.gpu}: nothing says {code}" for code in codes if code not in first.warnings)
 
 
 def unsupported(case: Case) -> Iterator[str]:
@@ -183,7 +187,7 @@ def link_of_one_gpu(case: Case) -> Iterator[str]:
 
 RULES: tuple[Callable[[Case], Iterator[str]], ...] = (
     archived_or_dropped,
-    hardware_unsaid,
+    unsaid,
     unsupported,
     unknown_before_supported,
     lossy_format,

@@ -56,7 +56,14 @@ PLANTED: dict[str, list[Case]] = {
         case(gpu="vr200"),
         case(gpu="inf2"),
     ],
-    "hardware_unsaid": [case(gpu="rtx_4090"), case(gpu="vr200"), case(gpu="gb200", system="NVL72", bought=72)],
+    "unsaid": [
+        case(gpu="rtx_4090"),
+        case(gpu="vr200"),
+        case(gpu="gb200", system="NVL72", bought=72),
+        case(engine="tgi", deployment={"engines": ["tgi"]}),
+        case(gpu="v100_sxm", weights="fp16", deployment={"gpus": ["v100_sxm"]}),
+        case(engine="trtllm", weights="int8_wo", deployment={"precisions": ["int8_wo"]}),
+    ],
     "unsupported": [
         case(engine="trtllm", weights="int8_sq", gpu="a100_sxm_80g"),
         case(model=V32, gpu="a100_sxm_80g", weights="fp8"),
@@ -98,8 +105,13 @@ def test_a_good_answer_breaks_no_rule() -> None:
 @pytest.mark.parametrize(
     "asked_for",
     [
-        case(engine="tgi", deployment={"engines": ["tgi"]}),
-        case(gpu="v100_sxm", weights="fp16", warnings=frozenset({"no_evidence"}), deployment={"gpus": ["v100_sxm"]}),
+        case(engine="tgi", warnings=frozenset({"engine_archived"}), deployment={"engines": ["tgi"]}),
+        case(
+            gpu="v100_sxm",
+            weights="fp16",
+            warnings=frozenset({"no_evidence", "gpu_dropped"}),
+            deployment={"gpus": ["v100_sxm"]},
+        ),
         case(weights="int4_awq", deployment={"precisions": ["int4_awq"]}),
         case(layouts=(layout(pp=2),), deployment={"pp": [2]}, **ON_L40S),
         case(model="moonshotai/Kimi-K2.5", weights="int4_wo"),
