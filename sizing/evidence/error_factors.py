@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 from sizing.base.units import TWO_SIDED_80, TWO_SIDED_95
@@ -52,6 +52,24 @@ class ErrorFactors:
         if log_factor >= 0.0:
             return NORMAL.cdf(self._side(slow=True).farthest(log_factor))
         return NORMAL.cdf(-self._side(slow=False).nearest(-log_factor))
+
+    def wider(self, fast: float, slow: float) -> ErrorFactors:
+        """With another, independent doubt, whose 80 % interval has these ends: distances in logs join by the root of
+        the sum of their squares, at 95 % as if the other doubt were normal."""
+        if fast == slow == 1.0:
+            return self
+        more = (abs(math.log(end)) for end in (fast, slow))
+        (low, low_95), (high, high_95) = (
+            (math.hypot(side.at_80, one), math.hypot(side.at_95, one * TWO_SIDED_95 / TWO_SIDED_80))
+            for side, one in zip((self._side(slow=False), self._side(slow=True)), more, strict=True)
+        )
+        return replace(
+            self,
+            low_factor=math.exp(-low),
+            high_factor=math.exp(high),
+            low_95=math.exp(-low_95),
+            high_95=math.exp(high_95),
+        )
 
     def _side(self, *, slow: bool) -> _Side:
         at_80, at_95 = (self.high_factor, self.high_95) if slow else (self.low_factor, self.low_95)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -23,6 +23,8 @@ from sizing.planning.exclusion import excluded
 from sizing.planning.explain import Stated, explain_chance
 from sizing.planning.figures import Figures, figures_of
 from sizing.planning.left_out import about_left_out, left_out
+from sizing.planning.limit_prices import about_costly_limits
+from sizing.planning.rules_drafts import about_drafts
 from sizing.planning.second_opinion import no_opinion
 from sizing.planning.spread import Spread
 from sizing.question.understand import Question
@@ -102,7 +104,10 @@ def compose(
     return Plan(
         **_answer(stated, one, around[0], chance, kept=figures.not_simulated != "not_confirmed"),
         **_origin(one, around[0], figures),
-        warnings=rules.in_order([*figures.warnings, *warnings], decided.every.kinds[0].evaluated),
+        warnings=rules.in_order(
+            [*figures.warnings, *warnings, *_priced(screened, decided, one, brief=brief)],
+            decided.every.kinds[0].evaluated,
+        ),
         left_out=cheaper,
         alternatives=shown,
         trade_off=() if brief else _trade_off(one),
@@ -193,6 +198,14 @@ def _trade_off(one: PlannedDeployment[Any]) -> tuple[Candidate, ...]:
     """From the fewest GPUs to the shortest latency, by the analytic load model."""
     planned = as_stated(list(AllDeployments((one.sized.trade_off(one.sized_k),))))
     return tuple(other.candidate(spread) for other, spread in zip(planned, spreads(planned), strict=True))
+
+
+def _priced(screened: Screened, decided: Decided, one: PlannedDeployment[Any], *, brief: bool) -> Iterator[PlanWarning]:
+    """What drafts save, and what each costly limit costs: other deployments of the same question are looked at."""
+    kind, k = one.sized, one.sized_k
+    yield from about_drafts(one.row.speculation, int(kind.gpus[k]), decided.every)
+    if not brief:
+        yield from about_costly_limits(screened.question, screened.base, float(kind.usd_per_hour[k]))
 
 
 def _warnings(stated: Stated, one: PlannedDeployment[Any], around: Spread, instead: int | None) -> list[PlanWarning]:

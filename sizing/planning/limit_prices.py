@@ -31,8 +31,8 @@ LIMIT_NAMES: dict[LimitField, str] = {"ttft_s": "TTFT", "itl_s": "ITL", "e2e_s":
 """The limits by field, and what people call them."""
 
 COSTLY = 2.0
-"""How many times the cost without a limit must be exceeded for a warning. Chosen: from there on the limit, not the load,
-decides what is spent."""
+"""How many times the cost without a limit must be exceeded for a warning. Chosen: from there on it is the limit that
+decides what is spent, not the load."""
 
 LOOSENED = (1.25, 1.5, 2.0, 3.0, 5.0)
 """Multiples of a limit that are tried, the smallest first. Chosen: what may still be agreed to, step by step."""
@@ -91,8 +91,8 @@ def about_costly_limits(question: Question, evaluated: Evaluated, now_usd_per_ho
             code=f"costly_limit_{name.lower()}",
             severity="warning",
             source="load model",
-            message=f"The {name} limit of {ms(limit_ms)} alone makes this {times} times as dear: it costs {more} of the "
-            f"{now} a month. By estimate {eased} it would be {then}.",
+            message=f"The {name} limit of {ms(limit_ms)} alone makes this {times} times as dear: it costs {more} of "
+            f"the {now} a month. By estimate {eased} it would be {then}.",
             fix=Fix(
                 key=key,
                 value=float(loosened_ms) if math.isfinite(loosened_ms) else None,

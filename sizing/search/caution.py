@@ -7,14 +7,12 @@ errors. So a configuration that nobody measured needs more hardware than one tha
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from sizing.base.arrays import Columns, Floats, Rows
-from sizing.base.units import TWO_SIDED_80, TWO_SIDED_95
 from sizing.calibration.calibrated import CalibratedConfiguration
 from sizing.calibration.carried import carried_interval
 from sizing.catalog.model import Model
@@ -69,7 +67,7 @@ def slowness(
 def _alike(candidates: Candidates, times: StepTimes) -> tuple[Rows, Rows]:
     """One candidate of each interval that there is, (M,), and for every candidate which of these it is like, (C,).
 
-    Intervals depend on GPU, engine, formats and parallelism, and on how far kernels and roofline lie apart, in
+    Intervals depend on GPU, engine, formats, parallelism and drafts, and on how far kernels and roofline lie apart, in
     hundredths (:func:`sizing.evidence.cases.case_of`).
     """
     every = np.arange(len(candidates), dtype=np.intp)
@@ -102,7 +100,7 @@ def intervals_with(
     apart: Floats | None = None,
 ) -> list[ErrorFactors]:
     """The interval of each configuration: the posterior of one that a benchmark measured, what is
-    carried over to its neighbours, else the cross-validated one.
+    carried over to its neighbours, else the cross-validated one; of decode steps wider by the doubt about drafts.
 
     ``concurrency`` (N,); None: as much as possible. ``apart`` (N,): log ratio of measured kernels and roofline, NaN for
     the roofline alone.
@@ -116,26 +114,6 @@ def intervals_with(
             of_rows[n] = calibrated.interval(metric, None if concurrency is None else float(concurrency[n]))
         elif calibrated is not None:
             of_rows[n] = carried_interval(calibrated, row, metric, of_rows[n])
-    if metric != "decode":
-        return of_rows
-    return [_with_doubt_of_drafts(one, row) for one, row in zip(of_rows, rows, strict=True)]
-
-
-def _with_doubt_of_drafts(interval: ErrorFactors, row: Configuration) -> ErrorFactors:
-    """The interval of decode steps, wider by what is not known of published drafts (:attr:`Speculation.doubt`, ends of
-    80 %), errors of both being independent: the root of the sum of the squares of their logarithms."""
-    fast, slow = (math.log(end) for end in row.speculation.doubt)
-    if fast == slow == 0.0:
-        return interval
-
-    def wider(end: float, doubt: float, z: float) -> float:
-        log = math.log(end)
-        return math.exp(math.copysign(math.hypot(log, doubt * z / TWO_SIDED_80), doubt))
-
-    return replace(
-        interval,
-        low_factor=wider(interval.low_factor, fast, TWO_SIDED_80),
-        high_factor=wider(interval.high_factor, slow, TWO_SIDED_80),
-        low_95=wider(interval.low_95, fast, TWO_SIDED_95),
-        high_95=wider(interval.high_95, slow, TWO_SIDED_95),
-    )
+        if metric == "decode":
+            of_rows[n] = of_rows[n].wider(*row.speculation.doubt)
+    return of_rows

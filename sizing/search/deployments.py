@@ -165,14 +165,8 @@ class Deployments(Columns, ABC):
             uses_surrogate=candidates.column(lambda r: r.engine.surrogate != r.engine.id, rows),
             pp_dp=self.stages_and_ranks()[among],
             split=np.full(len(rows), float(self.splits)),
-            drafting=self._drafting(rows),
             dominated=self.dominated[among],
         )
-
-    def _drafting(self, rows: Rows) -> Floats:
-        """1 for candidates with drafts that are considered unasked, (N,)."""
-        asked = self.question.allowed.speculation.draft_tokens > 0
-        return np.where(asked, 0.0, self.evaluated.candidates.draft_tokens[rows] > 0).astype(np.float64)
 
     def order(self) -> Rows:
         """Positions, best first by the objective of the question."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sizing.base.arrays import Floats, Rows
+from sizing.base.arrays import Flags, Floats, Rows
 from sizing.calibration.benchmark import calibrated_configuration
 from sizing.deployments.candidates import support_factor
 from sizing.question.configuration import Configuration
@@ -39,6 +39,10 @@ CARRIED_OVER, NOT_MEASURED = 1.1, 1.3
 as the 80 % half width of what neighbours do not have in common (1.28 x 0.07, :mod:`sizing.calibration.carried`); the
 second as much as may be paid for what is known to run over what is not."""
 
+DRAFTS = 1.0 / 0.9
+"""For speculative decoding that nobody asked for. Chosen as :data:`SPLIT`: a draft to choose, load and watch, whose
+gain depends on the traffic, is worth it where it saves a tenth."""
+
 SPLIT = 1.0 / 0.9
 """For prefill and decode in instances of their own. Chosen: two pools to size, scale and watch, and a transfer between
 them, are worth it where they save a tenth; less is within the error of both predictions."""
@@ -62,8 +66,15 @@ def of_instances(question: Question, evaluated: Evaluated, rows: Rows) -> Floats
         * PER_HALVING**halvings
         * np.where(candidates.pp[rows] > 1.0, STAGES, 1.0)
         * np.where(room(evaluated, rows) < LITTLE_ROOM, FOR_LITTLE_ROOM, 1.0)
+        * np.where(_drafts_unasked(question, evaluated, rows), DRAFTS, 1.0)
         * _measured(question, evaluated, rows)
     )
+
+
+def _drafts_unasked(question: Question, evaluated: Evaluated, rows: Rows) -> Flags:
+    """Which candidates take drafts that the scenario does not ask for, (N,)."""
+    asked = question.allowed.speculation.draft_tokens > 0
+    return np.asarray((evaluated.candidates.draft_tokens[rows] > 0) & (not asked))
 
 
 def _measured(question: Question, evaluated: Evaluated, rows: Rows) -> Floats:
