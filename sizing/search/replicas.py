@@ -85,7 +85,9 @@ def replica_at(question: Question, evaluated: Evaluated, index: int) -> Replica:
     replica = as_replica(question, row)
     times = evaluated.times.take(np.array([index]))
     if evaluated.sources[index] == StepSource(kind="roofline", name=replica.grid.source):
-        return replica
+        slow = evaluated.slowness
+        decode, prefill = float(slow.decode[index]), float(slow.prefill[index])
+        return replica if decode == prefill == 1.0 else replace(replica, grid=replica.grid.stretched(decode, prefill))
     concurrency = evaluated.state.concurrency[[index]]
     reference = roofline().times(question.model, table([row]), question.traffic, concurrency)
     reference = speculated(reference, question.model, table([row]), concurrency, question.traffic.decode_context)
