@@ -33,6 +33,7 @@ _FIXED: dict[str, dict[Any, str]] = {
         "least_loaded": "Least loaded",
         "prefix_aware": "Prefix-aware",
     },
+    "drafts": {"auto": "Where they decide", "off": "Never"},
     "steps": {"roofline": "Roofline", "kernel": "Kernel tables"},
     "serving": {"aggregated": "Aggregated", "disaggregated": "Disaggregated"},
     "kv": {"fp16": "16 bit", "fp8": "FP8"},

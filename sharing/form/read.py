@@ -195,6 +195,7 @@ def _deployment(values: Values) -> dict[str, Any]:
         "objective": values["obj"],
         "step_times": values["steps"],
         "routing": values["route"],
+        "speculation": values["drafts"],
         "speculative_decoding": _speculation(values) if values["spec"] else None,
     }
 

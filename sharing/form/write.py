@@ -56,6 +56,7 @@ _PLAIN = (
     "obj",
     "steps",
     "route",
+    "drafts",
     "growth",
     "usd_of",
     "usd_system",

@@ -21,7 +21,12 @@ CHOICES = (
 )
 """Keys of ``costs`` that choose what is paid for, and say nothing of what it costs."""
 
-ABOUT_MONEY = frozenset({"price_unknown", "price_by_rule", "price_basis", "hybrid_as_on_prem"})
+ABOUT_MONEY = frozenset(
+    {
+        *("price_unknown", "price_by_rule", "price_basis", "hybrid_as_on_prem"),
+        *("costly_limit_ttft", "costly_limit_itl", "costly_limit_e2e"),
+    }
+)
 """Codes of the warnings that speak of prices."""
 
 

@@ -184,6 +184,7 @@ def _more_assumptions() -> None:
     text("util", "spare")
     text("cached")
     dropdown("route")
+    segments("drafts")
     if switch("spec"):
         text("draft", "accept")
         text("draft_cost")
