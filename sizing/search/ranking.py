@@ -17,8 +17,7 @@ class Keys:
 
     ``off_format``: bytes per parameter between the weight format and that of the checkpoint, in either direction:
     quantised weights lose accuracy, and weights converted up gain none. ``factor``: by what the objective counts is
-    multiplied (:mod:`sizing.search.preferences`). ``latency_s``: the latency that the lowest is asked of. ``drafting``:
-    1 with drafts that were not asked for: how often they are right depends on the traffic.
+    multiplied (:mod:`sizing.search.preferences`). ``latency_s``: the latency that the lowest is asked of.
     """
 
     cost: Floats
@@ -32,12 +31,10 @@ class Keys:
     uses_surrogate: Floats
     pp_dp: Floats
     split: Floats
-    drafting: Floats
     dominated: Floats
 
     def order(self, objective: Objective) -> Rows:
         """Positions, best first by what the objective counts x ``factor``. Ties go to what counts less itself, then to
-        deployments without drafts that nobody asked for, then to
         prefill and decode in one instance, then to fewer GPUs, then to an engine
         with measurements of its own, then to the weight format
         nearest to that of the checkpoint, then to the shorter E2E latency. By latency, what
@@ -76,17 +73,17 @@ class Keys:
     def _columns(self, objective: Objective) -> tuple[Floats, ...]:
         """What the objective ranks by, the most important last."""
         ties = (self.pp_dp, self.e2e_s, self.off_format, self.uses_surrogate)
-        by_cost = (*ties, self.gpus, self.split, self.drafting, *self._preferred(self.cost))
+        by_cost = (*ties, self.gpus, self.split, *self._preferred(self.cost))
         columns = {
             "cost": by_cost,
             "expected_cost": (*by_cost, *self._preferred(self.expected_cost)),
-            "gpus": (*ties, self.cost, self.split, self.drafting, *self._preferred(self.gpus)),
+            "gpus": (*ties, self.cost, self.split, *self._preferred(self.gpus)),
             "latency": (
-                *(self.pp_dp, self.off_format, self.gpus, self.cost, self.split, self.drafting),
+                *(self.pp_dp, self.off_format, self.gpus, self.cost, self.split),
                 *self._preferred(self.latency_s),
                 self.dominated,
             ),
-            "energy": (*ties, self.gpus, self.cost, self.split, self.drafting, *self._preferred(self.power)),
+            "energy": (*ties, self.gpus, self.cost, self.split, *self._preferred(self.power)),
         }
         return columns[objective]
 
