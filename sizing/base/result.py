@@ -151,7 +151,7 @@ class CrossCheck(Result):
     message: str = quantity("Finding", help="Agreement or disagreement in one sentence, or why there is none.")
 
 
-AnswerPart = Literal["bought", "serves", "format", "redundancy", "cost", "room", "sure", "infeasible"]
+AnswerPart = Literal["bought", "serves", "speculation", "format", "redundancy", "cost", "room", "sure", "infeasible"]
 """What a sentence of the answer is about."""
 
 
@@ -160,9 +160,9 @@ class AnswerSentence(Result):
 
     about: AnswerPart = quantity(
         "About",
-        help="bought: what is bought and what of it is used; serves: which model, for whom, how fast; format: where it "
-        "deviates from the checkpoint; redundancy: single points of failure; cost; room: what binds and how much more "
-        "load fits; sure: how sure; infeasible: why nothing serves.",
+        help="bought: what is bought and what of it is used; serves: which model, for whom, how fast; speculation: drafts "
+        "that it counts on; format: where it deviates from the checkpoint; redundancy: single points of failure; cost; "
+        "room: what binds and how much more load fits; sure: how sure; infeasible: why nothing serves.",
     )
     text: str = quantity("Sentence", help="The sentence.")
 

@@ -13,6 +13,7 @@ from sizing.base.deployed import Cost, Deployed, Latencies, Pool
 from sizing.base.format import count, ms, percent, significant, usd
 from sizing.base.result import AnswerPart, AnswerSentence
 from sizing.base.units import PERCENT
+from sizing.catalog.drafts import Draft
 from sizing.catalog.precisions import Precision
 from sizing.planning.binding import Binding
 from sizing.planning.business import load_in_words
@@ -53,12 +54,23 @@ def sentences_of(stated: Stated, binds: str, room_left: str, how_sure: Sureness)
     """The whole answer. ``binds`` at the planned load; ``room_left``: :func:`room`."""
     yield _said("bought", bought(stated.deployed, stated.row.gpu.name))
     yield _said("serves", _serves(stated))
+    if drafts := stated.row.speculation.draft:
+        yield _said("speculation", drafting(drafts))
     if deviation := other_format(stated.row.precision, stated.question.model.published_format):
         yield _said("format", deviation)
     yield from redundancy(stated.deployed)
     yield costs(stated.cost)
     yield _said("room", f"Limited by: {binds}. {room_left}")
     yield _said("sure", sure(how_sure, stated.deployed.gpus))
+
+
+def drafting(draft: Draft) -> str:
+    """ "Each step guesses 3 tokens ahead (speculative decoding, MTP heads), which yields 2.51 tokens a step."."""
+    guessed = f"{draft.draft_tokens} token{'s' if draft.draft_tokens > 1 else ''}"
+    return (
+        f"Each step guesses {guessed} ahead (speculative decoding, {draft.label}), which is taken to yield "
+        f"{significant(draft.tokens_per_step)} tokens a step."
+    )
 
 
 def _said(about: AnswerPart, text: str) -> AnswerSentence:
