@@ -74,7 +74,7 @@ def _latent_attention(model: Model, fields: Fields) -> dict[str, Cell]:
     """Columns of MLA: rank of the latent vector, and a head's part without and with position."""
     if model.attention != "mla":
         return {}
-    rope = fields.whole("qk_rope_head_dim") or 0
+    rope = fields.whole("qk_rope_head_dim", low=0) or 0
     return {
         "mla_kv_lora_rank": fields.whole("kv_lora_rank") or "",
         "mla_qk_nope_head_dim": model.head_dim - rope,

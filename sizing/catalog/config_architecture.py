@@ -70,7 +70,9 @@ def _heads(fields: Fields, hidden: int, plan: tuple[Layer, ...]) -> dict[str, in
 
 
 def _head_dim(fields: Fields, hidden: int, heads: int) -> int:
-    return fields.whole("head_dim", high=MAX_WIDTH) or hidden // heads
+    """Width of a head; with latent attention the file may leave it at 0, since its parts are given (GLM-5.3-Flash)."""
+    lowest = 0 if fields.whole("kv_lora_rank", high=MAX_WIDTH) else 1
+    return fields.whole("head_dim", low=lowest, high=MAX_WIDTH) or hidden // heads
 
 
 def _kv_heads(fields: Fields, heads: int) -> int:
@@ -112,7 +114,7 @@ def _indexer(fields: Fields, plan: tuple[Layer, ...], compressed: bool) -> dict[
     listed, frequency = fields.items("indexer_types"), section.get("sparse_attention_freq")
     layers = sum(layer.mixer == "full" for layer in plan)
     if listed:
-        layers = sum(kind == "full" for kind in listed[: len(plan)])
+        layers = sum(layer.mixer == "full" and kind == "full" for layer, kind in zip(plan, listed, strict=False))
     elif isinstance(frequency, list):
         layers = sum(kind in (1, True) for kind in frequency[: len(plan)])
     has_one = bool(dim) and not compressed

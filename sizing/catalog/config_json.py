@@ -58,6 +58,10 @@ def _reject_other_files(config: Mapping[str, Any]) -> None:
         raise InvalidModelConfig("This is the configuration of a LoRA adapter: use config.json of its base model.")
     if config.get("is_encoder_decoder") is True:
         raise InvalidModelConfig("This is an encoder-decoder model: choose a decoder model, others are not sized.")
+    if (Fields(config).whole("loop_num_passes") or 1) > 1:
+        raise InvalidModelConfig(
+            "This model runs some layers several times (loop_num_passes): such models are not sized yet."
+        )
     if "tokenizer_class" in config and "model_type" not in config and "hidden_size" not in config:
         raise InvalidModelConfig("This is a tokenizer configuration: use config.json of the model.")
 

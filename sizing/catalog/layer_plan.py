@@ -202,7 +202,7 @@ def _mlps(fields: Fields, count: int) -> list[Mlp]:
         listed = fields.items(key)
         if len(listed) >= count:
             return ["moe" if kind in routed else "dense" for kind in listed[:count]]
-    moe = [i >= (fields.whole("first_k_dense_replace", low=0, high=MAX_LAYERS) or 0) for i in range(count)]
+    moe = [i >= (fields.whole("leading_dense_layers", low=0, high=MAX_LAYERS) or 0) for i in range(count)]
     start = fields.whole("moe_layer_start_index", low=0, high=MAX_LAYERS) or 0
     step = fields.whole("interleave_moe_layer_step", high=MAX_LAYERS)
     step = step or fields.whole("decoder_sparse_step", high=MAX_LAYERS)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bench.model_row import row
-from sizing.base.errors import UnknownName
+from sizing.base.errors import InvalidModelConfig, UnknownName
 from sizing.catalog import model_from_config, models, resolve_model
 from sizing.catalog.config_fields import MAX_CONFIG_BYTES
 from sizing.catalog.model_rows import model_of_row
@@ -107,6 +107,47 @@ def test_real_configurations_name_the_class_of_the_catalogue(path):
         assert read
         return
     assert read == known.hf_architecture or (known.id in NAMED_OTHERWISE and read)
+
+
+def test_heads_of_no_width_are_those_of_latent_attention():
+    """GLM-5.3-Flash: head_dim 0 beside the widths of the latent parts; only layers that attend have an indexer."""
+    config = {
+        **LLAMA_3_8B,
+        "head_dim": 0,
+        "kv_lora_rank": 512,
+        "qk_nope_head_dim": 256,
+        "qk_rope_head_dim": 0,
+        "v_head_dim": 256,
+        "index_head_dim": 128,
+        "index_n_heads": 32,
+        "index_topk": 2048,
+        "num_hidden_layers": 4,
+        "layer_types": ["linear_attention"] * 3 + ["deepseek_sparse_attention"],
+        "indexer_types": ["full"] * 4,
+        "linear_attn_config": {"num_heads": 64, "head_dim": 128},
+    }
+    model = model_from_config(config)
+    assert (model.head_dim, model.kv_elements_full) == (256, 512 + 128)
+    assert (model.sparse.layers, model.sparse.indexer_elements) == (1, 128)
+    with pytest.raises(InvalidModelConfig, match="head_dim = 0"):
+        model_from_config({**LLAMA_3_8B, "head_dim": 0})
+
+
+def test_names_that_families_of_2026_give_to_known_facts():
+    """Inkling: window and leading dense layers; Muse Spark: experts that run at a width of their own."""
+    experts = {"n_routed_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 512}
+    sliding = {"layer_types": ["sliding_attention", "full_attention"] * 16, "sliding_window_size": 512}
+    model = model_from_config({**LLAMA_3_8B, **experts, **sliding, "dense_mlp_idx": 2})
+    assert (model.sliding_window, model.moe_layers) == (512, 30)
+    narrow = model_from_config({**LLAMA_3_8B, **experts, "moe_hidden_size": 2048})
+    wide = model_from_config({**LLAMA_3_8B, **experts})
+    fewer = 32 * 8 * 3 * (4096 - 2048) * 512 - 32 * 2 * 4096 * 2048
+    assert wide.params_total - narrow.params_total == pytest.approx(fewer)
+
+
+def test_a_model_that_runs_layers_several_times_is_refused():
+    with pytest.raises(InvalidModelConfig, match="several times"):
+        model_from_config({**LLAMA_3_8B, "text_config": {**LLAMA_3_8B, "loop_num_passes": 3}})
 
 
 @pytest.mark.parametrize("listed", [None, [], "LlamaForCausalLM", [7], ["<b>Llama</b>"], ["L" * 101]])
