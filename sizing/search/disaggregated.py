@@ -21,10 +21,6 @@ from sizing.search.pools_search import grown, smallest_pools
 from sizing.search.preferences import DOUBTFUL_SPLIT, SPLIT, of_instances
 from sizing.search.screen import Evaluated, all_offers, instances_needed
 
-SEVERAL = 2
-"""Instances of each kind from which on two pools are no doubtful choice. Chosen: one of a kind is a single point of
-failure for all answers, and its idle share is lost as no other work takes it."""
-
 
 def _joined(row: Configuration) -> float:
     return float(has_fast_links(row.gpu))
@@ -148,5 +144,4 @@ def well_linked(pools: Pools, options: NDArray[np.object_], inside: Flags) -> Fl
 def factor_of_pools(question: Question, pools: Pools, linked: Flags) -> Floats:
     """By what is counted is multiplied, (N,): that of the worse kind of instances and that of splitting."""
     of_kinds = np.maximum(*(of_instances(question, pools.evaluated, rows) for rows in (pools.prefill, pools.decode)))
-    several = np.minimum(pools.prefill_instances, pools.decode_instances) >= SEVERAL
-    return np.asarray(of_kinds * np.where(linked & several, SPLIT, DOUBTFUL_SPLIT))
+    return np.asarray(of_kinds * np.where(linked, SPLIT, DOUBTFUL_SPLIT))

@@ -10,6 +10,7 @@ from sizing.deployments.kv_transfer import SETUP_S
 from sizing.question.limits import LatencyLimits
 from sizing.question.understand import Question
 from sizing.search.disaggregated import Disaggregated
+from sizing.search.pools_search import fewest_of_a_kind
 from sizing.search.replicas import Planned, PlannedPools, arrivals_of, lengths_of, replica_at
 from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.fleet import Replica
@@ -34,6 +35,8 @@ class PoolsCase:
     transfer_latency_s: float
     transfer_s_per_token: float
     requests: int
+    fewest: int = 1
+    """Instances of each kind at least."""
     seed: int = 0
     work: Work = field(default_factory=Work)
     """What may still be simulated."""
@@ -59,6 +62,7 @@ def case_of(question: Question, deployments: Disaggregated, k: int, seed: int, w
         transfer_latency_s=SETUP_S,
         transfer_s_per_token=max(moved - SETUP_S, 0.0) / tokens,
         requests=int(np.clip(np.nan_to_num(IN_FLIGHT_ROUNDS * stay), REQUESTS, MOST_REQUESTS)),
+        fewest=fewest_of_a_kind(question),
         seed=seed,
         work=work or Work(),
     )

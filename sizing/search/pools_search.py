@@ -41,6 +41,11 @@ BEST_OF_UNIT = 2
 HALVINGS = 8
 """Of the distance to the limit of a pool, in which the load within an E2E limit is looked for: to 0.4 % of it."""
 
+SEVERAL = 2
+"""Instances of each kind that pools have at least where the scenario leaves open whether prefill and decode run apart.
+Chosen: one of a kind is a single point of failure for all answers, and published deployments have several; at small
+loads these make pools as dear as they are there."""
+
 MORE = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)
 """Multiples of the smallest pools that are tried where an E2E limit, or less latency, asks for more."""
 
@@ -53,6 +58,11 @@ def wanted(question: Question) -> bool:
     if question.scenario.workload.mode == "offline":
         return not deployment.allows("aggregated")
     return deployment.allows("disaggregated")
+
+
+def fewest_of_a_kind(question: Question) -> int:
+    """Instances of each kind at least, spares aside."""
+    return SEVERAL if question.scenario.deployment.allows("aggregated") else 1
 
 
 def smallest_pools(question: Question, evaluated: Evaluated) -> Pools | None:
@@ -131,8 +141,11 @@ def _best_of_units(
     """
     c, peak, spares = evaluated.candidates, question.demand.sustained_rps, question.scenario.deployment.spare_instances
 
+    least = fewest_of_a_kind(question)
+
     def gpus(rows: Rows, rps: Floats) -> Counts:
-        return np.asarray((instances_needed(peak, rps) + spares) * c.gpus[rows], dtype=np.int64)
+        instances = np.maximum(instances_needed(peak, rps), least) + spares
+        return np.asarray(instances * c.gpus[rows], dtype=np.int64)
 
     def rank(rows: Rows, rps: Floats) -> Floats:
         spare = rps / c.gpus[rows]
@@ -162,13 +175,13 @@ def _pairs(
     first, end = (np.searchsorted(of_decode, of_prefill, side=side) for side in ("left", "right"))
     p = np.repeat(np.arange(len(first)), end - first)
     d = np.arange(len(p)) + (end - np.cumsum(end - first))[p]
-    peak = question.demand.sustained_rps
+    peak, fewest = question.demand.sustained_rps, fewest_of_a_kind(question)
     return Pools(
         evaluated=evaluated,
         prefill=prefill[0][p],
         decode=decode[0][d],
-        prefill_instances=instances_needed(peak, prefill[1][p]),
-        decode_instances=instances_needed(peak, decode[1][d]),
+        prefill_instances=np.maximum(instances_needed(peak, prefill[1][p]), fewest),
+        decode_instances=np.maximum(instances_needed(peak, decode[1][d]), fewest),
         prefill_rps=prefill[1][p],
         decode_rps=decode[1][d],
     )

@@ -105,7 +105,7 @@ def needed_pools(case: PoolsCase, guess: tuple[int, int], wins: Wins) -> NeededP
     )
     if min(stable) <= 0.0:
         return None
-    least = [max(math.ceil(case.arrivals.rate_rps / case.heaviest(rps) - ROUNDING), 1) for rps in stable]
+    least = [max(math.ceil(case.arrivals.rate_rps / case.heaviest(rps) - ROUNDING), case.fewest) for rps in stable]
     first_of = cache(partial(first_tokens, case))
     most = _most(wins, guess[0], decode=least[1])
     farthest = NEARLY_IDLE * (max(guess[0], least[0]) + FARTHER) if most is None else most

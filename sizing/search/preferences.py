@@ -48,9 +48,8 @@ SPLIT = 1.0 / 0.9
 them, are worth it where they save a tenth; less is within the error of both predictions."""
 
 DOUBTFUL_SPLIT = 2.0
-"""The same where KV caches cross PCIe or a network without a fabric, or one instance of a kind does. Chosen: nobody
-publishes such deployments; where they cost half as much or less, a limit binds that one kind of instance hardly meets,
-and then they are the answer."""
+"""The same where KV caches cross PCIe or a network without a fabric. Chosen: nobody publishes such deployments; where
+they cost half as much or less, a limit binds that one kind of instance hardly meets, and then they are the answer."""
 
 
 def _bytes(row: Configuration) -> float:

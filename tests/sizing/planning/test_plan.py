@@ -25,7 +25,7 @@ LINKED_CARD = {
 
 
 def test_the_answer_names_what_is_bought_what_is_sized_load_latency_cost_bound_and_certainty():
-    found = ask(deployment={**H100, "spare_instances": 1})
+    found = ask(deployment={**H100, "spare_instances": 1, "precisions": ["fp8"]})
     d, parts = found.deployment, {sentence.about: sentence.text for sentence in found.sentences}
     assert list(parts) == ["bought", "serves", "format", "redundancy", "cost", "room", "sure"]
     assert f"({d.gpus_bought} x H100 SXM5 80GB) is enough; {d.gpus - 1} of its {d.gpus_bought} GPUs" in parts["bought"]

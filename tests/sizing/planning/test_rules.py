@@ -3,6 +3,8 @@
 import pytest
 
 from sizing.catalog import gpus
+from sizing.prices.hardware import options
+from sizing.scenario.prices import Prices
 from tests.sizing.asking import LLAMA_8B, LLAMA_70B, answer, ask, changed, raw
 
 L4 = {"gpus": ["l4"]}
@@ -98,12 +100,16 @@ def test_an_instance_over_two_servers():
     assert "instance_spans_servers" not in codes(ask(LLAMA_70B, deployment={"gpus": ["gb200"], "tp": [16]}))
 
 
-def test_an_instance_over_several_rented_machines():
-    """GH200 is rented one GPU at a time."""
-    one_at_a_time = {"gpus": ["gh200"], "location": "cloud", "tp": [2], "pp": [1]}
-    found = ask(LLAMA_70B, workload={"peak_rps": 1}, deployment=one_at_a_time)
-    assert found.deployment.systems == found.deployment.gpus
-    assert "instance_spans_servers" in codes(found)
+@pytest.mark.parametrize("gpu", ["gh200", "h100_nvl", "b200_sxm"])
+def test_no_instance_spans_rented_machines_without_a_fabric(gpu):
+    """GH200 is rented one GPU at a time, others with more; none of the largest of theirs joins several of them."""
+    asked = {"gpus": [gpu], "location": "cloud", "tp": [2], "pp": [8]}
+    found = ask(LLAMA_70B, workload={"peak_rps": 1}, deployment=asked)
+    fabric = any(o.fabric for o in options(gpus()[gpu], "cloud", Prices()))
+    assert (found.deployment is not None) == fabric
+    if not fabric:
+        (entry,) = found.excluded
+        assert "no RDMA network between several is known" in entry.reason
 
 
 @pytest.mark.parametrize("mode", ["sequential", "offline"])

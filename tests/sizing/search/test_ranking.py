@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from sizing.search.aggregated import WASTEFUL
+from sizing import Scenario
+from sizing.question.understand import understand
 from sizing.search.ranking import chosen_few
-from tests.sizing.asking import ALL, LLAMA_8B, LLAMA_70B, ask
+from sizing.search.serving import screened
+from tests.sizing.asking import ALL, LLAMA_8B, LLAMA_70B, ask, raw
 
 MEASURE = {
     "expected_cost": lambda c: c.usd_per_month if c.usd_per_month is not None else float("inf"),
@@ -32,15 +34,21 @@ def blocks(found):
 
 @pytest.mark.parametrize("objective", list(MEASURE))
 @pytest.mark.parametrize("location", ["on_prem", "cloud"])
-def test_alternatives_are_ordered_by_the_objective(objective, location):
-    found = ask(LLAMA_8B, alternatives=ALL, deployment={"objective": objective, "location": location})
-    for block in blocks(found):
-        values = [of_plan(found, objective), *map(MEASURE[objective], block)]
-        falls = [k for k in range(1, len(values)) if values[k] < values[k - 1]]
-        assert len(falls) <= (1 if objective == "latency" else 0)
-        for k in falls:  # by latency, what another beats on a fraction of the GPUs comes last, in order again
-            fewest = min(c.deployment.gpus for each in blocks(found) for c in each)
-            assert all(c.deployment.gpus >= WASTEFUL * fewest for c in block[k - 1 :])
+def test_deployments_are_ordered_by_the_objective_and_what_is_preferred(objective, location):
+    keys = raw(LLAMA_8B, deployment={"objective": objective, "location": location})
+    seen = screened(understand(Scenario.model_validate(keys))).deployments
+    order = seen.order()
+    counted = np.concatenate([kind.counted() for kind in seen.kinds])[order]
+    dominated = np.concatenate([kind.dominated for kind in seen.kinds])[order]
+    assert (np.diff(dominated) >= 0).all()  # by latency, what another beats on a fraction of the GPUs comes last
+    left = counted[dominated == 0]
+    assert (left[1:] >= left[:-1]).all()
+    plain = {"cost": "usd_per_hour", "gpus": "gpus", "latency": "latency_s", "energy": "power_kw"}[objective]
+    factors = np.concatenate([kind.factor for kind in seen.kinds])[order]
+    itself = np.concatenate([getattr(kind, plain) for kind in seen.kinds])[order]
+    known = np.isfinite(counted)
+    assert counted[known] == pytest.approx((itself * factors)[known])
+    assert (factors >= 1.0).all()
 
 
 def test_the_best_of_every_other_gpu_comes_before_variants_on_the_same():
