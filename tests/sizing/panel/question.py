@@ -18,6 +18,7 @@ FOLDER = Path(__file__).parent / "questions"
 NOTHING = "nothing"
 """Among the accepted answers: that nothing serves."""
 BLACKWELL = frozenset({"sm100", "sm120"})
+BEFORE_FP8 = frozenset({"turing", "ampere"})
 Range = tuple[float, float]
 ENGINES = frozenset({"vllm", "sglang", "trtllm", "nim"})
 """Engines that serve today; which of them has the model is a rule for every plan (:mod:`tests.sizing.panel.rules`)."""
@@ -30,7 +31,7 @@ class Accepted:
     ``bought``: GPUs in the systems that are bought or rented. ``instance``: GPUs of the largest instance. ``pp`` is 1
     unless a question says otherwise: within one system every model of the catalogue has a layout without a pipeline.
     ``apart``: whether prefill and decode may run in instances of their own. ``narrow``: whether FP4 is accepted on GPUs
-    that compute it in 16 bit. ``usd``: hardware, USD a month.
+    that compute it in 16 bit; INT8 is, on those without FP8 alone. ``usd``: hardware, USD a month.
     """
 
     gpus: frozenset[str]
@@ -72,7 +73,9 @@ class Accepted:
         if answer.apart and not self.apart:
             faults.append("prefill and decode run apart")
         if answer.weights == "nvfp4" and not self.narrow and generations()[answer.gpu] not in BLACKWELL:
-            faults.append(f"NVFP4 on {answer.gpu}, which computes it in 16 bit and has FP8")
+            faults.append(f"NVFP4 on {answer.gpu}, which computes it in 16 bit")
+        if answer.weights == "int8_sq" and generations()[answer.gpu] not in BEFORE_FP8:
+            faults.append(f"INT8 on {answer.gpu}, which has FP8")
         return faults
 
 

@@ -25,6 +25,9 @@ SPARSE = frozenset(
     {"DeepseekV32ForCausalLM", "GlmMoeDsaForCausalLM", "DeepseekV4ForCausalLM", "DeepseekV41ForCausalLM"}
 )
 
+BEST_FIRST = ("native", "weight_only", "unknown", "no")
+"""Modes of execution, the most certain first."""
+
 Status = Literal["supported", "unknown", "no"]
 
 
@@ -95,6 +98,8 @@ def _mode(model: Model, generation: str, engine: str, weights: str) -> str:
     kind = "moe" if model.is_moe else "dense"
     if weights == "fp16" and generation == "turing":  # what Turing computes in: BF16 alone is refused there
         return "native" if engine == "vllm" else "unknown"
-    if weights == "fp8" and model.native_precision == "fp8":
-        weights = "fp8_block"
-    return _modes().get((engine, generation, PLAIN.get(weights, weights), kind), "unknown")
+    written = {PLAIN.get(weights, weights)}
+    if weights == "fp8":  # an FP8 checkpoint has scales by block; of others there are both kinds, and one is enough
+        written = {"fp8_block"} if model.native_precision == "fp8" else {"fp8", "fp8_block"}
+    modes = {_modes().get((engine, generation, each, kind), "unknown") for each in written}
+    return next((mode for mode in BEST_FIRST if mode in modes), "unknown")

@@ -131,6 +131,8 @@ def test_support_is_of_engine_class_generation_and_format() -> None:
     assert status(deepseek, gpu="b200_sxm", engine="trtllm", weights="fp8") == "supported"
     assert status(deepseek, gpu="rtx_pro_6000_server", engine="trtllm", weights="fp8") == "no"  # block-scaled FP8
     assert status(llama, gpu="rtx_pro_6000_server", engine="trtllm", weights="fp8") == "supported"
+    qwen = resolve_model("Qwen/Qwen3-30B-A3B").model
+    assert status(qwen, gpu="l40s", engine="sglang", weights="fp8") == "supported"  # Qwen's FP8 has scales by block
 
 
 def test_the_two_generations_called_blackwell_are_two() -> None:
@@ -139,7 +141,11 @@ def test_the_two_generations_called_blackwell_are_two() -> None:
 
 
 ACCEPTED = Accepted(
-    gpus=frozenset({"h100_sxm"}), formats=frozenset({"fp8", "nvfp4"}), bought=(8, 16), tp=(1, 4), usd=(0, 9000)
+    gpus=frozenset({"h100_sxm"}),
+    formats=frozenset({"fp8", "int8_sq", "nvfp4"}),
+    bought=(8, 16),
+    tp=(1, 4),
+    usd=(0, 9000),
 )
 
 
@@ -149,6 +155,7 @@ ACCEPTED = Accepted(
         {"gpu": "l4"},
         {"weights": "bf16"},
         {"weights": "nvfp4"},
+        {"weights": "int8_sq"},
         {"engine": "tgi"},
         {"bought": 24, "systems": 3},
         {"layouts": (layout(tp=8),)},
