@@ -50,7 +50,8 @@ class QuantizationFact:
     """One published fact on a quantization method (``record_type``: method, speed, accuracy, size or guide).
 
     ``speedup_batch1``, ``8``, ``64``: tokens/s over those of the 16-bit model at so many requests in flight, on
-    ``hardware_setup``. A guide grades gains, accuracy impact and the time of a calibration in words.
+    ``hardware_setup``. ``loss_points`` is ``loss`` as a number, per cent or points as the metric says. A guide grades
+    gains, accuracy impact and the time of a calibration in words.
     """
 
     record_type: str
@@ -60,6 +61,7 @@ class QuantizationFact:
     baseline: str
     quantized: str
     loss: str
+    loss_points: float | None
     speedup_batch1: float | None
     speedup_batch8: float | None
     speedup_batch64: float | None

@@ -10,12 +10,20 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from sizing.base.errors import UnknownName
-from sizing.catalog.files import read_yaml
+from sizing.catalog.facts import QuantizationFact
+from sizing.catalog.files import read_yaml, typed_rows
 from sizing.catalog.gpu import Gpu
 
 Compute = Literal["wide", "fp8", "int8", "fp4", "mxfp4"]
 Accuracy = Literal["reference", "very low loss", "low loss", "medium loss", "high loss"]
 Kernels = tuple[str | None, str | None]
+
+GRADES: tuple[tuple[float, Accuracy], ...] = ((1.5, "very low loss"), (2.5, "low loss"), (5.0, "medium loss"))
+"""Largest loss, in per cent or points of a published test, and what it is called; beyond all of them "high loss".
+
+Chosen: because 1.5 is what FP8 loses at worst, which its vendor grades as none to very low; 2.5 is twice the standard
+error of a test of a thousand questions at 80 %, below which chance may have made the difference; 5 is twice that again.
+"""
 
 KV_BYTES: Mapping[str, float] = MappingProxyType({"fp16": 2.0, "fp8": 1.0})
 """Bytes of one cached value by KV-cache format."""
@@ -40,7 +48,8 @@ KV_CACHE_TYPES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 class Precision:
     """One weight format: ``bytes`` per quantised parameter, scales included.
 
-    ``accuracy`` is what a model loses in it, ``published_as`` its method in ``quantization.csv``, "" for 16 bit.
+    ``accuracy`` grades the largest loss published of it (:data:`GRADES`), ``published_as`` is its method in
+    ``quantization.csv``, "" for 16 bit.
     ``checkpoint_marks`` are words of a checkpoint's name that tell the format, ``checkpoint_methods`` words that tell
     its method, of 4 bits unless the name says 8, ``quant_methods`` its names in config.json. ``from_training`` says
     that a model is trained in it. ``dense_kernels`` and ``moe_kernels`` are what NVIDIA's kernel tables call its
@@ -92,8 +101,36 @@ class Precision:
 @cache
 def precisions() -> Mapping[str, Precision]:
     """All weight formats by id, widest first."""
-    rows = read_yaml("precisions.yaml")
-    return MappingProxyType({name: Precision(id=name, **_frozen(row)) for name, row in rows.items()})
+    rows = {name: _frozen(row) for name, row in read_yaml("precisions.yaml").items()}
+    losses = {name: _worst_loss(row.get("published_as", "")) for name, row in rows.items()}
+    graded = {
+        name: losses[name]
+        if losses[name] is not None
+        else max((loss for other, loss in losses.items() if loss and _width(rows[other]) == _width(row)), default=None)
+        for name, row in rows.items()
+    }
+    return MappingProxyType(
+        {name: Precision(id=name, accuracy=_grade(row, graded[name]), **row) for name, row in rows.items()}
+    )
+
+
+def _worst_loss(method: str) -> float | None:
+    """The largest loss published of a method, None where there is none."""
+    facts = typed_rows("quantization.csv", QuantizationFact)
+    return max((f.loss_points for f in facts if f.method == method and f.loss_points is not None), default=None)
+
+
+def _width(row: dict[str, Any]) -> int:
+    """Whole bits of a weight."""
+    return round(float(row["bytes"]) * 8)
+
+
+def _grade(row: dict[str, Any], loss: float | None) -> Accuracy:
+    """The word for a loss; a format without a published one is graded as the worst published of its width, because
+    nothing says that it is better."""
+    if row["bytes"] >= WIDE_BYTES or loss is None:
+        return "reference"
+    return next((word for most, word in GRADES if loss <= most), "high loss")
 
 
 def _frozen(value: Any) -> Any:
