@@ -10,7 +10,13 @@ Mode = Literal["streaming", "sequential", "offline"]
 """How answers are consumed: token by token, as a whole, or not awaited by anybody."""
 
 Routing = Literal["random", "round_robin", "weighted", "least_loaded", "prefix_aware"]
-"""How a front end spreads requests over instances."""
+"""How a front end spreads requests over instances.
+
+Gateways for inference look at the load. llm-d's router scores every instance by queue depth and KV-cache use, beside a
+cached prefix (weights 2, 2 and 3); the routers of SGLang and vLLM follow a cached prefix until loads differ by 64
+requests and by half, then the least loaded (docs.gpustack.ai, operator, model deployment routing, read November 2026).
+NVIDIA Dynamo's frontend goes in turn unless started with ``--router-mode kv`` or ``least-loaded`` (docs.nvidia.com,
+router guide 1.2). A plain Kubernetes Service picks at random (kubernetes.io, virtual IPs, iptables mode)."""
 
 Objective = Literal["cost", "expected_cost", "gpus", "latency", "energy"]
 """What deployments are ranked by: ``cost`` is that of what suffices with the asked :data:`Confidence`,

@@ -17,11 +17,13 @@ from sizing.decision.inputs import Input, sizing_inputs
 from sizing.decision.keys import with_values
 from sizing.question.understand import model_of
 from sizing.scenario.schema import Scenario
+from sizing.search.trials import BY_LOAD
 
 LeverName = Literal[
     "prefix_caching",
     "speculative_decoding",
     "disaggregation",
+    "routing",
     "shorter_prompts",
     "smaller_model",
     "sparsity_2_4",
@@ -89,6 +91,9 @@ def change(name: LeverName, scenario: Scenario, plan: Plan, settings: LeverSetti
         case "disaggregation":
             split = plan.deployment is not None and plan.deployment.pools is not None
             return Change(values={"deployment.serving": ["aggregated" if split else "disaggregated"]}, undone=split)
+        case "routing":
+            even = scenario.deployment.routing in BY_LOAD
+            return Change(values={"deployment.routing": "random" if even else "least_loaded"}, undone=even)
         case "shorter_prompts":
             return _shorter(scenario, settings.prompt_share)
         case "smaller_model":

@@ -17,6 +17,7 @@ LEVERS: Mapping[LeverName, str] = MappingProxyType(
         "prefix_caching": "Prefix caching",
         "speculative_decoding": "Speculative decoding",
         "disaggregation": "Prefill and decode apart",
+        "routing": "Routing by load",
         "shorter_prompts": "Shorter prompts",
         "smaller_model": "Smaller model",
         "sparsity_2_4": "2:4 sparsity",

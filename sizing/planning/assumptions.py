@@ -11,13 +11,15 @@ from sizing.catalog.drafts import Draft
 from sizing.question.configuration import Configuration
 from sizing.question.speculation import Speculation
 from sizing.question.understand import Question
+from sizing.scenario.schema import Deployment
 
 ROUTED: Mapping[Routing, str] = MappingProxyType(
     {
         "random": "each request goes to any instance at random; round-robin or least-loaded routing would be smoother",
         "round_robin": "requests go to the instances in turn",
         "weighted": "requests go to the instances in turn, by weights that are equal because the instances are",
-        "least_loaded": "each request goes to the instance with the fewest requests",
+        "least_loaded": "each request goes to the instance with the fewest requests, as gateways for inference route; "
+        "a plain Kubernetes Service picks at random",
         "prefix_aware": "each request goes to the instance that caches its prefix; the shared part of the prompts "
         "counts "
         "as cached on every one, so that is the one with the fewest requests",
@@ -39,8 +41,8 @@ def analytic(question: Question) -> str:
     even = (
         "Routing that evens out the load (round robin, least loaded) makes TTFT shorter: simulate it."
         if routing == "random"
-        else f"With the routing asked for, {ROUTED[routing]}: that evens out the load and makes TTFT shorter than "
-        "stated; the simulation includes it."
+        else f"With the routing of the scenario, {ROUTED[routing]}. That evens out the load and makes TTFT shorter "
+        "than stated; the simulation includes it."
     )
     return (
         "Percentiles come from the analytic load model: stationary load, first come first served, each replica sees "
@@ -62,8 +64,8 @@ def simulated_pools(routing: Routing) -> tuple[str, ...]:
         return simulated(routing)
     return (
         *simulated("random"),
-        f"The routing asked for, {ROUTED[routing]}, spreads requests more evenly than that: prefill and decode pools "
-        "are sized without the gain, a simulation of the plan shows it.",
+        f"With the routing of the scenario, {ROUTED[routing]}. That is more even: prefill and decode pools are sized "
+        "without the gain, a simulation of the plan shows it.",
     )
 
 
@@ -126,7 +128,7 @@ def measured(question: Question) -> Iterator[str]:
     names = [
         name
         for name, given in (
-            ("routing", deployment.routing != "random"),
+            ("routing", deployment.routing != Deployment().routing),
             ("speculative_decoding", deployment.speculative_decoding is not None),
         )
         if given

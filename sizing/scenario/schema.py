@@ -198,8 +198,9 @@ class Deployment(Part):
     that are sold for servers are considered, as one that nobody measured pays for that by ``confidence``.
     ``accurate_formats_only`` narrows an empty ``precisions`` to the checkpoint's own format and those that answer as
     well as measurable (FP8); by default it does, as what 4 bits cost is not in dollars: a test on the customer's own
-    task decides about them. ``routing``: how requests are spread over the instances. ``speculation``: whether drafts
-    published for the model are considered where they decide; ``speculative_decoding``: those that every instance takes.
+    task decides about them. ``routing``: how requests are spread over the instances; by default to the least loaded, as
+    gateways for inference do (:data:`sizing.base.choices.Routing`). ``speculation``: whether drafts published for the
+    model are considered where they decide; ``speculative_decoding``: those that every instance takes.
     """
 
     gpus: list[str] = Field(default_factory=list, max_length=100)
@@ -223,7 +224,7 @@ class Deployment(Part):
     confidence: Confidence = 90
     objective: Objective = "cost"
     step_times: StepTimesFrom = "kernel"
-    routing: Routing = "random"
+    routing: Routing = "least_loaded"
     speculation: SpeculationUse = "auto"
     speculative_decoding: SpeculativeDecoding | None = None
 

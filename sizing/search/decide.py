@@ -52,8 +52,8 @@ class Decided:
 
     @property
     def requests(self) -> int:
-        """Requests behind the percentiles of the first, per instance; 0 where they are analytic."""
-        return 0 if self.outcome is None else self.outcome.finished // self.outcome.replicas
+        """Requests behind the percentiles of the first; 0 where they are analytic."""
+        return 0 if self.outcome is None else self.outcome.finished
 
     def outcome_at(self, place: int) -> Outcome | None:
         """What is counted at the place of an alternative with steps as long as expected; None where it was not

@@ -48,8 +48,8 @@ class Needed:
 
     @property
     def requests(self) -> int:
-        """Requests simulated at the chosen count, per instance."""
-        return self.outcome.finished // self.outcome.replicas
+        """Requests simulated at the chosen count."""
+        return self.outcome.finished
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

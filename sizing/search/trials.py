@@ -112,13 +112,13 @@ class Trial:
 
     @property
     def arrived(self) -> int:
-        """Requests that came to one instance."""
-        return self.outcome.arrived // self.outcome.replicas
+        """Requests that came to the instances simulated together."""
+        return self.outcome.arrived
 
     @property
     def finished(self) -> int:
-        """Requests that one instance finished."""
-        return self.outcome.finished // self.outcome.replicas
+        """Requests that they finished."""
+        return self.outcome.finished
 
 
 def share_of(arrivals: Arrivals, part: float, *, in_turn: bool = False) -> Arrivals:
@@ -175,11 +175,14 @@ def limited(limits: LatencyLimits) -> list[tuple[int, float]]:
 
 
 def run(case: Case, instances: int, requests: int) -> Outcome:
-    """One of so many instances, or some of them, under their share of the load: about ``requests`` requests each.
+    """One of so many instances, or some of them, under their share of the load: about ``requests`` requests in all.
 
-    Raises OutOfWork when that takes more than may be simulated.
+    Where some are simulated together, each has as many at least as it takes to settle; the queue that they share
+    forgets its past in as many requests as that of one (join the shortest queue becomes one queue under heavy load:
+    Foschini and Salz, 1978). Raises OutOfWork when that takes more than may be simulated.
     """
     count = together(case.routing, instances)
+    requests = max(math.ceil(requests / count), min(requests, _settling(case, instances)))
     arrivals = share_of(case.arrivals, count / instances, in_turn=case.routing in IN_TURN)
     fleet = Fleet(replicas=(case.replica,) * count, routing=case.routing)
     outcome = _RUNS.run(fleet, arrivals, case.lengths, requests, case.seed, most_events=max(case.work.left, 0))
@@ -193,9 +196,7 @@ def decided(case: Case, instances: int, first: int) -> Trial:
     A 95 % interval decides as long as more requests could be simulated, then an 80 % interval, as everywhere in a plan;
     unclear when that holds the limit.
     """
-    bursts = case.arrivals.bursts
-    cycle = (bursts.on_s + bursts.off_s) * case.arrivals.rate_rps / instances if bursts else 0.0
-    settling = min(int(max(IN_FLIGHT_ROUNDS * case.in_flight, BURST_ROUNDS * cycle)), MOST_SETTLING)
+    settling = _settling(case, instances)
     requests, most = max(first, settling), max(most_requests(case.limits), settling, first)
     while True:
         outcome = run(case, instances, requests)
@@ -204,6 +205,13 @@ def decided(case: Case, instances: int, first: int) -> Trial:
         if result != "unclear" or last:
             return Trial(outcome, result)
         requests = min(requests * GROWTH, most)
+
+
+def _settling(case: Case, instances: int) -> int:
+    """Requests of one of so many instances until the engine is as full as it stays, and through enough bursts."""
+    bursts = case.arrivals.bursts
+    cycle = (bursts.on_s + bursts.off_s) * case.arrivals.rate_rps / instances if bursts else 0.0
+    return min(int(max(IN_FLIGHT_ROUNDS * case.in_flight, BURST_ROUNDS * cycle)), MOST_SETTLING)
 
 
 def most_requests(limits: LatencyLimits) -> int:

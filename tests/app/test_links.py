@@ -183,7 +183,7 @@ def test_defaults_that_links_leave_out_are_those_of_this_link_version() -> None:
         "per_user": "3",
         "question": "50",
         "rps": "10",
-        "route": "random",
+        "route": "least_loaded",
         "spare": "0",
         "steps": "kernel",
         "system": "300",

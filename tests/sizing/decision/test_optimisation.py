@@ -152,6 +152,26 @@ def test_what_is_in_use_is_tried_without() -> None:
     assert of_levers(pools)["static_batching"].obstacle == "not_simulated"
 
 
+@pytest.mark.parametrize(
+    ("asked_for", "tried_instead", "standing"),
+    [("least_loaded", "random", "undone"), ("random", "least_loaded", "planned")],
+)
+def test_what_routing_costs_is_a_lever(asked_for: str, tried_instead: str, standing: str) -> None:
+    deployment = {"gpus": ["h100_sxm"], "precisions": ["fp8"]}
+    load = {"input_tokens": 2000, "output_tokens": 200, "peak_rps": 120}
+    tight = {"ttft_ms": 400, "itl_ms": 100}
+    now, then = (
+        asked(deployment={**deployment, "routing": one}, workload=load, limits=tight)
+        for one in (asked_for, tried_instead)
+    )
+    answers = Answers()
+    row = levers(now, DEFAULT, answers)[list(get_args(LeverName)).index("routing")]
+    assert (row.standing, tried(row)) == (standing, f"routing {tried_instead.replace('_', ' ')}")
+    assert row.outcome == answers.outcome(then)
+    assert row.gpus_saved is not None
+    assert row.gpus_saved * (1 if tried_instead == "least_loaded" else -1) >= 0
+
+
 def test_sparsity_has_no_figures_but_what_was_published() -> None:
     row = of_levers(asked())["sparsity_2_4"]
     assert row.standing == "not_modelled"

@@ -1,0 +1,107 @@
+"""What the defaults leave out: told where it costs something, and considered after one click."""
+
+import pytest
+
+from sharing.form.write import with_change
+from sizing import Scenario, plan
+from sizing.base.result import Plan
+from sizing.catalog.measured import measured
+from sizing.catalog.precisions import precisions
+
+MODELS = ("meta-llama/Meta-Llama-3-8B-Instruct", "meta-llama/Llama-3.3-70B-Instruct", "Qwen/Qwen3-32B")
+
+
+LOOSE = {"ttft_ms": 60_000, "itl_ms": 500}
+
+
+def asked(model: str = MODELS[0], rps: float = 70.0, **deployment: object) -> Scenario:
+    workload = {"input_tokens": 2000, "output_tokens": 200, "peak_rps": rps}
+    limits = LOOSE if rps < 1 else {}
+    keys = {"model": model, "workload": workload, "limits": limits, "deployment": deployment}
+    return Scenario.model_validate(keys)
+
+
+def usd(found: Plan) -> float:
+    assert found.cost is not None
+    assert found.cost.usd_per_month is not None
+    return found.cost.usd_per_month
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_unasked_no_format_loses_accuracy(model: str) -> None:
+    found = plan(asked(model))
+    deployed = [found.deployment, *(one.deployment for one in found.alternatives)]
+    formats = {one.weight_precision for one in deployed if one is not None}
+    assert formats <= {"bf16", "fp16", "fp8"}
+    assert {name for name in precisions() if precisions()[name].keeps_accuracy} == {"bf16", "fp16", "fp8"}
+
+
+def test_a_checkpoint_of_4_bits_keeps_its_own_format() -> None:
+    found = plan(asked("openai/gpt-oss-120b", rps=5))
+    assert found.deployment is not None
+    assert found.deployment.weight_precision == "mxfp4"
+
+
+@pytest.mark.parametrize(
+    ("gpu", "model"),
+    [("h100_nvl", "mistralai/Mistral-Large-Instruct-2411"), ("l4", MODELS[2]), ("l4", "google/gemma-3-27b-it")],
+    ids=str,
+)
+def test_what_is_left_out_is_cheaper_and_one_click_away(gpu: str, model: str) -> None:
+    """Weights of 4 bits fit on half the cards."""
+    before = asked(model, 0.05, gpus=[gpu])
+    found = plan(before)
+    (one,) = found.left_out
+    (warning,) = [w for w in found.warnings if w.code == "left_out"]
+    assert (one.kind, warning.severity) == ("lossy_formats", "info")
+    assert one.usd_per_month < 0.9 * usd(found)
+    assert "formats that lose accuracy" in warning.message
+    assert one.configuration in warning.message
+    assert warning.fix is not None
+    after = plan(with_change(before, warning.fix.key, warning.fix.value))
+    assert after.left_out == ()
+    assert usd(after) < usd(found)
+
+
+def test_two_kinds_are_one_sentence_and_one_click(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Had benchmarks been published of the H100 NVL alone: 123 billion parameters fit on one in 4 bits."""
+    monkeypatch.setattr("sizing.question.understand.measured", lambda _: frozenset({"h100_nvl"}))
+    before = asked("mistralai/Mistral-Large-Instruct-2411", 0.05, measured_gpus_only=True)
+    found = plan(before)
+    assert [one.kind for one in found.left_out] == ["lossy_formats", "unmeasured_gpus"]
+    (warning,) = [w for w in found.warnings if w.code == "left_out"]
+    assert warning.message.startswith("Two cheaper plans were left out: weight formats that lose accuracy (")
+    assert ", GPUs without published benchmarks (" in warning.message
+    assert warning.fix is not None
+    assert {warning.fix.key, *(one.key for one in warning.fix.also)} == {
+        "deployment.accurate_formats_only",
+        "deployment.measured_gpus_only",
+    }
+
+
+@pytest.mark.parametrize(
+    "deployment",
+    [
+        {"precisions": ["bf16", "fp8"], "gpus": ["h100_sxm"]},
+        {"accurate_formats_only": False, "gpus": ["h100_sxm"]},
+        {"gpus": ["a100_sxm_80g"], "measured_gpus_only": True, "precisions": ["bf16"]},
+        {"gpus": sorted(measured("gpus") & {"h100_sxm", "h200_sxm"}), "precisions": ["fp8"]},
+    ],
+)
+def test_what_was_chosen_is_not_left_out(deployment: dict[str, object]) -> None:
+    found = plan(asked(rps=70.0, **deployment))
+    assert found.left_out == ()
+    assert "left_out" not in [w.code for w in found.warnings]
+
+
+def test_a_gpu_that_runs_the_model_in_lossy_formats_alone_says_so() -> None:
+    found = plan(asked("meta-llama/Llama-3.3-70B-Instruct", rps=0.1, gpus=["l40s"], tp=[1], pp=[1]))
+    (out,) = found.excluded
+    assert out.fix is not None
+    assert (out.fix.key, out.fix.value) == ("deployment.accurate_formats_only", False)
+    eased = plan(
+        with_change(
+            asked("meta-llama/Llama-3.3-70B-Instruct", rps=0.1, gpus=["l40s"], tp=[1], pp=[1]), out.fix.key, False
+        )
+    )
+    assert eased.feasible
