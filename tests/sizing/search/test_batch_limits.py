@@ -54,7 +54,7 @@ def test_a_cap_carries_more_where_the_itl_limit_binds() -> None:
 
 
 def test_the_simulator_needs_fewer_instances_with_the_cap_too() -> None:
-    question = asked()
+    question = asked(routing="random")
     capped = Search(smallest_aggregated(question, with_batch_limits(question, base(question))), 0)
     free = Search(smallest_aggregated(question, base(question)), 0)
     free.simulate(0)

@@ -10,7 +10,13 @@ from sizing.search.pipelines import JUST_BEHIND, MOST_TRIED, underrated
 from sizing.search.refine import Refined, refine
 from sizing.search.serving import screened
 
-H200: dict[str, Any] = {"gpus": ["h200"], "engines": ["trtllm"], "precisions": ["fp8"], "confidence": 50}
+H200: dict[str, Any] = {
+    "gpus": ["h200"],
+    "engines": ["trtllm"],
+    "precisions": ["fp8"],
+    "routing": "random",
+    "confidence": 50,
+}
 LONG: dict[str, Any] = {"input_tokens": 32_768, "output_tokens": 256, "peak_rps": 4}
 
 

@@ -34,6 +34,7 @@ TIGHT_GAPS: dict[str, Any] = {
     "limits": {"ttft_ms": 50.0, "itl_ms": 5.0, "percentile": 99},
     "deployment": {
         "gpus": ["h200_sxm"],
+        "accurate_formats_only": False,
         "max_utilization": 0.6,
         "location": "on_prem",
         "objective": "gpus",

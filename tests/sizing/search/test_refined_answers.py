@@ -23,6 +23,8 @@ from sizing.simulator.outcome import Outcome
 from tests.sizing.asking import LLAMA_8B, raw
 from tests.sizing.search.simulated import H100, VARY, instances, scenario
 
+EVERY = {"gpus": ["h200_sxm"], "accurate_formats_only": False, "routing": "random"}
+
 
 def at_ttft(limit_ms: float) -> Scenario:
     return scenario(
@@ -63,7 +65,7 @@ def test_what_no_simulation_confirms_is_no_answer() -> None:
 
 def test_what_no_work_was_left_to_confirm_is_not_listed_before_what_is_certain(monkeypatch: pytest.MonkeyPatch) -> None:
     """The search ended with the dearer of two that were simulated, since it alone was certain."""
-    deployment = {"gpus": ["h200_sxm"], "serving": ["aggregated"], "confidence": 50}
+    deployment = {**EVERY, "serving": ["aggregated"], "confidence": 50}
     asked = scenario(workload={"peak_rps": 500}, deployment=deployment)
     seen = screened(understand(asked))
     refined = refine(seen.together, 0)
