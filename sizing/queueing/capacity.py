@@ -57,7 +57,8 @@ def at_percentile(state: SteadyState, percentile: float) -> Percentiles:
 def capacity(state: SteadyState, latencies: Percentiles, limits: LatencyLimits, max_utilization: float) -> Capacity:
     """Largest rate at which every limit holds, at most ``max_utilization`` of the stability limit.
 
-    The rate at which a latency reaches its limit is interpolated linearly between points of the grid.
+    The cap is room for more load than planned; that step times may be longer than estimated is no part of it. The rate
+    at which a latency reaches its limit is interpolated linearly between points of the grid.
     """
     rps = non_decreasing(state.rps)
     stable = rps[:, -1]

@@ -7,7 +7,7 @@ from sharing.form.presets import defaults
 from sharing.form.write import changed, from_scenario, with_change
 from sizing.base.result import Fix
 from sizing.scenario import Scenario
-from tests.app.conftest import MORE, with_every_field
+from tests.app.conftest import MORE, OpenLink, with_every_field
 from tests.app.pages_text import answer, figure, problems
 
 
@@ -19,6 +19,25 @@ def test_fix_changes_the_form_and_the_answer(size: AppTest) -> None:
     assert not size.exception
     assert values_of(size) != before
     assert answer(size) != said
+
+
+def test_one_click_considers_what_the_defaults_left_out(open_link: OpenLink) -> None:
+    size = open_link(
+        model="mistralai/Mistral-Large-Instruct-2411",
+        rps="0.05",
+        isl="2000",
+        osl="200",
+        ttft="60 s",
+        itl="500",
+        gpu="h100_nvl",
+    )
+    assert any("A cheaper plan was left out" in element.value for element in size.markdown)
+    before = size.session_state["last_answer"].plan
+    size.button(key="fix_left_out").click().run()
+    assert not size.exception
+    assert size.query_params["accurate"] == "false"
+    assert size.session_state["last_answer"].plan.cost.usd_per_month < before.cost.usd_per_month
+    assert not any(b.key == "fix_left_out" for b in size.button)
 
 
 def values_of(size: AppTest) -> dict[str | None, object]:
