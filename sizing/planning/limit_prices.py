@@ -40,7 +40,7 @@ LOOSENED = (1.25, 1.5, 2.0, 3.0, 5.0)
 
 @dataclass(frozen=True, kw_only=True)
 class LimitPrice:
-    """A costly limit: ``loosened_s`` is the tightest of those tried that takes half of the cost at most, and
+    """A costly limit: ``loosened_s`` is the tightest of those tried that is none any more, infinite where all are, and
     ``usd_per_hour`` the cost then, by estimate; ``without_usd_per_hour`` without this limit."""
 
     field: LimitField
@@ -68,7 +68,7 @@ def costly_limits(question: Question, evaluated: Evaluated, now_usd_per_hour: fl
         for factor in LOOSENED:
             loosened = limit * factor
             cost = _cheapest(question, evaluated, dataclasses.replace(question.limits, **{field: loosened}))
-            if now_usd_per_hour >= COSTLY * cost:
+            if cost <= COSTLY * without:
                 break
         else:
             loosened, cost = math.inf, without

@@ -191,7 +191,7 @@ def test_faster_steps_never_need_more_than_is_planned() -> None:
                 "arrivals": {"bursts": {"on_s": 1, "off_s": 1, "share_on": 1}},
             },
             limits={"ttft_ms": None, "itl_ms": None, "e2e_ms": 8103.083927575384, "percentile": 90},
-            deployment={**H100, "confidence": 50},
+            deployment={**H100, "confidence": 50, "speculation": "off"},
         )
     )
     pooled = [a for a in answer.alternatives if a.deployment.serving == "disaggregated"]
