@@ -86,7 +86,8 @@ def neighbours(measured: CalibratedConfiguration, candidates: Candidates) -> lis
     for kind in kinds:
         other, same = (np.array([kin == kind for kin in units], dtype=np.bool_) for units in by_layout)
         rows = np.where(alike, same[candidates.unit], other[candidates.unit]) & ~itself
-        found.append((np.flatnonzero(rows), kind))
+        if rows.any():
+            found.append((np.flatnonzero(rows), kind))
     return found
 
 

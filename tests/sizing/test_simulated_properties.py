@@ -1,17 +1,22 @@
 """What must hold for the simulated plan of every valid scenario, checked on random ones."""
 
+import itertools
+import math
+
 import pytest
 from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from sizing import Scenario, plan
+from sizing.planning.analytic import analytic_plan
 from sizing.planning.compose import compose
 from sizing.question.understand import understand
 from sizing.search.decide import decide
 from sizing.search.serving import screened
 from sizing.simulator.stability import MOST_EVENTS
 from sizing.simulator.work import MOST_WORK, WORK_PER_RUN, Work
-from tests.sizing.asking import raw
-from tests.sizing.random_scenarios import valid_scenarios
+from tests.sizing.asking import changed, raw
+from tests.sizing.random_scenarios import GPUS, MODELS, logarithmic, valid_scenarios
 
 LIMITED = {"streaming": ("ttft_ms", "itl_ms", "e2e_ms"), "sequential": ("e2e_ms",), "offline": ()}
 COUNTED = {
@@ -19,6 +24,8 @@ COUNTED = {
     "gpus": lambda one: one.deployment.gpus,
 }
 ALIKE = 1.0 + 1e-6
+RESOLVED = 1.02
+"""Within so much two simulated numbers of instances are alike: the search ends at 1 % of either."""
 
 PROMISED_LESS = {
     "one GPU type, fewest GPUs": raw(
@@ -35,6 +42,40 @@ PROMISED_LESS = {
     ),
 }
 """Ordinary questions of which estimates promise less than the simulation keeps."""
+
+
+@st.composite
+def nearly_out_of_reach(draw):
+    """A scenario with a limit that idle instances hardly keep by the load model, its name, and a factor to loosen it."""
+    name = draw(st.sampled_from(["ttft_ms", "itl_ms"]))
+    keys = raw(
+        draw(MODELS),
+        workload={
+            "input_tokens": draw(logarithmic(100, 12_000)),
+            "output_tokens": draw(logarithmic(20, 1500)),
+            "peak_rps": draw(logarithmic(0.3, 100)),
+        },
+        limits={"percentile": draw(st.sampled_from([50, 90, 95, 99]))},
+        deployment={
+            "gpus": [draw(GPUS)],
+            "location": draw(st.sampled_from(["on_prem", "cloud"])),
+            "serving": [draw(st.sampled_from(["aggregated", "disaggregated"]))],
+            "precisions": [draw(st.sampled_from(["bf16", "fp8"]))],
+            "pp": [1],
+        },
+    )
+    keys["limits"][name] = draw(st.sampled_from([1.0, 1.01, 1.03, 1.06, 1.12])) * least_by_estimate(keys, name)
+    return keys, name, draw(st.sampled_from([1.01, 1.03, 1.1, 1.3]))
+
+
+def least_by_estimate(keys, name):
+    """The tightest limit that the load model can keep, in ms."""
+    broken, held = 1.0, 60_000.0
+    while held > 1.01 * broken:
+        middle = math.sqrt(broken * held)
+        found = analytic_plan(Scenario.model_validate(changed(keys, f"limits.{name}", middle)), alternatives=0)
+        broken, held = (broken, middle) if found.feasible else (middle, held)
+    return held
 
 
 def planned(keys):
@@ -67,6 +108,41 @@ def test_a_simulated_plan_keeps_its_limits(keys):
         value = getattr(found.latency, name).at_percentile
         if keys["limits"][name] is not None and value is not None:
             assert value <= keys["limits"][name] * ALIKE
+
+
+@given(asked=nearly_out_of_reach())
+def test_a_limit_that_is_hardly_in_reach_is_no_cheaper_than_a_looser_one(asked):
+    """An estimate that no simulation confirmed cost a third of what a looser limit did, which one confirmed."""
+    keys, name, factor = asked
+    tight, loose = planned(keys), planned(changed(keys, f"limits.{name}", keys["limits"][name] * factor))
+    assume(tight.feasible and tight.cost.usd_per_month is not None)
+    assert loose.feasible
+    assert loose.cost.usd_per_month <= tight.cost.usd_per_month * RESOLVED
+
+
+@pytest.mark.parametrize(
+    ("model", "gpu", "serving", "limits"),
+    [
+        ("deepseek-ai/DeepSeek-V3", "l40s", "disaggregated", (19.5, 20, 20.3, 22, 30)),
+        ("deepseek-ai/DeepSeek-V3", "l40s", "aggregated", (19.5, 20, 20.3, 22, 30)),
+        ("openai/gpt-oss-120b", "h200_sxm", "disaggregated", (3, 3.1, 3.3, 4)),
+        ("mistralai/Mixtral-8x7B-Instruct-v0.1", "h200_sxm", "disaggregated", (2.8, 2.83, 3, 4)),
+    ],
+)
+def test_a_looser_itl_limit_costs_no_more(model, gpu, serving, limits):
+    costs = []
+    for itl in limits:
+        found = planned(
+            raw(
+                model,
+                workload={"input_tokens": 879, "output_tokens": 741, "peak_rps": 14.7},
+                limits={"itl_ms": itl},
+                deployment={"gpus": [gpu], "location": "cloud", "serving": [serving]},
+            )
+        )
+        costs.append(found.cost.usd_per_month if found.feasible else math.inf)
+    assert all(looser <= tighter * RESOLVED for tighter, looser in itertools.pairwise(costs))
+    assert math.isfinite(costs[-1])
 
 
 @given(keys=valid_scenarios())
