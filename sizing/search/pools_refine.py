@@ -21,6 +21,11 @@ from sizing.simulator.work import OutOfWork, Work
 MOST_PAIRS = 2
 """Pairs of different parallelism that are simulated. Chosen: few, because each is a search of its own."""
 
+MORE_PAIRS, FAR_OFF = 6, 1.3
+"""Pairs that are simulated at most while the best so far counts so much more than the estimate of one whose decode
+instances are laid out as none that was tried. Chosen: a layout that hardly keeps a limit takes several times what the
+estimate says, while the next better takes little more than that; 1.3 is beyond what estimates are off elsewhere."""
+
 NEVER_MORE = 1.25
 """What an instance carries for ever by simulation, over the same by the analytic load model: at most so much. Largest
 found: 1.22 (docs/LOAD_MODEL.md); a test looks at pools."""
@@ -35,13 +40,23 @@ def refine_pools(
     """
     known = np.inf if best is None else float(best.counted()[0])
     first: tuple[Disaggregated, Outcome] | None = None
-    for k in pools.near(CLOSE * known)[:MOST_PAIRS]:
+    counted, tried, layouts = pools.counted(), 0, set[object]()
+    for k in pools.near(CLOSE * known).tolist():
+        best_so_far = known if first is None else float(first[0].counted()[0])
+        row = pools.configurations(k)[1]
+        layout = (row.gpu.id, row.tp, row.pp, row.ep, row.dp)
+        if tried >= MOST_PAIRS and (tried >= MORE_PAIRS or not best_so_far > FAR_OFF * counted[k]):
+            break
+        if tried >= MOST_PAIRS and layout in layouts:
+            continue
+        tried += 1
+        layouts.add(layout)
         pair = pools.pools.take(np.array([k]))
         wins, fewest = _wins(question, pair, known, None if first is None else first[0]), with_fewest(question, pair)
         if not wins(fewest.prefill_instances, fewest.decode_instances)[0]:
             continue
         try:
-            one = simulated(question, pools, int(k), seed, wins, work)
+            one = simulated(question, pools, k, seed, wins, work)
         except OutOfWork:
             break
         if one is not None and (first is None or comes_before(one[0], first[0])):

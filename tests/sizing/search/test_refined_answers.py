@@ -65,8 +65,15 @@ def test_what_no_simulation_confirms_is_no_answer() -> None:
 
 def test_what_no_work_was_left_to_confirm_is_not_listed_before_what_is_certain(monkeypatch: pytest.MonkeyPatch) -> None:
     """The search ended with the dearer of two that were simulated, since it alone was certain."""
-    deployment = {**EVERY, "serving": ["aggregated"], "confidence": 50}
-    asked = scenario(workload={"peak_rps": 500}, deployment=deployment)
+    asked = scenario(
+        workload={"peak_rps": 500},
+        deployment={
+            "gpus": ["h200_sxm"],
+            "serving": ["aggregated"],
+            "precisions": ["fp8", "int8_sq"],
+            "confidence": 50,
+        },
+    )
     seen = screened(understand(asked))
     refined = refine(seen.together, 0)
     met = [index for index, one in refined.search.results.items() if isinstance(one, Needed)]
