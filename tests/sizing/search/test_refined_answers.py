@@ -16,7 +16,7 @@ from sizing.question.understand import understand
 from sizing.replay.planned_deployment import planned
 from sizing.search import decide as decide_module
 from sizing.search.decide import decide
-from sizing.search.instances import Needed, NotMet
+from sizing.search.instances import Needed, NotMet, needed
 from sizing.search.refine import refine
 from sizing.search.serving import screened
 from sizing.simulator.outcome import Outcome
@@ -65,20 +65,15 @@ def test_what_no_simulation_confirms_is_no_answer() -> None:
 
 def test_what_no_work_was_left_to_confirm_is_not_listed_before_what_is_certain(monkeypatch: pytest.MonkeyPatch) -> None:
     """The search ended with the dearer of two that were simulated, since it alone was certain."""
-    asked = scenario(
-        workload={"peak_rps": 500},
-        deployment={
-            "gpus": ["h200_sxm"],
-            "serving": ["aggregated"],
-            "precisions": ["fp8", "int8_sq"],
-            "confidence": 50,
-        },
-    )
+    deployment = {"gpus": ["h200_sxm"], "serving": ["aggregated"], "confidence": 50}
+    asked = scenario(workload={"peak_rps": 500}, deployment=deployment)
     seen = screened(understand(asked))
     refined = refine(seen.together, 0)
-    met = [index for index, one in refined.search.results.items() if isinstance(one, Needed)]
-    cheapest, dearer = (k for k in refined.deployments.order() if refined.deployments.index[k] in met)
-    monkeypatch.setattr(decide_module, "refine", lambda *_: replace(refined, first=int(dearer)))
+    cheapest, dearer = refined.position, int(refined.deployments.order()[-1])
+    index, guess = int(refined.deployments.index[dearer]), int(refined.deployments.instances[dearer])
+    refined.search.results[index] = needed(refined.search.case(index), guess)
+    assert isinstance(refined.search.results[index], Needed)
+    monkeypatch.setattr(decide_module, "refine", lambda *_: replace(refined, first=dearer))
     decided = decide(seen, 0)
     assert decided.ranked[0] == dearer
     assert cheapest not in decided.ranked
