@@ -25,6 +25,8 @@ SPARSE = frozenset(
     {"DeepseekV32ForCausalLM", "GlmMoeDsaForCausalLM", "DeepseekV4ForCausalLM", "DeepseekV41ForCausalLM"}
 )
 
+ONLY_ON = {("trtllm", "DeepseekV4ForCausalLM"): {"sm100"}}
+"""Generations that an engine needs for a class: TensorRT-LLM's supported models, footnote (SM100 and newer)."""
 BEST_FIRST = ("native", "weight_only", "unknown", "no")
 """Modes of execution, the most certain first."""
 
@@ -83,6 +85,8 @@ def status(model: Model, *, gpu: str, engine: str, weights: str) -> Status:
     engine = SERVES_AS.get(engine, engine)
     name = _class_of().get(model.id, "")
     if name in SPARSE and generation in NO_SPARSE_ATTENTION:
+        return "no"
+    if generation not in ONLY_ON.get((engine, name), {generation}):
         return "no"
     registry = OF_FAMILY.get(generation, engine) if engine == "vllm" else engine
     known = _architectures().get(name, {}).get(registry, "unknown")

@@ -131,6 +131,9 @@ def test_support_is_of_engine_class_generation_and_format() -> None:
     assert status(deepseek, gpu="b200_sxm", engine="trtllm", weights="fp8") == "supported"
     assert status(deepseek, gpu="rtx_pro_6000_server", engine="trtllm", weights="fp8") == "no"  # block-scaled FP8
     assert status(llama, gpu="rtx_pro_6000_server", engine="trtllm", weights="fp8") == "supported"
+    v4 = resolve_model("deepseek-ai/DeepSeek-V4-Flash").model
+    assert status(v4, gpu="b200_sxm", engine="trtllm", weights="mxfp4") == "supported"
+    assert status(v4, gpu="h200_sxm", engine="trtllm", weights="mxfp4") == "no"
     qwen = resolve_model("Qwen/Qwen3-30B-A3B").model
     assert status(qwen, gpu="l40s", engine="sglang", weights="fp8") == "supported"  # Qwen's FP8 has scales by block
 
