@@ -25,10 +25,10 @@ STAGES = 1.05
 """For an instance whose GPUs are pipeline stages. Chosen as :data:`PER_HALVING`: within what the prediction can tell,
 one stage is simpler to run, fails less often, and is what engines and published deployments have most evidence of."""
 
-LITTLE_ROOM = 0.05
-"""Share of GPU memory that the KV cache has at least in an instance that is not held back. Chosen because
-what activations, graphs and fragmentation take is only known to some per cent of memory (engines keep 5 to 10 % free
-for it), so that a smaller room may turn out to be none."""
+LITTLE_ROOM = 0.10
+"""Share of GPU memory that the KV cache has at least in an instance that is not held back. Chosen because what weights
+take as loaded, activations, graphs and fragmentation are known to some per cent of memory each (engines keep 5 to 10 %
+free for the last), so that a smaller room may turn out to be none."""
 
 FOR_LITTLE_ROOM = 1.3
 """For an instance with less room than :data:`LITTLE_ROOM`. Chosen: as much as may be paid for what is known to run over
