@@ -2,9 +2,11 @@
 
 import csv
 import json
+import sys
 import zipfile
 from datetime import date
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -140,6 +142,30 @@ def test_without_a_provider_that_answers_rents_stay(monkeypatch, capsys):
     monkeypatch.setattr(hunted, "offers", offline)
     assert command.main(["--only", "cloud"]) == command.FAILED
     assert "No provider of cloud instances could be asked: their rents stay." in capsys.readouterr().err
+
+
+def test_a_catalogue_gives_instances_with_gpus_and_its_day(monkeypatch):
+    def item(**facts):
+        machine = {"instance_name": "p5.48xlarge", "location": "us-east-1", "price": 50.0, "spot": False}
+        return SimpleNamespace(**(machine | {"gpu_count": 8, "gpu_name": "H100", "gpu_memory": 80.0} | facts))
+
+    class Catalog:
+        def __init__(self, auto_reload: bool) -> None:
+            assert auto_reload is False
+
+        def _load_provider(self, url, provider, version):
+            if provider == "gcp":
+                raise OSError("no route")
+            items = [item(), item(gpu_count=0, gpu_name=None, gpu_memory=None)]
+            return SimpleNamespace(version="20261124-31", items=items)
+
+    internal = SimpleNamespace(CATALOG_URL="https://prices.example")
+    monkeypatch.setitem(sys.modules, "gpuhunt", SimpleNamespace(Catalog=Catalog))
+    monkeypatch.setitem(sys.modules, "gpuhunt._internal", SimpleNamespace(catalog=internal))
+    monkeypatch.setitem(sys.modules, "gpuhunt._internal.catalog", internal)
+    assert hunted.offers("aws") == (hunted_offer(),)
+    with pytest.raises(hunted.NoCatalogue, match="The catalogue of gcp could not be fetched: no route"):
+        hunted.offers("gcp")
 
 
 LISTED = {
