@@ -32,8 +32,9 @@ class Provenance(Result):
     requests: int | None = quantity(
         "Requests simulated",
         "requests",
-        "per instance",
-        "Requests of one instance behind the simulated capacity; none where capacity is analytic or measured.",
+        "finished",
+        "Requests behind the simulated capacity, of one instance or of those simulated together; none where capacity is "
+        "analytic or measured.",
         default=None,
     )
     not_simulated: NotSimulated | None = quantity(

@@ -107,9 +107,7 @@ def _how_sure(decided: Decided) -> str:
         if decided.left_out
         else ""
     )
-    return (
-        f"Instances and percentiles simulated with {decided.requests:,} requests per instance{also}.{perhaps}{unseen}"
-    )
+    return f"Instances and percentiles simulated with {decided.requests:,} requests{also}.{perhaps}{unseen}"
 
 
 def _counted(outcome: Outcome, metric: int, percentile: float, analytic: Latency) -> Latency:
