@@ -33,8 +33,8 @@ class Provenance(Result):
         "Requests simulated",
         "requests",
         "finished",
-        "Requests behind the simulated capacity, of one instance or of those simulated together; none where capacity is "
-        "analytic or measured.",
+        "Requests behind the simulated capacity, of one instance or of those simulated together; none where capacity "
+        "is analytic or measured.",
         default=None,
     )
     not_simulated: NotSimulated | None = quantity(
