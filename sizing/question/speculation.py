@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -113,6 +114,7 @@ def asked_for(model: Model, *, draft_tokens: int, acceptance: float, draft_cost:
     )
 
 
+@lru_cache(maxsize=64)
 def published(model: Model) -> tuple[Speculation, ...]:
     """What a model can draft with by what was published, one for each depth that is considered."""
     return tuple(_as_published(model, draft) for draft in drafts_of(model.id))

@@ -7,17 +7,19 @@ errors. So a configuration that nobody measured needs more hardware than one tha
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sizing.base.arrays import Columns, Floats, Rows
+from sizing.base.units import TWO_SIDED_80
 from sizing.calibration.calibrated import CalibratedConfiguration
 from sizing.calibration.carried import carried_interval
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates
-from sizing.evidence.error_factors import ErrorFactors
+from sizing.evidence.error_factors import NORMAL, ErrorFactors
 from sizing.evidence.uncertainty import LOAD_NAMES, capacity_exponents, intervals
 from sizing.question.configuration import Configuration
 from sizing.question.traffic import Traffic
@@ -62,6 +64,23 @@ def slowness(
         for what in ("decode", "prefill")
     )
     return Slowness(decode=decode, prefill=prefill)
+
+
+def with_doubt_of_drafts(slow: Slowness, candidates: Candidates, confidence: float) -> Slowness:
+    """The slowness of candidates that draft from ``slow``, that of the same without drafts.
+
+    As :meth:`ErrorFactors.wider` at the asked confidence: distances in logs join by the root of the sum of their
+    squares, the doubt about drafts being normal. So many candidates need no interval of their own.
+    """
+    if confidence == EXPECTED:
+        return slow
+    z, is_slow = NORMAL.inv_cdf(confidence), confidence > EXPECTED
+    exponent = capacity_exponents()["high_factor" if is_slow else "low_factor"]
+    kinds = {id(row.speculation): row.speculation for row in candidates.rows}
+    doubts = {key: abs(math.log(drafts.doubt[is_slow])) * abs(z) / TWO_SIDED_80 for key, drafts in kinds.items()}
+    doubt = np.array([doubts[id(row.speculation)] for row in candidates.rows])
+    own = np.abs(np.log(slow.decode)) / exponent
+    return replace(slow, decode=np.exp(math.copysign(exponent, z) * np.hypot(own, doubt)))
 
 
 def _alike(candidates: Candidates, times: StepTimes) -> tuple[Rows, Rows]:

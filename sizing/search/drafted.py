@@ -15,7 +15,6 @@ import numpy as np
 
 from sizing.base.arrays import Floats, Rows, least_by_group
 from sizing.base.compiled_rows import non_decreasing, position
-from sizing.calibration.benchmark import calibrated_configuration
 from sizing.deployments.candidates import Candidates
 from sizing.deployments.memory import memory_fit
 from sizing.question.speculation import LONGEST_PROMPT, Speculation, published
@@ -23,11 +22,11 @@ from sizing.question.understand import Question
 from sizing.queueing.capacity import Bound, rate_at_limit
 from sizing.queueing.steady_state import NEARLY_FULL, concurrency_grid
 from sizing.search.batch_limits import first_of_each
-from sizing.search.caution import slowness
+from sizing.search.caution import with_doubt_of_drafts
 from sizing.search.screen import Evaluated, instances_needed, under_load
 from sizing.steps.speculation import speculated
 
-BEST_OF_UNIT = 3
+BEST_OF_UNIT = 2
 """Configurations of each GPU, engine and number format that are tried with each number of drafts: those that could need
 the fewest GPUs. Chosen: few, because alike ones gain alike."""
 
@@ -37,11 +36,10 @@ def with_drafts(question: Question, evaluated: Evaluated) -> Evaluated:
     kinds = _considered(question)
     if not kinds or not len(evaluated):
         return evaluated
-    chosen = [(kind, _worth_it(question, evaluated, kind)) for kind in kinds]
-    tried = [_drafting(question, evaluated, rows, kind) for kind, rows in chosen if len(rows)]
-    for one in tried:
-        evaluated = evaluated.followed_by(one)
-    return evaluated
+    chosen = [_worth_it(question, evaluated, kind) for kind in kinds]
+    rows = np.concatenate(chosen)
+    drafts = [kind for kind, of_kind in zip(kinds, chosen, strict=True) for _ in range(len(of_kind))]
+    return evaluated.followed_by(_drafting(question, evaluated, rows, drafts)) if len(rows) else evaluated
 
 
 def _considered(question: Question) -> tuple[Speculation, ...]:
@@ -111,29 +109,29 @@ def _fewest_on_gpu(question: Question, evaluated: Evaluated) -> Floats:
     return np.asarray(least_by_group(c.gpu_number, gpus, int(c.gpu_number.max(initial=-1)) + 1)[c.gpu_number])
 
 
-def _drafting(question: Question, evaluated: Evaluated, rows: Rows, drafts: Speculation) -> Evaluated:
-    """The candidates at ``rows`` with drafts, as far as these fit in memory; step times between known concurrencies
-    are interpolated."""
-    candidates = _named(evaluated.candidates.take(rows), [drafts] * len(rows))
+def _drafting(question: Question, evaluated: Evaluated, rows: Rows, drafts: Sequence[Speculation]) -> Evaluated:
+    """The candidates at ``rows``, each with its drafts, as far as these fit in memory; step times between known
+    concurrencies are interpolated."""
+    candidates = _named(evaluated.candidates.take(rows), drafts)
     memory = memory_fit(question.model, candidates, question.traffic.resident_kv_tokens)
     fits = np.flatnonzero(memory.fits)
     candidates, memory, rows = candidates.take(fits), memory.take(fits), rows[fits]
     slots = np.minimum(memory.max_concurrency, evaluated.memory.max_concurrency[rows])
     times, known = evaluated.times.take(rows), evaluated.state.concurrency[rows]
     grid = concurrency_grid(slots, known.shape[1] - len(NEARLY_FULL) + 1)
-    plain, slow = replace(times, decode_s=position(known, grid, beyond=True).of(times.decode_s)), evaluated.slowness
-    as_expected = plain.scaled(1.0 / slow.decode[rows], 1.0 / slow.prefill[rows])
-    drafted = speculated(as_expected, question.model, candidates, grid, question.traffic.decode_context)
-    calibrated = calibrated_configuration(question)
-    slower = slowness(question.model, candidates, question.traffic, drafted, calibrated, question.confidence)
+    before = evaluated.slowness.take(rows)
+    plain = replace(times, decode_s=position(known, grid, beyond=True).of(times.decode_s))
+    expected = plain.scaled(1.0 / before.decode, 1.0 / before.prefill)
+    drafting = speculated(expected, question.model, candidates, grid, question.traffic.decode_context)
+    slow = with_doubt_of_drafts(before, candidates, question.confidence)
     return under_load(
         question,
         candidates,
         replace(memory, max_concurrency=slots),
-        drafted.scaled(slower.decode, slower.prefill),
+        drafting.scaled(slow.decode, slow.prefill),
         tuple(evaluated.sources[i] for i in rows),
         grid,
-        slower,
+        slow,
     )
 
 

@@ -10,7 +10,7 @@ from tests.sizing.asking import LLAMA_70B, raw
 
 LOAD = {"input_tokens": 1000, "output_tokens": 500, "peak_rps": 20}
 COSTLY = {
-    "costly_limit_itl": raw(LLAMA_70B, workload=LOAD, limits={"itl_ms": 9}, deployment={"gpus": ["h100_sxm"]}),
+    "costly_limit_itl": raw(LLAMA_70B, workload=LOAD, limits={"itl_ms": 12}, deployment={"gpus": ["h100_sxm"]}),
     "costly_limit_ttft": raw(
         LLAMA_70B,
         workload={"input_tokens": 6000, "output_tokens": 100, "peak_rps": 4},
