@@ -161,8 +161,8 @@ class AnswerSentence(Result):
     about: AnswerPart = quantity(
         "About",
         help="bought: what is bought and what of it is used; serves: which model, for whom, how fast; speculation: "
-        "drafts that it counts on; format: where it deviates from the checkpoint; redundancy: single points of failure; "
-        "cost; room: what binds and how much more load fits; sure: how sure; infeasible: why nothing serves.",
+        "drafts that it counts on; format: where it deviates from the checkpoint; redundancy: single points of "
+        "failure; cost; room: what binds and how much more load fits; sure: how sure; infeasible: why nothing serves.",
     )
     text: str = quantity("Sentence", help="The sentence.")
 
