@@ -225,7 +225,7 @@ def test_real_plans_agree_with_plan_and_cost() -> None:
         made.append(scenario)
         return analytic_plan(scenario, alternatives=0)
 
-    base = asked()
+    base = asked(peak_rps=300.0)
     drawn = tornado(base, Answers(planner))
     plan = analytic_plan(base)
     money = cost(base, plan=plan)
