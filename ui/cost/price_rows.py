@@ -10,13 +10,14 @@ from typing import Any, Literal
 import pandas as pd
 from pydantic import ValidationError
 
+from sizing.base.choices import PriceBasis
 from sizing.base.errors import InvalidScenario
 from sizing.catalog import cloud_instances, systems_for
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.system import System
 from sizing.economics.dates import Age, age_of
 from sizing.prices.hardware import by_own_list
-from sizing.prices.system_price import dates_of, system_price
+from sizing.prices.system_price import BASIS_WORDS, dates_of, system_price
 from sizing.scenario.file import problems_of
 from sizing.scenario.prices import GpuHourPrice, PriceList, Prices, SystemPrice
 
@@ -35,11 +36,12 @@ AGES: Mapping[Age, str] = {"stale": "older than 90 days", "unclear": "perhaps ol
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """A price with its source and the words of its date."""
+    """A price with its source, the words of its date, and what it is (``basis``, "" where it is the user's)."""
 
     usd: float | None
     source: str
     dates: tuple[str, ...]
+    basis: PriceBasis | None = None
 
 
 NO_PRICE = Shown(usd=None, source="", dates=())
@@ -71,6 +73,7 @@ def _line(row: Row, what: str, listed: Shown, own: Shown | None, name: ListName,
         "Unit": UNITS[row[0]],
         **beside,
         "Price": price.usd,
+        "Basis": "" if price.basis is None else BASIS_WORDS[price.basis],
         "Date": "; ".join(dict.fromkeys(price.dates)),
         "Age": "" if price.usd is None else AGES.get(age_of(price.dates, on), ""),
         "Whose": "yours" if own else "" if price.usd is None else "catalogue",
@@ -90,7 +93,9 @@ def _row_of(price: SystemPrice | GpuHourPrice) -> Row:
 
 def _catalogue_system(system: System, gpu: Gpu) -> Shown:
     price = system_price(system, Prices())
-    return Shown(usd=price.usd.typical if price.usd else None, source=price.source, dates=price.dates)
+    return Shown(
+        usd=price.usd.typical if price.usd else None, source=price.source, dates=price.dates, basis=price.basis_of_price
+    )
 
 
 def _catalogue_hour(gpu_id: str) -> Shown:
@@ -100,7 +105,7 @@ def _catalogue_hour(gpu_id: str) -> Shown:
     if not rented:
         return NO_PRICE
     usd, row = min(rented, key=lambda one: one[0])
-    return Shown(usd=usd, source=f"{row.provider} {row.region}: {row.source}", dates=(row.date,))
+    return Shown(usd=usd, source=f"{row.provider} {row.region}: {row.source}", dates=(row.date,), basis=row.price_basis)
 
 
 def taken(before: pd.DataFrame, after: pd.DataFrame, prices: PriceList, on: date) -> PriceList:

@@ -8,6 +8,7 @@ import pytest
 
 from sizing.base.errors import InvalidScenario
 from sizing.catalog import gpus
+from sizing.prices.system_price import BASIS_WORDS
 from sizing.scenario.prices import GpuHourPrice, PriceList, Prices
 from ui.cost.price_rows import ListName, book_table, taken, with_price
 
@@ -32,6 +33,8 @@ def test_the_catalogue_stands_in_the_list_and_not_among_negotiated_prices() -> N
     listed, negotiated = table(), table(name="negotiated")
     assert listed.at[ROW, "Price"] == 380_000
     assert set(listed["Whose"]) <= {"catalogue", ""}
+    assert listed.at[ROW, "Basis"] == "retail price"
+    assert set(listed["Basis"][listed["Price"].notna()]) <= set(BASIS_WORDS.values())
     assert negotiated["Price"].isna().all()
     assert negotiated.at[ROW, "List price"] == 380_000
     assert table(Prices(listed=typed(ROW, Price=300_000.0)), "negotiated").at[ROW, "List price"] == 300_000
