@@ -9,8 +9,9 @@ from collectors.vocabulary import Candidate, EngineVocabulary, engine_vocabulari
 from collectors.vocabulary.expressions import Scope, scope_of, selected
 from sharing.manifests.facts import Facts
 
-VOCABULARY = {"vllm": "vllm", "sglang": "sglang", "trtllm": "trtllm_serve", "nim": "nim"}
-"""The vocabulary of each engine that exposes latencies as histograms with buckets that are known."""
+VOCABULARY = {"vllm": "vllm", "sglang": "sglang", "trtllm": "trtllm_serve", "nim": "vllm"}
+"""The vocabulary of each engine that exposes latencies as histograms with buckets that are known; NIM exposes those of
+the vLLM that it is since its 2.0 (collectors/vocabulary/engines/nim.yaml has the names of 1.x)."""
 
 LATENCIES: Mapping[str, tuple[str, ...]] = {"ttft": ("ttft",), "itl": ("tpot", "itl"), "e2e": ("e2e",)}
 """What measures a limited latency, nearest first: the plan's ITL is the mean gap of a request, an engine's TPOT."""

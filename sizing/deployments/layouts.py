@@ -35,7 +35,7 @@ PP_SIZES = (1, 2, 4)
 def layouts(model: Model, gpu: Gpu, allowed: Allowed) -> tuple[Degrees, ...]:
     """Every (TP, PP, EP, DP) to try, each once: as asked, else the usual ones. Heads and experts may still refuse."""
     plain = (layout for tp, pp in _grids(model, gpu, allowed) for layout in _of_grid(model, gpu, allowed, tp, pp))
-    return tuple(dict.fromkeys(plain))
+    return tuple(dict.fromkeys((*plain, *allowed.pools)))
 
 
 def _grids(model: Model, gpu: Gpu, allowed: Allowed) -> Iterator[tuple[int, int]]:

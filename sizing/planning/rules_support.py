@@ -38,7 +38,7 @@ def about_support(question: Question, row: Configuration) -> Iterator[PlanWarnin
         yield PlanWarning(
             code="support_unknown",
             severity="warning",
-            source=stated.source,
+            source=stated.source or "catalogue: no source speaks of it",
             message=f"It is not known whether this runs: try it before buying. {because(stated, row.gpu.name)} A "
             f"deployment that is known to run would come first if it cost up to {percent(UNKNOWN_COSTS - 1.0)} more.",
         )

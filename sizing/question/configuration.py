@@ -82,6 +82,7 @@ class Allowed:
 
     ``accuracy``: without a choice of ``precisions``, whether only formats in which the answers of the checkpoint are
     "kept", only those in which they are "lost", or "any".
+    ``pools``: layouts (TP, PP, EP, DP) asked for prefill or decode instances, considered beside the others;
     ``gpus_named``: the scenario names its accelerators, so that one is considered which today's engines dropped;
     ``speculation``: the drafts that every instance takes, as asked.
     """
@@ -94,6 +95,7 @@ class Allowed:
     pp: tuple[int, ...] = ()
     ep: tuple[int, ...] = ()
     dp: tuple[int, ...] = ()
+    pools: tuple[tuple[int, int, int, int], ...] = ()
     gpus_named: bool = False
     speculation: Speculation = NO_SPECULATION
 

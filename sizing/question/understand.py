@@ -30,7 +30,7 @@ from sizing.question.traffic import Traffic, Variability
 from sizing.scenario.bounds import MAX_CV
 from sizing.scenario.demand import Demand, peak_demand
 from sizing.scenario.prices import Prices
-from sizing.scenario.schema import CustomGpu, ModelConfig, ModelSize, Scenario, Workload
+from sizing.scenario.schema import CustomGpu, Deployment, ModelConfig, ModelSize, Scenario, Workload
 from sizing.scenario.traffic import Burst, Gamma, TraceArrivals
 
 T = TypeVar("T")
@@ -231,8 +231,17 @@ def _allowed(scenario: Scenario, named_precision: Precision | None, problems: _P
         pp=tuple(deployment.pp),
         ep=tuple(deployment.ep),
         dp=tuple(deployment.dp),
+        pools=_pool_layouts(deployment),
         gpus_named=bool(deployment.gpus),
     )
+
+
+def _pool_layouts(deployment: Deployment) -> tuple[tuple[int, int, int, int], ...]:
+    """The layouts named for prefill and decode instances, where nothing else is served by them."""
+    if deployment.allows("aggregated"):
+        return ()
+    named = (deployment.prefill, deployment.decode)
+    return tuple((one.tp, one.pp, one.ep, one.dp) for one in named if one is not None)
 
 
 def _without_dense_ranks(allowed: Allowed, model: Model | None) -> tuple[Allowed, tuple[str, ...]]:

@@ -46,7 +46,7 @@ CASES = {
         prefill={"tp": 8, "pp": 2},
         decode={"tp": 8},
     ),
-    "sglang": case("deepseek-ai/DeepSeek-V3", "h200_sxm", "sglang"),
+    "sglang": case("deepseek-ai/DeepSeek-V3", "h200_sxm", "sglang", workload={"peak_rps": 1}),
     "sglang nodes": case(LLAMA_70B, "h100_sxm", "sglang", tp=[8], pp=[2], precisions=["bf16"], limits={}),
     "trtllm": case(LLAMA_70B, "b200_sxm", "tensorrt_llm"),
     "trtllm apart": case(LLAMA_70B, "h200_sxm", "tensorrt_llm", serving=["disaggregated"]),

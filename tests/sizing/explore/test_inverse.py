@@ -197,5 +197,5 @@ def test_how_an_instance_is_spread_is_said_as_in_an_answer() -> None:
     alone = scenario(deployment={"gpus": ["h100_sxm"], "engines": ["vllm"], "precisions": ["fp8"], "tp": [1]})
     assert "1 instance of one GPU on H100 SXM5 80GB" in served_by_gpus(alone, 1).message
     apart = served_by_gpus(large_model(["disaggregated"]), 64).message
-    assert "prefill instances of 4 GPUs (PP4) each and " in apart
+    assert "prefill instances of 8 GPUs (TP2 PP4) each and " in apart
     assert "decode instances of 8 GPUs (EP8 DP8) each on H200 SXM 141GB" in apart

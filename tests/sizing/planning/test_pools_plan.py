@@ -24,8 +24,8 @@ def test_an_e2e_limit_is_met_by_whichever_pair_grows_into_it() -> None:
 
     def needed(rps: int) -> int:
         workload = {"input_tokens": 651, "output_tokens": 97, "peak_rps": rps, "arrivals": {"gamma": {"cv": 0.5}}}
-        every = {**H100, "accurate_formats_only": False, "confidence": 50}
-        deployment = {**every, "max_utilization": 0.6, "location": "on_prem", "objective": "gpus"}
+        choice = {"max_utilization": 0.6, "location": "on_prem", "objective": "gpus", "precisions": ["w4a8_awq"]}
+        deployment = {**H100, **choice, "confidence": 50}
         asked = raw("google/gemma-3-27b-it", workload=workload, limits=limits, deployment=deployment)
         return gpus(analytic_plan(Scenario.model_validate(asked)))
 

@@ -34,7 +34,7 @@ TIGHT_GAPS: dict[str, Any] = {
     "limits": {"ttft_ms": 50.0, "itl_ms": 5.0, "percentile": 99},
     "deployment": {
         "gpus": ["h200_sxm"],
-        "accurate_formats_only": False,
+        "precisions": ["w4a8_awq"],
         "max_utilization": 0.6,
         "location": "on_prem",
         "objective": "gpus",

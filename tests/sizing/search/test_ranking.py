@@ -43,7 +43,13 @@ def test_deployments_are_ordered_by_the_objective_and_what_is_preferred(objectiv
     assert (np.diff(dominated) >= 0).all()  # by latency, what another beats on a fraction of the GPUs comes last
     left = counted[dominated == 0]
     assert (left[1:] >= left[:-1]).all()
-    plain = {"cost": "usd_per_hour", "gpus": "gpus", "latency": "latency_s", "energy": "power_kw"}[objective]
+    plain = {
+        "cost": "usd_per_hour",
+        "expected_cost": "expected_usd_per_hour",
+        "gpus": "gpus",
+        "latency": "latency_s",
+        "energy": "power_kw",
+    }[objective]
     factors = np.concatenate([kind.factor for kind in seen.kinds])[order]
     itself = np.concatenate([getattr(kind, plain) for kind in seen.kinds])[order]
     known = np.isfinite(counted)
