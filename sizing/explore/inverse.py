@@ -27,6 +27,7 @@ from sizing.scenario.bounds import MAX_RPS, MAX_TOKENS
 from sizing.scenario.business import in_business_terms
 from sizing.scenario.schema import Scenario
 from sizing.search.all_deployments import AllDeployments
+from sizing.search.drafted import with_drafts
 from sizing.search.screen import Evaluated, all_configurations, evaluate, evaluate_all
 from sizing.search.serving import fewest_gpus, screened
 
@@ -118,7 +119,7 @@ def longest_prompt(scenario: Scenario, gpus: int) -> Pushed:
 
     def fits(tokens: float, plain: bool) -> str | None:
         longer = replace(question, traffic=replace(question.traffic, input_tokens=tokens))
-        return _carrying(longer, evaluate(longer, all_configurations(longer)), given, plain)
+        return _carrying(longer, with_drafts(longer, evaluate(longer, all_configurations(longer))), given, plain)
 
     low, label = farthest(fits, question.traffic.cached_tokens + 1.0, top, PROMPT_TOLERANCE)
     if low is None:
@@ -173,7 +174,7 @@ def gpus_in_words(number: int) -> str:
 
 def _evaluated(scenario: Scenario) -> tuple[Question, Evaluated]:
     question = understand(scenario)
-    return question, evaluate_all(question)
+    return question, with_drafts(question, evaluate_all(question))
 
 
 def _held_to(question: Question, base: Evaluated) -> Evaluated:

@@ -30,10 +30,10 @@ def _drafts(drafts: Drafts | None) -> dict[str, Any]:
     """Speculative decoding as one deployment has it: asked for, or off."""
     if drafts is None:
         return {"speculative_decoding": None, "speculation": "off"}
-    asked = SpeculativeDecoding(
+    of_all = SpeculativeDecoding(
         draft_tokens=drafts.draft_tokens, acceptance=drafts.acceptance, draft_cost=drafts.draft_cost
     )
-    return {"speculative_decoding": asked}
+    return {"speculative_decoding": of_all}
 
 
 def _layouts_of_pools(chosen: Deployed | OperatingPoint) -> dict[str, Layout | None]:

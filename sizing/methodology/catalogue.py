@@ -9,6 +9,7 @@ from typing import Any
 
 from sizing import catalog
 from sizing.base.units import BILLION, GB, GIB, TRILLION
+from sizing.catalog.drafts import acceptances, drafted_runs, model_drafts
 from sizing.catalog.files import DATA_DIR, Row, read_rows
 from sizing.methodology.content import Cell, Section, Table
 from sizing.scenario.lengths import languages
@@ -27,6 +28,9 @@ LOADERS: dict[str, Callable[[], Any]] = {
     "tco.csv": catalog.tco,
     "use_cases.csv": catalog.use_cases,
     "languages.csv": languages,
+    "speculation.csv": acceptances,
+    "drafts.csv": model_drafts,
+    "speculation_runs.csv": drafted_runs,
 }
 """Who reads each file of facts; the first words of its docstring say what the file holds."""
 

@@ -17,6 +17,7 @@ from sizing.planning.exclusion_reasons import apart, no_pools, not_offered, too_
 from sizing.planning.sentences import beyond_context
 from sizing.planning.unsupported import LOSSY, unsupported
 from sizing.question.understand import Question
+from sizing.search.drafted import with_drafts
 from sizing.search.screen import Evaluated, all_configurations, evaluate, most_gpus, offered
 
 NOT_ENOUGH = "That alone is not enough: a limit or the memory would still be exceeded."
@@ -118,5 +119,5 @@ def _serving(question: Question, entries: Sequence[Excluded]) -> set[str]:
     """Which of the excluded GPUs have a configuration that meets the question."""
     named = {e.gpu for e in entries}
     narrowed = replace(question, gpus=tuple(g for g in question.gpus if g.id in named))
-    evaluated = evaluate(narrowed, all_configurations(narrowed))
+    evaluated = with_drafts(narrowed, evaluate(narrowed, all_configurations(narrowed)))
     return {evaluated.candidates.rows[i].gpu.id for i in np.flatnonzero(evaluated.capacity.rps > 0)}

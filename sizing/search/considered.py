@@ -28,7 +28,7 @@ def configuration_of(
     kind = kind or deployed
     pinned = (deployed.gpu, deployed.engine, deployed.weight_precision, deployed.kv_precision)
     parallelism = (kind.tp, kind.pp, kind.ep, kind.dp)
-    found = next(
+    row = next(
         (
             r
             for r in all_configurations(question).rows
@@ -38,7 +38,7 @@ def configuration_of(
         None,
     )
     drafts = None if kind is deployed.prefill else deployed.speculation
-    return found if found is None or drafts is None else _drafting(question, found, drafts)
+    return row if row is None or drafts is None else _drafting(question, row, drafts)
 
 
 def _drafting(question: Question, row: Configuration, drafts: Drafts) -> Configuration | None:

@@ -72,8 +72,8 @@ def of_instances(question: Question, evaluated: Evaluated, rows: Rows) -> Floats
 
 def _drafts_unasked(question: Question, evaluated: Evaluated, rows: Rows) -> Flags:
     """Which candidates take drafts that the scenario does not ask for, (N,)."""
-    asked = question.allowed.speculation.draft_tokens > 0
-    return np.asarray((evaluated.candidates.draft_tokens[rows] > 0) & (not asked))
+    of_all = question.allowed.speculation.draft_tokens > 0
+    return np.asarray((evaluated.candidates.draft_tokens[rows] > 0) & (not of_all))
 
 
 def _measured(question: Question, evaluated: Evaluated, rows: Rows) -> Floats:
