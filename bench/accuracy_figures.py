@@ -9,15 +9,18 @@ import numpy as np
 import pandas as pd
 
 from bench.capacity_figures import OF_RUN, TODAY, capacity_records, check_record, configuration_records, run_records
-from bench.conformal import inside
-from bench.crossvalidate import SCHEMES, UNSEEN
+from bench.capacity_reliability import reliability_at_limits
+from bench.conclusions import basis_records, extrapolated_records
+from bench.crossvalidate import EXTRAPOLATED, SCHEMES, UNSEEN
 from bench.fit_efficiency import FITTED_ON
 from bench.fit_targets import Targets
+from bench.held_intervals import inside
 from bench.interval_figures import coverage_records, reliability_records
 from bench.reasons import reason, rows_of
 from sizing.catalog.files import DATA_DIR
+from sizing.evidence.extrapolation import Extrapolation
 from sizing.evidence.published import evidence_frame
-from sizing.methodology.accuracy import QUALITIES, STEADY
+from sizing.methodology.accuracy import MET, QUALITIES, STEADY
 from sizing.steps.mixture import Mixture
 
 PARAMETER_FILES = ("evidence.csv.gz", "efficiency.yaml", "mixture.yaml", "intervals.yaml")
@@ -32,17 +35,29 @@ SPOT_GPU, SPOT_ROWS = "h200_sxm", 25
 SHOWN = (("fixed_concurrency", "itl"), ("offline_max_throughput", "throughput"), ("static_batch", "e2e"))
 """What is shown by slice: the metric that step times decide, by mode; closed-loop E2E and rate follow ITL."""
 
-TARGETS: tuple[tuple[str, str, str, str, float, float | None], ...] = (
+NINE_OF_TEN = 2.5
+"""Times the largest median that nine of ten errors may reach, where no other bound was set. Chosen: because it is that
+of the capacity, and of normal errors (1.645 / 0.674 = 2.4)."""
+
+TARGETS: tuple[tuple[str, str, str, str, float, float], ...] = (
     ("Closed-loop ITL", "fixed_concurrency", "itl", "good", 9.0, 30.0),
-    ("Closed-loop E2E", "fixed_concurrency", "e2e", "good", 9.0, None),
-    ("Closed-loop output tokens/s", "fixed_concurrency", "throughput", "good", 9.0, None),
-    ("Offline output tokens/s", "offline_max_throughput", "throughput", "good", 11.0, None),
-    ("Offline output tokens/s but for bursts", "offline_max_throughput", "throughput", STEADY, 11.0, None),
-    ("Prefill of static batches", "static_batch", "ttft", "all", 15.0, None),
-    ("Open-loop TTFT p50", "fixed_rate", "ttft", "good", 25.0, None),
-    ("Open-loop TTFT p99", "fixed_rate", "ttft_p99", "good", 30.0, None),
+    ("Closed-loop E2E", "fixed_concurrency", "e2e", "good", 9.0, NINE_OF_TEN * 9.0),
+    ("Closed-loop output tokens/s", "fixed_concurrency", "throughput", "good", 9.0, NINE_OF_TEN * 9.0),
+    ("Offline output tokens/s", "offline_max_throughput", "throughput", "good", 11.0, NINE_OF_TEN * 11.0),
+    (
+        "Offline output tokens/s but for bursts",
+        "offline_max_throughput",
+        "throughput",
+        STEADY,
+        11.0,
+        NINE_OF_TEN * 11.0,
+    ),
+    ("Prefill of static batches", "static_batch", "ttft", "all", 15.0, NINE_OF_TEN * 15.0),
+    ("Open-loop TTFT p50", "fixed_rate", "ttft", "good", 25.0, NINE_OF_TEN * 25.0),
+    ("Open-loop TTFT p99", "fixed_rate", "ttft_p99", "good", 30.0, NINE_OF_TEN * 30.0),
 )
-"""Name, mode, metric, quality, largest median and largest 90th percentile of the absolute error in per cent."""
+"""Name, mode, metric, quality, largest median and largest 90th percentile of the absolute error in per cent. Either
+alone is not enough: a median says nothing of the worst of ten."""
 
 CAPACITY: Mapping[str, str] = MappingProxyType(
     {OF_RUN: "Capacity at the limits", TODAY: "The same planned with software of today"}
@@ -141,19 +156,24 @@ def target_records(errors: Records, capacity: Records, obstacles: Mapping[str, s
 
 
 def _target(
-    name: str,
-    reached: Mapping[str, Mapping[str, Any]],
-    largest: tuple[float, float | None],
-    obstacles: Mapping[str, str],
+    name: str, reached: Mapping[str, Mapping[str, Any]], largest: tuple[float, float], obstacles: Mapping[str, str]
 ) -> dict[str, Any]:
-    """One record; ``largest``: largest median and, where there is one, largest 90th percentile."""
+    """One record; ``largest``: largest median and largest 90th percentile. Met is what meets both."""
     median, p90 = largest
-    missed = [s for s, r in reached.items() if r["median_pct"] > median or (p90 and r["p90_pct"] > p90)]
-    where = "" if len(missed) == len(reached) else f" with {', '.join(missed)} left out"
-    verdict = f"not met{where}: {obstacles[name]}" if missed else "met"
-    wanted = f"{median:g}" + (f" / {p90:g}" if p90 else "")
+    missed = {
+        "median": [s for s, r in reached.items() if r["median_pct"] > median],
+        "90th percentile": [s for s, r in reached.items() if r["p90_pct"] > p90],
+    }
+    faults = [f"{what}{_where(schemes, reached)}" for what, schemes in missed.items() if schemes]
+    verdict = f"not met ({'; '.join(faults)}): {obstacles[name]}" if faults else MET
+    wanted = f"{median:g} / {p90:g}"
     cells = {s: f"{r['median_pct']} / {r['p90_pct']}" for s, r in reached.items()}
     return {"quantity": name, "rows": reached["model"]["rows"], "asked_pct": wanted, **cells, "verdict": verdict}
+
+
+def _where(schemes: Sequence[str], reached: Mapping[str, object]) -> str:
+    """With what left out a target is missed: nothing where it is with all."""
+    return "" if len(schemes) == len(reached) else f" with {', '.join(schemes)} left out"
 
 
 def spot_check(tables: Sequence[Targets], source: Mixture) -> dict[str, Any]:
@@ -175,6 +195,7 @@ def figures(
     errors: pd.DataFrame,
     capacity: pd.DataFrame,
     checked: pd.DataFrame,
+    learnt: Mapping[str, Extrapolation],
     forms: Records,
     curve: Sequence[Mapping[str, object]],
     rows: int,
@@ -182,18 +203,22 @@ def figures(
     obstacles: Mapping[str, str],
 ) -> dict[str, Any]:
     """Everything, by title; the parameter files must have been written."""
-    records, at_limits = error_records(errors), capacity_records(capacity)
+    claimed = errors[~errors["scheme"].isin(EXTRAPOLATED)]
+    records, at_limits = error_records(claimed), capacity_records(capacity)
     return {
         "date": FITTED_ON,
         "rows": rows,
         "fingerprint": fingerprint(),
+        "basis": basis_records(capacity),
+        "extrapolated": extrapolated_records(errors, checked, learnt),
+        "reliability_at_limits": reliability_at_limits(capacity),
         "capacity": at_limits,
         "capacity_configurations": configuration_records(capacity),
         "capacity_runs": run_records(capacity),
         "targets": target_records(records, at_limits, obstacles),
         "errors": records,
         "slices": slice_records(errors, checked),
-        "coverage": coverage_records(checked),
+        "coverage": coverage_records(checked[~checked["scheme"].isin(EXTRAPOLATED)]),
         "forms": forms,
         "reliability": reliability_records(checked),
         "learning_curve": list(curve),

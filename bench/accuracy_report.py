@@ -3,15 +3,29 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
+
+import pandas as pd
 
 from bench.capacity_svg import capacity_svg
-from bench.conformal import SHIPPED_LEVELS, Calibration
+from bench.conformal import SHIPPED_LEVELS
+from bench.crossvalidate import NO_GROUP
 from bench.fit_targets import Targets
-from bench.held_out import load_columns, load_range
-from sizing.evidence.cases import case_of, configuration_name, deployment_name
+from bench.held_intervals import Calibration
+from bench.held_out import load_columns, load_range, shown_by
+from sizing.catalog.measured import Counted
+from sizing.evidence.cases import case_of
+from sizing.evidence.extrapolation import Extrapolation
 from sizing.evidence.uncertainty import LOAD_NAMES
-from sizing.methodology.accuracy import QUALITIES, TITLES, WORDS, capacity_alt_text, capacity_in_words, report_chapters
+from sizing.methodology.accuracy import (
+    QUALITIES,
+    TITLES,
+    WORDS,
+    capacity_alt_text,
+    capacity_in_words,
+    conclusions_in_words,
+    report_chapters,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 REPORT = ROOT / "docs" / "ACCURACY.md"
@@ -29,15 +43,19 @@ SCHEME_NAMES = {
 def intervals_yaml(tables: Sequence[Targets], calibration: Calibration) -> str:
     """The file of intervals: what was measured, difficulties, and one line per stratum."""
     lines = [
-        "# Ends of log(measured / predicted) / scale of held-out errors by stratum, configurations alike, for 80 % and",
-        "# 95 % intervals, and the scale's difficulties. Written by `make calibrate` (bench/conformal.py), see",
-        "# sizing/evidence/uncertainty.py.",
-        "measured:",
-        *(f"  {name}: [{', '.join(_quoted(v) for v in sorted(values))}]" for name, values in _seen(tables).items()),
+        "# Ends of log(measured / predicted) / scale of held-out errors by stratum, for 80 % and 95 % intervals, the",
+        "# scale's difficulties, and how many times as far the ends lie for what is unlike anything measured. Written",
+        "# by `make calibrate` (bench/held_intervals.py), see sizing/evidence/uncertainty.py and extrapolation.py.",
+        "measurements:",
+        *(f"  {kind}: {_inline(counts)}" for kind, counts in _measurements(tables).items()),
+        "deployments:",
+        *(f"  {_quoted(name)}: {_inline(_lists(formats))}" for name, formats in _deployments(tables).items()),
         "ranges:",
         *(f"  {t.mode}: {{{_ranges(t)}}}" for t in tables),
         "difficulties:",
         *(f"  {metric}: {_inline(weights)}" for metric, weights in calibration.hard.items()),
+        "extrapolations:",
+        *(f"  {name}: {_extrapolation(one)}" for name, one in calibration.extrapolations.items()),
         "strata:",
     ]
     names = [f"{end}_{level}" for end in ("low", "high") for level in SHIPPED_LEVELS]
@@ -47,24 +65,38 @@ def intervals_yaml(tables: Sequence[Targets], calibration: Calibration) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _seen(tables: Sequence[Targets]) -> dict[str, set[str]]:
-    """What was measured, by the kinds of :mod:`sizing.catalog.measured`."""
-    cases = {case_of(p.model, p.configuration) for t in tables for p in t.points.points}
+def _measurements(tables: Sequence[Targets]) -> dict[str, dict[str, int]]:
+    """How many measurements there are, by the kinds of :func:`sizing.catalog.measured.measurements`."""
+    shown = shown_by(pd.concat([t.labels for t in tables]))
+    counts = {kind: shown[kind.removesuffix("s")].value_counts() for kind in get_args(Counted)}
     return {
-        "models": {c.architecture for c in cases},
-        "gpus": {c.gpu for c in cases},
-        "families": {c.family for c in cases},
-        "platforms": {f"{c.engine} on {c.family}" for c in cases},
-        "deployments": {deployment_name(c.architecture, c.engine, c.family) for c in cases},
-        "configurations": {configuration_name(c.architecture, c.gpu, c.engine, c.precision) for c in cases},
+        kind: {str(name): int(n) for name, n in sorted(of.items()) if name != NO_GROUP} for kind, of in counts.items()
     }
+
+
+def _deployments(tables: Sequence[Targets]) -> dict[str, dict[str, list[str]]]:
+    """The parallelisms that were measured by format, by model, engine and GPU."""
+    cases = {case_of(p.model, p.configuration) for t in tables for p in t.points.points}
+    out: dict[str, dict[str, list[str]]] = {}
+    for case in sorted(cases, key=lambda c: c.configuration):
+        out.setdefault(case.deployment, {}).setdefault(case.precision, []).append(case.parallelism)
+    return out
+
+
+def _extrapolation(one: Extrapolation) -> str:
+    by_rule, factors = f"[{', '.join(one.by_rule)}]", _inline(one.factors)
+    return _inline({"rows": one.rows, "groups": one.groups, "by_rule": by_rule, "factors": factors})
+
+
+def _lists(formats: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    return {precision: f"[{', '.join(parallelisms)}]" for precision, parallelisms in formats.items()}
 
 
 def _quoted(text: str) -> str:
     return f"'{text}'" if "," in text else text
 
 
-def _inline(values: Mapping[str, float]) -> str:
+def _inline(values: Mapping[str, float | str]) -> str:
     return "{" + ", ".join(f"{k}: {v}" for k, v in values.items()) + "}"
 
 
@@ -97,6 +129,8 @@ def markdown(figures: Mapping[str, Any]) -> str:
     judged, *others = report_chapters(figures)
     parts = [
         "# Accuracy",
+        _section(TITLES["basis"], conclusions_in_words(figures), figures["basis"]),
+        *(_section(TITLES[name], WORDS[name], figures[name]) for name in ("extrapolated", "reliability_at_limits")),
         _capacity(figures),
         f"## {judged.title}\n\n{judged.markdown}",
         _section("Asked and reached", "Median / 90th percentile of the absolute percentage error.", figures["targets"]),

@@ -17,13 +17,13 @@ from bench.accuracy_notes import OBSTACLES
 from bench.accuracy_report import intervals_yaml, one_line_each, write_report
 from bench.capacity_at_limits import held_out_capacity
 from bench.capacity_intervals import capacity_line, compared_ranges, with_ranges
-from bench.conformal import Calibration, calibration, checked
 from bench.crossvalidate import refits
 from bench.distil_kernels import distil
 from bench.distil_steps import read_new
 from bench.fit_efficiency import Progress, efficiency_yaml, fit_all
 from bench.fit_mixture import kernel_times, mixture_yaml, unseen_steps
 from bench.fit_targets import Targets, open_splits, targets
+from bench.held_intervals import Calibration, calibration, checked
 from bench.held_out import held_out_errors
 from bench.interval_figures import compared
 from bench.kernel_tables import NoTables
@@ -32,7 +32,8 @@ from bench.open_loop_intervals import open_loops_checked
 from bench.open_splits import split_errors, split_line, split_records
 from bench.runs_at_limits import runs_at_limits
 from sizing.catalog.files import DATA_DIR, read_yaml
-from sizing.catalog.measured import measured
+from sizing.catalog.measured import measured, measurements, well_measured
+from sizing.evidence.extrapolation import extrapolations
 from sizing.evidence.uncertainty import (
     capacity_exponents,
     difficulties,
@@ -47,7 +48,8 @@ from sizing.steps.mixture import Mixture, Trust, trust
 from sizing.steps.roofline import Roofline
 
 READERS = (
-    *(trust, strata, weights, measured, ranges, difficulties, stratum_interval),
+    *(trust, strata, weights, measured, measurements, well_measured, ranges),
+    *(difficulties, extrapolations, stratum_interval),
     *(capacity_exponents, open_split_factors),
 )
 """What remembers the content of the files that are written."""
@@ -94,18 +96,20 @@ def calibrate(say: Progress = print) -> None:
     say("worked out held-out errors and intervals")
     curve = learning_curve(tables, kernel, unseen_steps(tables, kernel, fit.efficiencies, without), fit)
     say("drew the learning curve")
-    _write(tables, fit.efficiencies, held_out.whole.trust, calibration(errors))
+    intervals = calibration(errors)
+    _write(tables, fit.efficiencies, held_out.whole.trust, intervals)
     split = split_errors(open_splits(fit.efficiencies), held_out.whole, without, held_out.without)
     say("predicted the closed loops whose split is left open")
     at_limits = held_out_capacity(runs_at_limits(), held_out.whole, without, held_out.without)
     capacity, forms = with_ranges(at_limits), [*compared(errors), *compared_ranges(at_limits)]
-    with (DATA_DIR / "intervals.yaml").open("a", encoding="utf-8") as intervals:
-        intervals.write(split_line(split) + capacity_line(capacity))
+    with (DATA_DIR / "intervals.yaml").open("a", encoding="utf-8") as file:
+        file.write(split_line(split) + capacity_line(capacity))
     say("planned every run that was measured at its limits")
     shipped = Mixture(Roofline(from_mapping(read_yaml("efficiency.yaml"))), trust())
     seen = [t for t in tables if t.mode == SHOWN[0][0]]
     published = errors[~errors["derived"]]
-    all_figures = figures(published, capacity, with_ends, forms, curve, rows, spot_check(seen, shipped), OBSTACLES)
+    spot, known = spot_check(seen, shipped), intervals.extrapolations
+    all_figures = figures(published, capacity, with_ends, known, forms, curve, rows, spot, OBSTACLES)
     all_figures["open_split"] = split_records(split)
     (DATA_DIR / "accuracy.json").write_text(one_line_each(all_figures), encoding="utf-8")
     write_report(all_figures)

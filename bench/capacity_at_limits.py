@@ -7,21 +7,22 @@ that has not seen it.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from bench.capacity_figures import OF_RUN, TODAY
-from bench.crossvalidate import SCHEMES, Refit, group_of
+from bench.crossvalidate import EXTRAPOLATED, SCHEMES, Refit, group_of
 from bench.runs_at_limits import Run, labels
 from sizing.base.provenance import StepSource
 from sizing.deployments.candidates import table
 from sizing.deployments.memory import memory_fit
 from sizing.planning.aggregated import step_intervals
-from sizing.planning.spread import ENDS, factors, with_slower_steps
+from sizing.planning.spread import with_slower_steps
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question, understand
 from sizing.queueing.steady_state import concurrency_grid
@@ -35,6 +36,12 @@ from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.step_grid import roofline_grid
 from sizing.steps.efficiency import REFERENCE_YEAR
 from sizing.steps.mixture import Mixture
+
+RATES: Mapping[str, float] = MappingProxyType(
+    {"fast_rps": 0.1, "slow_80_rps": 0.8, "slow_rps": 0.9, "slow_95_rps": 0.95}
+)
+"""Rates beside the planned one, and the confidence that steps take no longer than those of each: the ends of the 80 %
+interval, and on the slow side whatever a plan can be asked to be sure of."""
 
 LARGE_RPS = 1e6
 """Peak for which caps on the batch are chosen: so large that whatever carries more per GPU saves an instance."""
@@ -173,35 +180,33 @@ def judged(runs: Sequence[Run], source: Mixture) -> pd.DataFrame:
 def _answer(run: Run, capacity: Capacity | None) -> dict[str, Any]:
     """What the plan says of one run; nothing planned where no instance fits or meets the limits."""
     if capacity is None or not capacity.rps > 0.0:
-        nothing = {"planned_rps": 0.0, "fast_rps": 0.0, "slow_rps": 0.0, "layout_gpus": np.nan, "gpus_needed": np.nan}
+        nothing = dict.fromkeys(("planned_rps", *RATES), 0.0) | {"layout_gpus": np.nan, "gpus_needed": np.nan}
         return {"layout": "", **nothing}
     instances = run.gpus / capacity.row.gpus
-    fast, slow = rates_at_ends(capacity, run.rate_rps / instances)
+    rates = rates_at(capacity, run.rate_rps / instances)
     return {
         "layout": capacity.row.parallelism,
         "planned_rps": capacity.rps * instances,
-        "fast_rps": fast * instances,
-        "slow_rps": slow * instances,
+        **{name: rate * instances for name, rate in rates.items()},
         "layout_gpus": capacity.row.gpus,
         "gpus_needed": float(instances_needed(run.rate_rps, np.array([capacity.rps]))[0] * capacity.row.gpus),
     }
 
 
-def rates_at_ends(capacity: Capacity, rate_rps: float) -> tuple[float, float]:
-    """Largest rate of the instance with its step times at the fast and at the slow end of their 80 % interval, moved as
+def rates_at(capacity: Capacity, rate_rps: float) -> dict[str, float]:
+    """Largest rate of the instance by the names of :data:`RATES`, each with its step times at that confidence, moved as
     the simulation moved the planned one; ``rate_rps`` is what one instance carries."""
     question, evaluated, index = capacity.question, capacity.evaluated, np.array([capacity.index])
     at_rate = replace(question, demand=replace(question.demand, peak_rps=rate_rps))
-    kind = aggregated(at_rate, evaluated, index, np.ones(1, dtype=np.int64))
-    decode, prefill = step_intervals(kind)
+    decode, prefill = step_intervals(aggregated(at_rate, evaluated, index, np.ones(1, dtype=np.int64)))
     screened = float(evaluated.capacity.rps[capacity.index])
     moved = capacity.rps / screened if screened > 0.0 else 1.0
-    ends = (
-        with_slower_steps(question, evaluated, index, factors(decode, end), factors(prefill, end)).capacity.rps
-        for end in ENDS
-    )
-    fast, slow = (float(rps[0]) * moved for rps in ends)
-    return fast, slow
+
+    def rate(confidence: float) -> float:
+        slower = (np.array([one.factor_at(confidence) for one in each]) for each in (decode, prefill))
+        return float(with_slower_steps(question, evaluated, index, *slower).capacity.rps[0]) * moved
+
+    return {name: rate(confidence) for name, confidence in RATES.items()}
 
 
 def held_out_capacity(
@@ -220,6 +225,8 @@ def _held_out(runs: Sequence[Run], whole: Mixture, refits: Sequence[Refit], sour
     parts = [judged(runs, whole).assign(scheme=SCHEMES[0])]
     known = labels(runs)
     for scheme in dict.fromkeys(refit.scheme for refit in refits):
+        if scheme in EXTRAPOLATED:
+            continue
         names = group_of(known, scheme).astype(str)
         without = {r.name: source for r, source in zip(refits, sources, strict=True) if r.scheme == scheme}
         for name, index in names.groupby(names).groups.items():

@@ -65,7 +65,7 @@ def _percent(share: float) -> float:
 
 def configuration_records(runs: pd.DataFrame) -> Records:
     """Median of planned over measured rate by configuration, furthest from 1 first."""
-    rows = _shown(runs)
+    rows = shown(runs)
     rows = rows.assign(planned_over_measured=rows["planned_rps"] / rows["measured_rps"])
     grouped = rows.groupby(CONFIGURATION, sort=True)["planned_over_measured"]
     table = grouped.agg(["size", "median"]).reset_index()
@@ -77,7 +77,7 @@ def configuration_records(runs: pd.DataFrame) -> Records:
 
 def run_records(runs: pd.DataFrame) -> Records:
     """Every run with its planned and its measured rate, and GPUs needed and used."""
-    rows = _shown(runs)[["scheme", *RUN_COLUMNS]]
+    rows = shown(runs)[["scheme", *RUN_COLUMNS]]
     return _records(rows.round({"measured_rps": 2, "planned_rps": 2}))
 
 
@@ -91,7 +91,8 @@ def check_record(runs: pd.DataFrame) -> dict[str, list[float]]:
     return {"rows": seen["row"].tolist(), "planned_rps": seen["planned_rps"].round(3).tolist()}
 
 
-def _shown(runs: pd.DataFrame) -> pd.DataFrame:
+def shown(runs: pd.DataFrame) -> pd.DataFrame:
+    """The runs that are shown: by :data:`SHOWN_SCHEMES`, with software of their own year."""
     scheme = next(s for s in SHOWN_SCHEMES if (runs["scheme"] == s).any())
     return runs[(runs["scheme"] == scheme) & (runs["software"] == OF_RUN)]
 

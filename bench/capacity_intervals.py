@@ -1,14 +1,15 @@
 """How far the capacity of an instance lies from the plan, in terms of the interval of its step times.
 
-A score is log(measured / planned) over log(end / planned), where the end is the capacity with all step times at that
-end of their 80 % interval: 1 where reality lies there, more where it lies outside. Its quantiles over runs at their
-limits are the exponents by which a plan's range of GPUs is wider, or narrower, than its step times alone would have it:
-submitters choose layouts, formats and schedulers that nobody publishes, but errors of decode steps and of prompts do
-not all point the same way, nor does every limit bind where they are largest. How much runs of one configuration weigh
-together is the form of :mod:`bench.interval_forms`.
+A score is log(measured / planned) over log(end / planned), where the end is the capacity with all step times at a
+confidence: 1 where reality lies there, more where it lies outside. Its quantile over runs at their limits is the
+exponent by which a capacity of that confidence lies farther from the plan, or nearer, than its step times alone would
+have it: submitters choose layouts, formats and schedulers that nobody publishes, but errors of decode steps and of
+prompts do not all point the same way, nor does every limit bind where they are largest. How much runs of one
+configuration weigh together is the form of :mod:`bench.interval_forms`.
 """
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,14 +21,19 @@ from bench.interval_figures import held
 from bench.interval_forms import CAPACITY, FORMS
 from sizing.base.arrays import Floats
 
-TAILS = (0.1, 0.9)
-"""Shares outside an 80 % interval, one at each end."""
+SLOW: Mapping[str, tuple[str, float]] = MappingProxyType(
+    {"at_80": ("slow_80_rps", 0.8), "high_factor": ("slow_rps", 0.9), "at_95": ("slow_95_rps", 0.95)}
+)
+"""By exponent on the slow side: the rate with step times at a confidence, and that confidence."""
+
+FAST_SHARE = 0.9
+"""Share of runs that stay below the fast end of an 80 % range."""
 
 AT_LIMITS = "at_limits"
 """Runs at their limits, where the protocol of other measurements stands."""
 
 Exponents = Mapping[str, float]
-"""By end of the step times: ``low_factor`` (fast), ``high_factor`` (slow)."""
+"""By end of the step times: ``low_factor`` (fast), ``high_factor`` (slow), and others of the slow side."""
 
 
 def exponents(runs: pd.DataFrame, form: str = CAPACITY) -> Exponents:
@@ -35,26 +41,34 @@ def exponents(runs: pd.DataFrame, form: str = CAPACITY) -> Exponents:
 
     Runs that the plan cannot serve, or not at the slow end, count as inside: their range has no upper end.
     """
-    slow, fast = FORMS[form](_scores(runs), _configuration(runs), TAILS)
-    return {"low_factor": round(max(0.0, float(fast)), 3), "high_factor": round(max(0.0, -float(slow)), 3)}
+    unit = configurations(runs)
+
+    def end(slow: str, share: float) -> float:
+        return float(FORMS[form](_scores(runs, slow), unit, [share])[0])
+
+    return {
+        "low_factor": round(max(0.0, end("slow_rps", FAST_SHARE)), 3),
+        **{name: round(max(0.0, -end(slow, 1.0 - confidence)), 3) for name, (slow, confidence) in SLOW.items()},
+    }
 
 
-def _scores(runs: pd.DataFrame) -> pd.Series:
-    """Positive where more was measured than planned, over the way to the fast end; negative over that to the slow."""
+def _scores(runs: pd.DataFrame, slow: str) -> pd.Series:
+    """Positive where more was measured than planned, over the way to the fast end; negative over that to ``slow``."""
     with np.errstate(divide="ignore", invalid="ignore"):
         off = np.log(runs["measured_rps"] / runs["planned_rps"])
-        up, down = (np.abs(np.log(runs[end] / runs["planned_rps"])) for end in ("fast_rps", "slow_rps"))
+        up, down = (np.abs(np.log(runs[end] / runs["planned_rps"])) for end in ("fast_rps", slow))
         score = np.where(off > 0, off / up, off / down)
     return pd.Series(np.nan_to_num(score, nan=0.0), index=runs.index)
 
 
-def _configuration(runs: pd.DataFrame) -> pd.Series:
+def configurations(runs: pd.DataFrame) -> pd.Series:
+    """The configuration of each run in one text."""
     return runs[CONFIGURATION].astype(str).agg("; ".join, axis=1)
 
 
 def with_ranges(runs: pd.DataFrame, form: str = CAPACITY) -> pd.DataFrame:
     """The runs with the range of the rate and of the GPUs, each by exponents of the other configurations alone."""
-    names, known = _configuration(runs), _unseen(runs)
+    names, known = configurations(runs), unseen_runs(runs)
     known = known if len(known) else runs
     parts = []
     for name, part in runs.groupby(names):
@@ -63,7 +77,7 @@ def with_ranges(runs: pd.DataFrame, form: str = CAPACITY) -> pd.DataFrame:
     return pd.concat(parts).sort_index()
 
 
-def _unseen(runs: pd.DataFrame) -> pd.DataFrame:
+def unseen_runs(runs: pd.DataFrame) -> pd.DataFrame:
     """Those that the exponents come from: like for like, by fits that saw neither source nor configuration."""
     return runs[(runs["scheme"] == UNSEEN) & (runs["software"] == OF_RUN)]
 
@@ -100,14 +114,14 @@ def compared_ranges(runs: pd.DataFrame) -> Records:
 
 
 def _held(runs: pd.DataFrame, form: str) -> dict[str, Any]:
-    ranges = _unseen(with_ranges(runs, form))
+    ranges = unseen_runs(with_ranges(runs, form))
     low, high, measured = ranges["rps_low"], ranges["rps_high"], ranges["measured_rps"]
-    return held((low <= measured) & (measured <= high), _configuration(ranges), (high - low) / ranges["planned_rps"])
+    return held((low <= measured) & (measured <= high), configurations(ranges), (high - low) / ranges["planned_rps"])
 
 
 def capacity_line(runs: pd.DataFrame) -> str:
     """What ``intervals.yaml`` says of capacity."""
-    known = _unseen(runs)
+    known = unseen_runs(runs)
     ends = exponents(known)
-    values = {"runs": len(known), "configurations": _configuration(known).nunique(), **ends}
+    values = {"runs": len(known), "configurations": configurations(known).nunique(), **ends}
     return "capacity: {" + ", ".join(f"{k}: {v}" for k, v in values.items()) + "}\n"

@@ -1,22 +1,22 @@
-"""Intervals from held-out errors: how hard a prediction is, quantiles by stratum, and whether they hold.
+"""Scores of held-out errors, how hard a prediction is, and quantiles by stratum.
 
 The unit is the configuration of one source: its errors are mostly one error many times. Calibrated on predictions
 that had seen neither the source nor any of its configurations, and on rows of a source left out whose configuration
-others had published, which say how much nearer one comes with evidence of the very configuration. An interval is
-checked on a group with quantiles that the group had no part in.
+others had published, which say how much nearer one comes with evidence of the very configuration; both only where the
+GPU, the engine and the kind of layout were known from others (:mod:`bench.extrapolations` has the rest).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from scipy.optimize import lsq_linear
 
-from bench.crossvalidate import SCHEMES, UNSEEN, configuration_of, group_of
+from bench.crossvalidate import UNSEEN, configuration_of, group_of
 from bench.fit_efficiency import sweep_of
 from bench.interval_forms import FORMS, shipped
 from sizing.base.arrays import Floats
+from sizing.evidence.extrapolation import EXTRAPOLATIONS
 from sizing.evidence.uncertainty import DIFFICULTIES, stratum_keys
 
 INTERVAL_METRICS = ("ttft", "itl", "e2e", "throughput")
@@ -46,6 +46,13 @@ LEVELS = (10, 20, 30, 40, 50, 60, 70, 80, 90, 95)
 SHIPPED_LEVELS = (80, 95)
 """Coverage in per cent of the intervals that ship."""
 
+ByMetric = Mapping[str, Mapping[str, float]]
+"""By metric, what each difficulty adds to the log scale of an error."""
+ByName = Mapping[str, Mapping[str, float]]
+"""By extrapolation, how many times as far the ends lie in each metric."""
+Strata = Mapping[str, tuple[int, int, Floats]]
+"""By stratum: measurements, configurations and ends of the scores."""
+
 PART = ["metric", "mode", "unit"]
 """Rows of one configuration of one source in one metric and mode."""
 
@@ -62,19 +69,24 @@ def labelled(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(configuration=configuration_of(rows), unit=sweep_of(rows) + rows["scheme"])
 
 
+def like_measured(rows: pd.DataFrame) -> pd.DataFrame:
+    """Those of which GPU, engine and kind of layout were known from others."""
+    return rows[rows[list(EXTRAPOLATIONS)].sum(axis=1) == 0]
+
+
 def calibrating(rows: pd.DataFrame) -> pd.DataFrame:
     """What intervals are calibrated on: configuration and source both unseen, or the source alone where others had
     published the configuration."""
-    elsewhere = (rows["scheme"] == "source") & (rows["new_configuration"] == 0)
+    elsewhere = (rows["scheme"] == "source") & (rows["new_format"] == 0)
     return rows[(rows["scheme"] == UNSEEN) | elsewhere]
 
 
-def difficulties(rows: pd.DataFrame) -> dict[str, dict[str, float]]:
+def difficulties(rows: pd.DataFrame) -> ByMetric:
     """By metric, how much each difficulty adds to the log scale of an error: least squares in which configurations
     weigh alike, none below its prior: rows that were easy although they lie outside do not make the next one safe."""
     prior = np.array([PRIORS.get(name, 0.0) for name in DIFFICULTIES])
     size = len(prior)
-    out = {}
+    out: dict[str, Mapping[str, float]] = {}
     for metric, part in rows.groupby("metric"):
         strata = pd.get_dummies(part["mode"]).to_numpy(dtype=np.float64)
         features = part[list(DIFFICULTIES)].to_numpy(dtype=np.float64)
@@ -88,19 +100,21 @@ def difficulties(rows: pd.DataFrame) -> dict[str, dict[str, float]]:
     return out
 
 
-def with_scores(rows: pd.DataFrame, hard: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
-    """With ``score`` = log(measured / predicted) / scale, ``scale``, ``key0`` (narrower) and ``key1``."""
+def with_scores(rows: pd.DataFrame, hard: ByMetric, wider: ByName | None = None) -> pd.DataFrame:
+    """With ``score`` = log(measured / predicted) / scale, ``scale``, ``key0`` (narrower) and ``key1``; ``wider``: by
+    extrapolation and metric, how many times as far the ends lie (none: as if everything had been measured)."""
     terms = [rows[name] * rows["metric"].map({m: c[name] for m, c in hard.items()}) for name in DIFFICULTIES]
-    scale = np.exp(np.sum(terms, axis=0))
+    squares = [
+        rows[name] * (rows["metric"].map(factors).astype(float) ** 2 - 1.0) for name, factors in (wider or {}).items()
+    ]
+    scale = np.exp(np.sum(terms, axis=0)) * np.sqrt(1.0 + np.sum(squares, axis=0))
     names = rows[["metric", "mode"]]
     keys = {n: tuple(map(", ".join, stratum_keys(*n))) for n in dict.fromkeys(names.itertuples(index=False, name=None))}
     columns = zip(*(keys[n] for n in names.itertuples(index=False, name=None)), strict=True)
     return rows.assign(scale=scale, score=-rows["error"] / scale, **dict(zip(KEYS, map(list, columns), strict=True)))
 
 
-def stratum_quantiles(
-    rows: pd.DataFrame, shares: Sequence[float], form: str | None = None
-) -> dict[str, tuple[int, int, Floats]]:
+def stratum_quantiles(rows: pd.DataFrame, shares: Sequence[float], form: str | None = None) -> Strata:
     """Measurements, configurations and ends of the scores of every stratum with enough of them; the widest always.
     Without a ``form`` each protocol and metric has its own."""
     out: dict[str, tuple[int, int, Floats]] = {}
@@ -115,34 +129,9 @@ def stratum_quantiles(
     return out
 
 
-@dataclass(frozen=True, kw_only=True)
-class Calibration:
-    """What ships: difficulties by metric; measurements, configurations and the ends of levels by stratum."""
-
-    hard: Mapping[str, Mapping[str, float]]
-    strata: Mapping[str, tuple[int, int, Floats]]
-
-
 def tails(levels: Sequence[int]) -> list[float]:
     """Shares of the ends of central intervals: the lower ones, then the upper ones in the same order."""
     return [(1.0 - v / 100.0) / 2.0 for v in levels] + [(1.0 + v / 100.0) / 2.0 for v in levels]
-
-
-def checked(
-    errors: pd.DataFrame, levels: Sequence[int] = LEVELS, form: str | None = None, schemes: Sequence[str] = SCHEMES[1:]
-) -> pd.DataFrame:
-    """Every published held-out answer with the ends (log measured / predicted) of its intervals, from quantiles that
-    neither its group nor any of its configurations had a part in: columns ``low_80``, ``high_80``, ..."""
-    rows = answers(errors)
-    known = calibrating(rows)
-    hard = difficulties(known)
-    rows, known = with_scores(rows, hard), with_scores(known, hard)
-    parts = []
-    for scheme in schemes:
-        mine = rows[(rows["scheme"] == scheme) & ~rows["derived"]]
-        for _, part in mine.groupby(group_of(mine, scheme)):
-            parts.append(ends_of(part, stratum_quantiles(apart_from(known, part, scheme), tails(levels), form), levels))
-    return pd.concat(parts)
 
 
 def apart_from(known: pd.DataFrame, part: pd.DataFrame, scheme: str) -> pd.DataFrame:
@@ -152,7 +141,7 @@ def apart_from(known: pd.DataFrame, part: pd.DataFrame, scheme: str) -> pd.DataF
     return known[~(same | (known["configuration"].isin(part["configuration"]) & (scheme == UNSEEN)))]
 
 
-def ends_of(part: pd.DataFrame, strata: Mapping[str, tuple[int, int, Floats]], levels: Sequence[int]) -> pd.DataFrame:
+def ends_of(part: pd.DataFrame, strata: Strata, levels: Sequence[int]) -> pd.DataFrame:
     """The rows with their ends from the narrowest stratum that is known, columns ``low_80``, ``high_80``, ..."""
     keys = part[list(KEYS)].itertuples(index=False, name=None)
     quantiles = np.array([strata[next(k for k in row if k in strata)][2] for row in keys])
@@ -160,21 +149,3 @@ def ends_of(part: pd.DataFrame, strata: Mapping[str, tuple[int, int, Floats]], l
     low, high = np.minimum(scaled[:, : len(levels)], 0.0), np.maximum(scaled[:, len(levels) :], 0.0)
     ends = {f"{name}_{v}": end[:, i] for name, end in (("low", low), ("high", high)) for i, v in enumerate(levels)}
     return part.assign(**ends)
-
-
-def inside(rows: pd.DataFrame, level: int) -> pd.Series:
-    """Whether each measurement lies in its interval."""
-    off = -rows["error"]
-    return pd.Series((off >= rows[f"low_{level}"]) & (off <= rows[f"high_{level}"]))
-
-
-def width(rows: pd.DataFrame, level: int) -> pd.Series:
-    """Full width of each interval relative to the prediction."""
-    return pd.Series(np.exp(rows[f"high_{level}"]) - np.exp(rows[f"low_{level}"]))
-
-
-def calibration(errors: pd.DataFrame) -> Calibration:
-    """From all held-out errors that intervals are calibrated on."""
-    rows = calibrating(answers(errors))
-    hard = difficulties(rows)
-    return Calibration(hard=hard, strata=stratum_quantiles(with_scores(rows, hard), tails(SHIPPED_LEVELS)))

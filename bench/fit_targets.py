@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sizing.base.arrays import Floats
+from sizing.evidence.cases import layout_kinds
 from sizing.evidence.expected import expected
 from sizing.evidence.layouts import gpus_holding
 from sizing.evidence.point_table import AnySource, PointTable, point_table
@@ -74,8 +75,13 @@ class Targets:
                 "model": [p.model.id for p in rows],
                 "gpu": [p.configuration.gpu.id for p in rows],
                 "family": [p.configuration.gpu.family for p in rows],
+                "generation": [p.configuration.gpu.generation for p in rows],
                 "engine": [p.configuration.engine.surrogate for p in rows],
+                "served_by": [p.configuration.engine.id for p in rows],
                 "precision": [p.configuration.precision.id for p in rows],
+                "parallelism": [p.configuration.parallelism for p in rows],
+                "layout": [next(iter(layout_kinds(p.configuration)), "") for p in rows],
+                "tp": [p.configuration.tp for p in rows],
                 "kind": ["MoE" if p.model.is_moe else "dense" for p in rows],
                 "quality": self.cells["quality"].to_numpy(),
                 "source": self.cells["source"].to_numpy(),

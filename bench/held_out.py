@@ -2,15 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 import pandas as pd
 
-from bench.crossvalidate import Masks, Refit, configuration_of
+from bench.crossvalidate import NO_GROUP, Masks, Refit
 from bench.fit_efficiency import Fit
 from bench.fit_mixture import Steps, fit_trust, predicted, steps_of, unseen_steps
 from bench.fit_targets import METRICS, Targets
 from sizing.base.arrays import Floats
+from sizing.catalog.measured import FEWEST, Counted
+from sizing.evidence.cases import LayoutKind
 from sizing.evidence.uncertainty import doublings_outside
 from sizing.steps.mixture import NONE, Mixture, Trust
 from sizing.steps.roofline import Roofline
@@ -59,7 +62,7 @@ def _long(
     tables: Sequence[Targets], steps: Mapping[str, Steps], trust: Trust, scheme: str, held: Masks, kept: Masks
 ) -> pd.DataFrame:
     """Errors of the points in ``held`` under given step times and weights."""
-    known = _known(tables, kept)
+    known = known_by(pd.concat([t.labels[kept[t.mode]] for t in tables]))
     parts = []
     for table in tables:
         rows = np.flatnonzero(held[table.mode])
@@ -103,26 +106,41 @@ def load_range(loads: Floats) -> tuple[Floats, Floats]:
     return np.where(np.isfinite(low), low, 0.0), np.where(np.isfinite(high), high, np.inf)
 
 
-def _known(tables: Sequence[Targets], kept: Masks) -> dict[str, set[str]]:
-    """What the kept points show: configurations, architectures, GPU types, families, engines on families..."""
-    shown = _shown(pd.concat([t.labels[kept[t.mode]] for t in tables]))
-    return {name: set(values) for name, values in shown.items()}
+def known_by(labels: pd.DataFrame) -> dict[str, set[str]]:
+    """What points show, by the names of :func:`shown_by`; a GPU, an engine or a layout with few of them counts for
+    nothing, as in :func:`sizing.catalog.measured.well_measured`."""
+    out = {}
+    for name, values in shown_by(labels).items():
+        counts = values.value_counts()
+        out[name] = set(counts.index[counts >= (FEWEST if f"{name}s" in get_args(Counted) else 1)])
+    return out
 
 
-def _shown(labels: pd.DataFrame) -> dict[str, pd.Series]:
-    """What each point shows, by the names of ``sizing.evidence.uncertainty.DIFFICULTIES``."""
-    platform = labels["engine"] + " on " + labels["family"]
+def shown_by(labels: pd.DataFrame) -> dict[str, pd.Series]:
+    """What each point shows, by the names of :mod:`sizing.catalog.measured` in the singular."""
+    platform = labels["served_by"] + " on " + labels["gpu"]
+    deployment = labels["architecture"] + "; " + platform
+    of_format = deployment + "; " + labels["precision"]
     return {
-        "configuration": configuration_of(labels),
-        "deployment": labels["architecture"] + platform,
+        "configuration": of_format + "; " + labels["parallelism"],
+        "format": of_format,
+        "deployment": deployment,
         "model": labels["architecture"],
-        "gpu": labels["gpu"],
-        "family": labels["family"],
         "platform": platform,
+        "gpu": labels["gpu"],
+        "generation": labels["generation"],
+        "engine": labels["served_by"],
+        "layout": (labels["layout"] + " by " + platform).where(labels["layout"] != NO_GROUP, NO_GROUP),
     }
 
 
 def _news(labels: pd.DataFrame, known: Mapping[str, set[str]]) -> dict[str, Floats]:
-    """1 where no kept point has the configuration, architecture, GPU type, family..."""
-    shown = _shown(labels).items()
-    return {f"new_{name}": np.asarray(~values.isin(known[name]), dtype=np.float64) for name, values in shown}
+    """1 where no kept point has the configuration, architecture, platform...; by the names of the difficulties and of
+    the extrapolations of :mod:`sizing.evidence`. A GPU is new where others of its generation are known."""
+    news = {name: np.asarray(~values.isin(known[name]), dtype=np.float64) for name, values in shown_by(labels).items()}
+    layout, new_layout = labels["layout"].to_numpy(), news.pop("layout")
+    news["gpu"] *= 1.0 - news["generation"]
+    return {
+        **{f"new_{name}": values for name, values in news.items()},
+        **{kind: new_layout * (layout == kind) for kind in get_args(LayoutKind)},
+    }

@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bench.conformal import INTERVAL_METRICS, LEVELS, PART, checked, inside, width
+from bench.conformal import INTERVAL_METRICS, LEVELS, PART
 from bench.crossvalidate import UNSEEN
 from bench.fit_efficiency import sweep_of
+from bench.held_intervals import checked, inside, width
 from bench.interval_forms import FORMS
 
 FEWEST = 10

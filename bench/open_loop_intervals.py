@@ -6,6 +6,7 @@ that had not seen the group, as the product does (:mod:`sizing.evidence.ends`).
 """
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,28 +15,26 @@ from bench.conformal import (
     KNOWN_IN_STEPS,
     OPEN_LOOP,
     SHIPPED_LEVELS,
-    answers,
+    ByMetric,
+    ByName,
+    Strata,
     apart_from,
-    calibrating,
-    difficulties,
     ends_of,
     labelled,
     stratum_quantiles,
     tails,
     with_scores,
 )
-from bench.crossvalidate import Refit
+from bench.crossvalidate import EXTRAPOLATED, Refit
+from bench.extrapolations import learnt, wider, wider_without
 from bench.fit_targets import Targets
+from bench.held_intervals import known_from, learns
 from sizing.base.arrays import Floats
 from sizing.evidence.ends import STEP_TIMES
 from sizing.evidence.open_loop import fixed_rate, stretched_rate
 from sizing.evidence.protocols import Expected
 from sizing.steps.mixture import Mixture
 
-Difficulties = Mapping[str, Mapping[str, float]]
-"""By metric, what each adds to the log scale of an error."""
-Strata = Mapping[str, tuple[int, int, Floats]]
-"""As :func:`bench.conformal.stratum_quantiles`."""
 ENDS = tuple(f"{end}_{level}" for end in ("low", "high") for level in SHIPPED_LEVELS)
 """Columns of the ends."""
 
@@ -45,28 +44,38 @@ def open_loops_checked(
 ) -> pd.DataFrame:
     """Every published held-out latency of an open loop with the ends of its intervals at :data:`SHIPPED_LEVELS`, as
     :func:`bench.conformal.checked`; ``sources``: the step times without the group of each refit."""
-    known = calibrating(answers(errors))
-    hard = difficulties(known)
-    known = with_scores(known, hard)
+    known = known_from(errors)
+    every = wider(learnt(known.left_out))
     table = next(t for t in tables if t.mode == OPEN_LOOP)
     latencies = errors[(errors["mode"] == OPEN_LOOP) & errors["metric"].isin(KNOWN_IN_STEPS) & ~errors["derived"]]
     latencies = labelled(latencies)
     parts = []
     for refit, source in zip(refits, sources, strict=True):
+        if refit.scheme in EXTRAPOLATED:  # which widths of step times are learnt from, not of open loops
+            continue
         group = table.labels["row"].to_numpy()[refit.group[OPEN_LOOP]]
         mine = latencies[(latencies["scheme"] == refit.scheme) & latencies["row"].isin(group)]
         if len(mine):
-            strata = stratum_quantiles(apart_from(known, mine, refit.scheme), tails(SHIPPED_LEVELS))
-            parts.append(_with_ends(mine, table, source, hard, strata))
+            strata = stratum_quantiles(apart_from(known.rows, mine, refit.scheme), tails(SHIPPED_LEVELS))
+            factors = wider_without(known.left_out, mine, refit.scheme) if learns(refit.scheme) else every
+            parts.append(_with_ends(mine, table, source, Widths(known.hard, factors, strata)))
     return pd.concat(parts, ignore_index=True)
 
 
-def _with_ends(mine: pd.DataFrame, table: Targets, source: Mixture, hard: Difficulties, strata: Strata) -> pd.DataFrame:
+class Widths(NamedTuple):
+    """How wide intervals are: difficulties, extrapolations, and quantiles by stratum."""
+
+    hard: ByMetric
+    wider: ByName
+    strata: Strata
+
+
+def _with_ends(mine: pd.DataFrame, table: Targets, source: Mixture, widths: Widths) -> pd.DataFrame:
     """The rows of one group with log(end / predicted) at every level."""
     first = mine.drop_duplicates("row")
     place = {row: k for k, row in enumerate(table.labels["row"])}
     points = table.points.take(np.array([place[row] for row in first["row"]]))
-    decode, prefill = (_step_factors(first, metric, mode, hard, strata) for metric, mode in STEP_TIMES)
+    decode, prefill = (_step_factors(first, metric, mode, widths) for metric, mode in STEP_TIMES)
     middle, order = fixed_rate(points, source), mine["row"].map({row: k for k, row in enumerate(first["row"])})
     ends: dict[str, Floats] = {}
     for name in ENDS:
@@ -76,12 +85,10 @@ def _with_ends(mine: pd.DataFrame, table: Targets, source: Mixture, hard: Diffic
     return mine.assign(**ends)
 
 
-def _step_factors(
-    rows: pd.DataFrame, metric: str, mode: str, hard: Difficulties, strata: Strata
-) -> Mapping[str, Floats]:
+def _step_factors(rows: pd.DataFrame, metric: str, mode: str, widths: Widths) -> Mapping[str, Floats]:
     """Factors of the step times of every row (C,) at the ends of every level."""
-    as_if = with_scores(rows.assign(metric=metric, mode=mode), hard)
-    with_ends = ends_of(as_if, strata, SHIPPED_LEVELS)
+    as_if = with_scores(rows.assign(metric=metric, mode=mode), widths.hard, widths.wider)
+    with_ends = ends_of(as_if, widths.strata, SHIPPED_LEVELS)
     return {name: np.exp(with_ends[name].to_numpy(dtype=np.float64)) for name in ENDS}
 
 

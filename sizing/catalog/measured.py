@@ -2,16 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
+from types import MappingProxyType
 from typing import Literal
 
 from sizing.catalog.files import read_yaml
 
-Kind = Literal["models", "gpus", "families", "platforms", "deployments", "configurations"]
+Counted = Literal["gpus", "generations", "engines", "platforms", "layouts"]
+Kind = Literal["models", "deployments", "formats", "configurations"]
+
+FEWEST = 10
+"""Measurements below which a GPU, a generation, an engine or a kind of layout counts as not measured. Chosen: because
+one sweep of a benchmark has about as many, and fewer say nothing of other models and loads."""
+
+
+@cache
+def measurements(kind: Counted) -> Mapping[str, int]:
+    """How many measurements there are of each GPU (by catalogue id), GPU generation, engine, engine on a GPU ("vllm on
+    h100_sxm") and hard kind of layout by an engine on a GPU ("pipeline by vllm on h200_sxm")."""
+    return MappingProxyType(dict(read_yaml("intervals.yaml")["measurements"][kind]))
+
+
+@cache
+def well_measured(kind: Counted) -> frozenset[str]:
+    """Those of :func:`measurements` with at least :data:`FEWEST`."""
+    return frozenset(name for name, count in measurements(kind).items() if count >= FEWEST)
 
 
 @cache
 def measured(kind: Kind) -> frozenset[str]:
-    """Models (by shape), GPU types (by catalogue id), GPU families, engines on families ("vllm on hopper"), models on
-    these ("8B, 32 layers; vllm on hopper"), or configurations ("8B, 32 layers; vllm on h100_sxm; fp8")."""
-    return frozenset(read_yaml("intervals.yaml")["measured"][kind])
+    """Models (by shape), models by an engine on a GPU ("8B, 32 layers; vllm on h100_sxm"), these in a format
+    ("8B, 32 layers; vllm on h100_sxm; fp8"), and these in a parallelism ("8B, 32 layers; vllm on h100_sxm; fp8; TP1").
+    """
+    deployments = read_yaml("intervals.yaml")["deployments"]
+    match kind:
+        case "models":
+            names = {name.partition(";")[0] for name in deployments}
+        case "deployments":
+            names = set(deployments)
+        case "formats":
+            names = {f"{name}; {precision}" for name, formats in deployments.items() for precision in formats}
+        case "configurations":
+            names = {
+                f"{name}; {precision}; {parallelism}"
+                for name, formats in deployments.items()
+                for precision, parallelisms in formats.items()
+                for parallelism in parallelisms
+            }
+    return frozenset(names)

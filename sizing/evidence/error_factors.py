@@ -19,7 +19,9 @@ class ErrorFactors:
 
     ``low_factor`` and ``high_factor`` are the ends of the 80 % interval, ``low_95`` and ``high_95`` those of the 95 %
     one. ``basis`` says whose errors the factors come from, ``rows`` how many there are, ``near`` what was measured near
-    enough to make them narrower. Not an :class:`sizing.base.quantity.Estimate`: it holds no value, and widens any.
+    enough to make them narrower, ``extrapolated`` what is unlike anything that was measured
+    (:data:`sizing.evidence.extrapolation.EXTRAPOLATIONS`). Not an :class:`sizing.base.quantity.Estimate`: it holds no
+    value, and widens any.
     """
 
     low_factor: float
@@ -29,6 +31,7 @@ class ErrorFactors:
     basis: str
     rows: int
     near: Nearness = "none"
+    extrapolated: tuple[str, ...] = ()
 
     def factor_at(self, confidence: float) -> float:
         """The factor on the prediction that reality stays below in that share of cases: 1 for 0.5, the high end of the

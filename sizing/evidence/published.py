@@ -121,12 +121,12 @@ def _measurement(index: int, point: Point, cells: Mapping[str, object]) -> Measu
 
 
 GPU_STEP, ENGINE_STEP, CAUTION_STEP = 0.5, 0.5, 0.5
-"""Distance of another GPU of the family, of another engine, and of a row to be taken with caution. Chosen: because each
-matters about as much as half a doubling of the size."""
+"""Distance of another GPU of the generation, of another engine, and of a row to be taken with caution. Chosen: because
+each matters about as much as half a doubling of the size."""
 
-FAMILY_STEP, KIND_STEP = 2.0, 2.0
-"""Distance of another family of GPUs, and of dense against MoE. Chosen: because another family or kind of model says
-less than a quarter or four times the size."""
+GENERATION_STEP, KIND_STEP = 2.0, 2.0
+"""Distance of another generation of GPUs, and of dense against MoE. Chosen: because another generation or kind of model
+says less than a quarter or four times the size."""
 
 LEAST_NUMBER = 1e-9
 """Number whose logarithm stands for that of 0."""
@@ -142,7 +142,7 @@ class _Axes:
 
     numbers: Floats
     gpu: np.ndarray
-    family: np.ndarray
+    generation: np.ndarray
     engine: np.ndarray
     moe: np.ndarray
     caution: np.ndarray
@@ -155,7 +155,7 @@ def _axes() -> _Axes:
     return _Axes(
         numbers=np.array(numbers),
         gpu=np.array([m.configuration.gpu.id for m in rows]),
-        family=np.array([m.configuration.gpu.family for m in rows]),
+        generation=np.array([m.configuration.gpu.generation for m in rows]),
         engine=np.array([m.configuration.engine.surrogate for m in rows]),
         moe=np.array([m.model.is_moe for m in rows]),
         caution=np.array([m.quality != "good" for m in rows]),
@@ -200,13 +200,14 @@ def nearest(
     """The measured rows nearest to a configuration, nearest first; lengths and concurrency count where they are given.
 
     distance = sum of weights x |log2 ratio| over model size, precision, GPUs, concurrency and lengths, plus steps for
-    another GPU, GPU family, engine, architecture kind (dense or MoE) and for rows to be taken with caution.
+    another GPU, GPU generation, engine, architecture kind (dense or MoE) and for rows to be taken with caution.
     """
     axes = _axes()
     wanted = np.array(_numbers(model, configuration, concurrency, input_tokens, output_tokens))
     apart = np.nan_to_num(np.abs(axes.numbers - wanted)) @ WEIGHTS
     gpu: Gpu = configuration.gpu
-    apart += np.where(axes.gpu == gpu.id, 0.0, np.where(axes.family == gpu.family, GPU_STEP, FAMILY_STEP))
+    relative = np.where(axes.generation == gpu.generation, GPU_STEP, GENERATION_STEP)
+    apart += np.where(axes.gpu == gpu.id, 0.0, relative)
     apart += ENGINE_STEP * (axes.engine != configuration.engine.surrogate) + KIND_STEP * (axes.moe != model.is_moe)
     apart += CAUTION_STEP * axes.caution
     order = np.argsort(apart, kind="stable")[:count]
@@ -215,8 +216,8 @@ def nearest(
 
 
 def measurements_alike(model: Model, configuration: Configuration) -> tuple[Measurement, ...]:
-    """The rows whose being near makes the interval of a configuration narrower, in file order: those of the very
-    configuration, else of the model by the engine on the GPU family (:class:`sizing.evidence.uncertainty.Case`)."""
+    """The rows whose being near makes the interval of a configuration narrower, in file order: as near as there are any
+    (:data:`sizing.evidence.cases.Nearness`). An engine that borrows another's step times has none of its own."""
     wanted = case_of(model, configuration)
     if wanted.near == "none":
         return ()

@@ -20,9 +20,11 @@ import numpy as np
 from sizing.base.arrays import Floats
 from sizing.catalog import Model
 from sizing.catalog.files import read_yaml
-from sizing.catalog.measured import measured
+from sizing.catalog.measured import measured, well_measured
 from sizing.evidence.cases import NEAR_WORDS, Case, Nearness, case_of
-from sizing.evidence.error_factors import ErrorFactors
+from sizing.evidence.error_factors import NORMAL, ErrorFactors
+from sizing.evidence.extrapolation import extrapolated, widening
+from sizing.evidence.extrapolation import in_words as unlike_in_words
 from sizing.question.configuration import Configuration
 
 Metric = Literal["ttft", "itl", "e2e", "throughput"]
@@ -45,18 +47,27 @@ MODE_WORDS = {
 
 DIFFICULTIES: Mapping[str, str] = MappingProxyType(
     {
-        "new_configuration": "no measurement of this very configuration",
-        "new_deployment": "no measurement of this model by this engine on this GPU family",
+        "new_configuration": "no measurement in this parallelism",
+        "new_format": "no measurement of this model in this format by this engine on this GPU",
+        "new_deployment": "no measurement of this model by this engine on this GPU",
         "new_model": "no measurement of a model of this shape",
-        "new_gpu": "no measurement on this GPU type",
-        "new_family": "no measurement on this GPU family",
-        "new_platform": "no measurement of this engine on this GPU family",
+        "new_platform": "no measurement of this engine on this GPU",
         "apart": "kernel tables and roofline disagree",
         "beyond": "load or lengths outside those measured",
     }
 )
 """What makes a prediction harder, by name of its weight in ``intervals.yaml``: each 0 or 1, but ``apart``, the log
 ratio of decode steps, and ``beyond``, the doublings between the case and the measured range."""
+
+SPARED: Mapping[Nearness, tuple[str, ...]] = MappingProxyType(
+    {
+        "configuration": ("new_configuration", "new_format", "new_deployment"),
+        "format": ("new_format", "new_deployment"),
+        "deployment": ("new_deployment",),
+        "none": (),
+    }
+)
+"""The difficulties that evidence so near takes away."""
 
 TOLD_FROM = 1.05
 """Widening from which its reason is told. Chosen: because less cannot be seen in a rounded range."""
@@ -77,7 +88,9 @@ class Stratum:
     low_95: float
     high_95: float
 
-    def interval(self, basis: str, scale: float = 1.0, near: Nearness = "none") -> ErrorFactors:
+    def interval(
+        self, basis: str, scale: float = 1.0, near: Nearness = "none", extrapolated: tuple[str, ...] = ()
+    ) -> ErrorFactors:
         """The factors for a case of that scale; the interval always holds the prediction itself."""
         lows, highs = (self.low_80, self.low_95), (self.high_80, self.high_95)
         low_80, low_95 = (float(np.exp(min(end, 0.0) * scale)) for end in lows)
@@ -90,6 +103,7 @@ class Stratum:
             basis=basis,
             rows=self.rows,
             near=near,
+            extrapolated=extrapolated,
         )
 
 
@@ -132,7 +146,22 @@ def capacity_exponents() -> Mapping[str, float]:
     """How much farther the capacity of an instance lies than step times at an end of their interval would have it: the
     exponent of its ratio to the planned one, by end; from runs at their limits (``bench/capacity_intervals.py``)."""
     row = read_yaml("intervals.yaml").get("capacity") or {}
-    return MappingProxyType({end: float(row.get(end, 1.0)) for end in ("low_factor", "high_factor")})
+    return MappingProxyType({end: float(row.get(end, 1.0)) for end in ("low_factor", "high_factor", "at_80", "at_95")})
+
+
+def capacity_exponent(confidence: float) -> float:
+    """What a plan may count on with a confidence is planned x (slowed / planned)^exponent, where slowed is the capacity
+    with step times at that confidence (:meth:`sizing.evidence.error_factors.ErrorFactors.factor_at`).
+
+    Linear in the normal quantile between 80, 90 and 95 %, as at 80 % below and as at 95 % above; faster than planned
+    (below 50 %) as at the fast end of the 80 % interval.
+    """
+    ends = capacity_exponents()
+    if confidence < 0.5:
+        return ends["low_factor"]
+    known = {"at_80": 0.8, "high_factor": 0.9, "at_95": 0.95}
+    at = [NORMAL.inv_cdf(share) for share in known.values()]
+    return float(np.interp(NORMAL.inv_cdf(confidence), at, [ends[name] for name in known]))
 
 
 @cache
@@ -153,11 +182,10 @@ def difficulties(case: Case) -> Mapping[str, float]:
     near = case.near
     new = {
         "new_configuration": near != "configuration",
+        "new_format": near in ("deployment", "none"),
         "new_deployment": near == "none",
         "new_model": case.architecture not in measured("models"),
-        "new_gpu": case.gpu not in measured("gpus"),
-        "new_family": case.family not in measured("families"),
-        "new_platform": f"{case.engine} on {case.family}" not in measured("platforms"),
+        "new_platform": case.platform not in well_measured("platforms"),
     }
     ones = {name: float(is_new) for name, is_new in new.items()}
     return MappingProxyType({**ones, "apart": case.apart, "beyond": case.beyond})
@@ -179,10 +207,11 @@ def stratum_interval(metric: str, mode: str, case: Case) -> ErrorFactors:
         f"cross-validated errors of {stratum.rows:,} measurements of {stratum.configurations:,} configurations "
         f"({in_words(key)})"
     )
+    unlike = extrapolated(case)
     why = [DIFFICULTIES[name] for name, log_scale in added.items() if log_scale > np.log(TOLD_FROM)]
-    scale = float(np.exp(sum(added.values())))
-    if why:
-        basis += f", widened {scale:.2g} times: {', '.join(why)}"
+    scale = float(np.exp(sum(added.values()))) * widening(metric, unlike)
+    if why or unlike:
+        basis += f", widened {scale:.2g} times: {', '.join([*why, *unlike_in_words(metric, unlike)])}"
     if case.open_split:
         split = open_split_factors().get(metric, 1.0)
         scale *= split
@@ -190,13 +219,12 @@ def stratum_interval(metric: str, mode: str, case: Case) -> ErrorFactors:
     near = _narrowed_by(metric, case)
     if near != "none":
         basis += f", narrower for measurements of {NEAR_WORDS[near]}"
-    return stratum.interval(basis, scale, near)
+    return stratum.interval(basis, scale, near, unlike)
 
 
 def _narrowed_by(metric: str, case: Case) -> Nearness:
     """The evidence of a case, where an interval of ``metric`` would be wider without it."""
-    spared = {"configuration": ("new_configuration", "new_deployment"), "deployment": ("new_deployment",), "none": ()}
-    saved = sum(weights(metric)[name] for name in spared[case.near])
+    saved = sum(weights(metric)[name] for name in SPARED[case.near])
     return case.near if saved > np.log(TOLD_FROM) else "none"
 
 

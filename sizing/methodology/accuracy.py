@@ -31,8 +31,17 @@ STEADY = "good, no bursts"
 QUALITIES = ("good", STEADY, "all")
 """What errors are summed up over."""
 
-IN_DOCUMENT = ("capacity", "targets", "reliability", "learning_curve")
+IN_DOCUMENT = (
+    *("basis", "extrapolated", "reliability_at_limits"),
+    *("capacity", "targets", "reliability", "learning_curve"),
+)
 """Tables that are short enough for the methodology; all of them are in ``docs/ACCURACY.md``."""
+
+CALLED_PCT = 90
+"""Confidence whose record is told in words: that of the default."""
+
+MET = "met"
+"""The verdict of a target that is met by median and 90th percentile."""
 
 NEAR = 0.2
 """Share of the measured rate within which a planned one is called near to it."""
@@ -97,6 +106,25 @@ def capacity_in_words(figures: Record) -> tuple[str, str]:
     left_out = WORDS["capacity_left_out"][shown]
     with_today = {f"today_{key}": value for key, value in today.items()}
     return WORDS["capacity"].format(**of_run, **with_today, left_out=left_out), WORDS["capacity_method"]
+
+
+def conclusions_in_words(figures: Record) -> str:
+    """What a customer may conclude: what the error of the answer rests on, how sure "90 %" is, what was not reached."""
+    shown, basis = figures["capacity_runs"], figures["basis"]
+    of_run = next(record for record in figures["capacity"] if record["scheme"] == shown[0]["scheme"])
+    called = next(record for record in figures["reliability_at_limits"] if record["called_pct"] == CALLED_PCT)
+    names = sorted({run["model"].rpartition("/")[2] for run in shown})
+    unmet = [record["quantity"] for record in figures["targets"] if record["verdict"] != MET]
+    text: str = WORDS["conclusions"].format(
+        **{key: of_run[key] for key in ("rows", "median_pct", "p90_pct")},
+        **{key: called[key] for key in ("held_pct", "held_low_pct", "held_high_pct")},
+        models=len(names),
+        model_names=", ".join(names),
+        generation=basis[0]["generation"],
+        share_pct=basis[0]["rows_pct"],
+        unmet=", ".join(unmet) or "nothing",
+    )
+    return text
 
 
 def capacity_alt_text(runs: Sequence[Record]) -> str:

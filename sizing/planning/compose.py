@@ -13,7 +13,7 @@ from sizing.base.units import PERCENT
 from sizing.base.version import ENGINE_VERSION
 from sizing.calibration.benchmark import calibration_note
 from sizing.catalog import data_version
-from sizing.planning import answer, rules, rules_hardware, rules_support, sentences
+from sizing.planning import answer, rules, rules_evidence, rules_hardware, rules_support, sentences
 from sizing.planning.aggregated import PlannedAggregated
 from sizing.planning.answer import Sureness
 from sizing.planning.business import business_of
@@ -217,7 +217,7 @@ def _warnings(stated: Stated, one: PlannedDeployment[Any], around: Spread, inste
         *(w for row in rows for w in rules_hardware.about_hardware(question, row, option)),
         *(w for row in rows for w in rules_support.about_support(question, row)),
         *rules.about_latency(question, stated.latency.itl_ms.at_percentile),
-        *(w for row in rows if not one.benchmarked for w in rules.about_evidence(row)),
+        *(w for row in rows if not one.benchmarked for w in rules_evidence.about_evidence(question.model, row)),
         *rules.about_benchmark(question, one.row),
         *rules.about_room(one.kind.evaluated, int(one.kind.rows[one.k])),
         *one.about_limits(),

@@ -17,7 +17,6 @@ from sizing.base.units import MS_PER_S, PERCENT
 from sizing.calibration.benchmark import calibrated_configuration
 from sizing.calibration.carried import kinship
 from sizing.catalog import quantization
-from sizing.catalog.measured import measured
 from sizing.catalog.precisions import precisions
 from sizing.planning.rules_hardware import TP_SIZES
 from sizing.question.configuration import Configuration
@@ -30,8 +29,6 @@ from sizing.search.screen import Evaluated, evaluate_all, instances_needed
 FAST_READING_MS = constant("fast_reading_ms_per_token")
 
 AVERAGE_READING_MS = constant("average_reading_ms_per_token")
-
-PIPELINE_EFFICIENCY = constant("pipeline_efficiency")
 
 SLACK = 1.25
 """How much looser a limit is tried, to see whether it is a costly one. Chosen: what a customer may well agree to."""
@@ -132,26 +129,6 @@ def about_pools(engine: str, link: str, instead: int | None) -> Iterator[PlanWar
         f"buying.{saved}",
         fix=Fix(key="deployment.serving", value=["aggregated"], label="Consider aggregated serving only"),
     )
-
-
-def about_evidence(row: Configuration) -> Iterator[PlanWarning]:
-    """Deployments unlike anything that was measured."""
-    if row.gpu.family not in measured("families"):
-        yield PlanWarning(
-            code="no_evidence",
-            severity="warning",
-            source="evidence library",
-            message=f"No published benchmark of {row.gpu.name} or its family is known here, so this answer is less "
-            "certain: benchmark before buying.",
-        )
-    if row.pp > 1:
-        yield PlanWarning(
-            code="pipeline_unmeasured",
-            severity="info",
-            source="evidence library",
-            message="No published benchmark with pipeline stages (PP) is known here: a loss of "
-            f"{percent(1 - PIPELINE_EFFICIENCY)} is assumed for uneven stages.",
-        )
 
 
 def about_interval(overloads: bool, gpus_high: int | None) -> Iterator[PlanWarning]:

@@ -16,7 +16,7 @@ from sizing.catalog.custom_gpu import gpu_from_spec
 from sizing.catalog.engines import resolve_engine
 from sizing.catalog.from_size import model_from_size
 from sizing.catalog.gpu import Gpu
-from sizing.catalog.measured import measured
+from sizing.catalog.measured import measurements
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import Precision, precisions, resolve_kv_precision, resolve_precision
 from sizing.question.benchmark import ResolvedBenchmark, is_of_model, resolve_benchmark
@@ -197,14 +197,14 @@ def unmeasured_gpus(question: Question) -> tuple[Gpu, ...]:
     deployment = question.scenario.deployment
     if deployment.gpus or not deployment.measured_gpus_only:
         return ()
-    return tuple(g for g in gpus().values() if not g.named_only and g.id not in measured("gpus"))
+    return tuple(g for g in gpus().values() if not g.named_only and g.id not in measurements("gpus"))
 
 
 def _unnamed(scenario: Scenario) -> list[str]:
     """What is considered when no accelerator is named: the catalogue without what has to be, or what benchmarks were
     published of."""
     usual = [gpu_id for gpu_id, gpu in gpus().items() if not gpu.named_only]
-    return [g for g in usual if g in measured("gpus") or not scenario.deployment.measured_gpus_only]
+    return [g for g in usual if g in measurements("gpus") or not scenario.deployment.measured_gpus_only]
 
 
 def _datasheet(card: CustomGpu) -> dict[str, Any]:

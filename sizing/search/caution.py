@@ -13,14 +13,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sizing.base.arrays import Columns, Floats, Rows
+from sizing.base.arrays import Columns, Floats
 from sizing.base.units import TWO_SIDED_80
 from sizing.calibration.calibrated import CalibratedConfiguration
 from sizing.calibration.carried import carried_interval
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates
 from sizing.evidence.error_factors import NORMAL, ErrorFactors
-from sizing.evidence.uncertainty import LOAD_NAMES, capacity_exponents, intervals
+from sizing.evidence.scales import scales, unit_logarithm
+from sizing.evidence.uncertainty import LOAD_NAMES, capacity_exponent, intervals
 from sizing.question.configuration import Configuration
 from sizing.question.traffic import Traffic
 from sizing.question.understand import EXPECTED
@@ -51,19 +52,18 @@ def slowness(
     """The slowness of every candidate, so that steps are no slower with a chance of ``confidence``."""
     if confidence == EXPECTED:
         return Slowness.none(len(candidates))
-    first, alike = _alike(candidates, times)
-    rows = [candidates.rows[i] for i in first.tolist()]
-    apart = times.apart_of(first)
-    decode, prefill = (
-        np.array(
-            [
-                step_factor(one, confidence)
-                for one in intervals_with(model, what, rows, traffic, calibrated, apart=apart)
-            ]
-        )[alike]
+    apart, exponent = times.apart_of(np.arange(len(candidates))), capacity_exponent(confidence)
+    slow = {
+        what: np.exp(exponent * unit_logarithm(what, confidence) * scales(what, model, candidates, traffic, apart))
         for what in ("decode", "prefill")
-    )
-    return Slowness(decode=decode, prefill=prefill)
+    }
+    if calibrated is not None:
+        known = np.flatnonzero(candidates.column(lambda r: r.gpu.id == calibrated.configuration.gpu.id))
+        rows = [candidates.rows[i] for i in known]
+        for what, factors in slow.items():
+            around = intervals_with(model, what, rows, traffic, calibrated, apart=apart[known])
+            factors[known] = [step_factor(one, confidence) for one in around]
+    return Slowness(**slow)
 
 
 def with_doubt_of_drafts(slow: Slowness, candidates: Candidates, confidence: float) -> Slowness:
@@ -75,7 +75,7 @@ def with_doubt_of_drafts(slow: Slowness, candidates: Candidates, confidence: flo
     if confidence == EXPECTED:
         return slow
     z, is_slow = NORMAL.inv_cdf(confidence), confidence > EXPECTED
-    exponent = capacity_exponents()["high_factor" if is_slow else "low_factor"]
+    exponent = capacity_exponent(confidence)
     kinds = {id(row.speculation): row.speculation for row in candidates.rows}
     doubts = {key: abs(math.log(drafts.doubt[is_slow])) * abs(z) / TWO_SIDED_80 for key, drafts in kinds.items()}
     doubt = np.array([doubts[id(row.speculation)] for row in candidates.rows])
@@ -83,30 +83,13 @@ def with_doubt_of_drafts(slow: Slowness, candidates: Candidates, confidence: flo
     return replace(slow, decode=np.exp(math.copysign(exponent, z) * np.hypot(own, doubt)))
 
 
-def _alike(candidates: Candidates, times: StepTimes) -> tuple[Rows, Rows]:
-    """One candidate of each interval that there is, (M,), and for every candidate which of these it is like, (C,).
-
-    Intervals depend on GPU, engine, formats, parallelism and drafts, and on how far kernels and roofline lie apart, in
-    hundredths (:func:`sizing.evidence.cases.case_of`).
-    """
-    every = np.arange(len(candidates), dtype=np.intp)
-    apart = np.round(np.nan_to_num(times.apart_of(every), nan=-9.0) * 100.0)
-    key = candidates.unit
-    for column in (candidates.tp, candidates.pp, candidates.ep, candidates.dp, candidates.draft_tokens, apart):
-        values, place = np.unique(column, return_inverse=True)
-        key = key * len(values) + place
-    _, first, alike = np.unique(key, return_index=True, return_inverse=True)
-    return first, alike
-
-
 def step_factor(around: ErrorFactors, confidence: float) -> float:
     """How many times as long as predicted a step takes at most with a chance of ``confidence``.
 
     The exponent is how much farther capacities of runs at their limits lay than step times
-    (:func:`sizing.evidence.uncertainty.capacity_exponents`): what is planned is capacity.
+    (:func:`sizing.evidence.uncertainty.capacity_exponent`): what is planned is capacity.
     """
-    end = "high_factor" if confidence > EXPECTED else "low_factor"
-    return float(around.factor_at(confidence) ** capacity_exponents()[end])
+    return float(around.factor_at(confidence) ** capacity_exponent(confidence))
 
 
 def intervals_with(

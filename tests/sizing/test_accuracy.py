@@ -15,8 +15,9 @@ from bench.fit_targets import targets
 from bench.interval_figures import standard_error
 from bench.reasons import RULES, Row, reason
 from sizing.catalog.files import DATA_DIR
-from sizing.catalog.measured import measured
-from sizing.evidence.cases import architecture
+from sizing.catalog.measured import measured, measurements
+from sizing.evidence.cases import architecture, case_of
+from sizing.evidence.extrapolation import EXTRAPOLATIONS
 from sizing.evidence.points import MODES
 from sizing.evidence.published import evidence_frame
 from sizing.evidence.uncertainty import DIFFICULTIES
@@ -130,7 +131,10 @@ def test_intervals_know_everything_that_was_measured(library):
     for table in library:
         for point in table.points.points:
             assert architecture(point.model) in measured("models")
-            assert point.configuration.gpu.id in measured("gpus")
+            assert point.configuration.gpu.id in measurements("gpus")
+            case = case_of(point.model, point.configuration)
+            assert case.near == "configuration"
+            assert set(case.platform_layouts[:1]) <= set(measurements("layouts"))
 
 
 CELLS = pd.Series(
@@ -202,7 +206,7 @@ def errors(count, scale_of_new=1.0):
             "scheme": "unseen",
             "configuration": [f"c{i}" for i in range(count)],
             "unit": [f"c{i}" for i in range(count)],
-            **dict.fromkeys(DIFFICULTIES, 0.0),
+            **dict.fromkeys((*DIFFICULTIES, *EXTRAPOLATIONS), 0.0),
             "new_platform": new.astype(float),
         }
     )

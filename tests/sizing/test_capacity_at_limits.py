@@ -12,6 +12,7 @@ import sizing
 from bench.capacity_at_limits import capacity_of, held_out_capacity, judged, largest_rate, question_of
 from bench.capacity_figures import OF_RUN, TODAY, capacity_records, configuration_records, run_records
 from bench.capacity_intervals import AT_LIMITS, compared_ranges, exponents, ranged, with_ranges
+from bench.capacity_reliability import reliability_at_limits, wilson
 from bench.capacity_svg import capacity_svg
 from bench.crossvalidate import Refit
 from bench.fit_efficiency import Fit
@@ -152,7 +153,8 @@ def _at_ends(measured: list[float]) -> pd.DataFrame:
     slow one."""
     frame = pd.DataFrame({"measured_rps": measured, "layout": [str(n) for n in range(len(measured))]})
     names = dict.fromkeys(("benchmark", "model", "gpu", "engine", "precision"), "a")
-    ends = {"planned_rps": 100.0, "fast_rps": 200.0, "slow_rps": 50.0, "layout_gpus": 2, "gpus_needed": 8.0, "gpus": 8}
+    rates = {"planned_rps": 100.0, "fast_rps": 200.0, "slow_80_rps": 70.7, "slow_rps": 50.0, "slow_95_rps": 35.4}
+    ends = {**rates, "layout_gpus": 2, "gpus_needed": 8.0, "gpus": 8}
     return frame.assign(scheme="unseen", software=OF_RUN, **names, **ends)
 
 
@@ -160,8 +162,26 @@ def test_the_range_is_as_wide_as_reality_lies_far_by_its_step_times() -> None:
     """More than a tenth of 20 runs lies at 100 x 2^1.5, half as far again as the fast end, and more than a tenth at
     100 / 2^0.5, half as far as the slow one. Where every run is as planned, so is the range."""
     ends = exponents(_at_ends([100.0 / 2**0.5] * 4 + [100.0] * 12 + [100.0 * 2**1.5] * 4))
-    assert ends == {"low_factor": 1.5, "high_factor": 0.5}
-    assert exponents(_at_ends([100.0] * 20)) == {"low_factor": 0.0, "high_factor": 0.0}
+    assert (ends["low_factor"], ends["high_factor"]) == (1.5, 0.5)
+    assert set(exponents(_at_ends([100.0] * 20)).values()) == {0.0}
+
+
+def test_what_was_called_is_judged_by_other_sources_and_configurations() -> None:
+    """Of three sources each has 20 configurations: 14 as planned, 4 at half of it and 2 at an eighth. By two of them
+    what is called 80 % is half of the plan, and what is called 95 % an eighth."""
+    runs = pd.concat([_at_ends([100.0] * 14 + [50.0] * 4 + [12.5] * 2).assign(source=name) for name in "abc"])
+    runs = runs.assign(layout=[str(n) for n in range(len(runs))]).reset_index(drop=True)
+    records = {record["called_pct"]: record for record in reliability_at_limits(runs)}
+    assert [records[called]["held"] for called in (50, 80, 90, 95)] == [42, 54, 54, 60]
+    assert records[80]["held_pct"] == records[80]["held_by_configuration_pct"] == 90.0
+    assert records[80]["held_low_pct"] < 90.0 < records[80]["held_high_pct"]
+    odd = runs.assign(measured_rps=runs["measured_rps"].where(runs["source"] != "c", 1.0))
+    assert {r["called_pct"]: r["held"] for r in reliability_at_limits(odd)}[95] == 40
+
+
+def test_the_interval_of_a_share_is_wilsons() -> None:
+    """9 of 10: Wilson's interval is 0.596 to 0.982."""
+    assert wilson(9, 10) == pytest.approx((0.596, 0.982), abs=0.001)
 
 
 def test_gpus_at_the_ends_follow_from_the_rates_there() -> None:

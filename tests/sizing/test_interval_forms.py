@@ -7,11 +7,13 @@ import pandas as pd
 import pytest
 
 from bench.capacity_intervals import AT_LIMITS
-from bench.conformal import INTERVAL_METRICS, checked, inside
+from bench.conformal import INTERVAL_METRICS
 from bench.crossvalidate import UNSEEN
+from bench.held_intervals import checked, inside
 from bench.interval_forms import CAPACITY, FORMS, Form, group_wise, random_effects, shipped
 from sizing.base.arrays import Floats
 from sizing.catalog.files import DATA_DIR
+from sizing.evidence.extrapolation import EXTRAPOLATIONS
 from sizing.evidence.uncertainty import DIFFICULTIES
 
 
@@ -62,7 +64,7 @@ def held_out(configurations: int, each: int) -> pd.DataFrame:
     return pd.DataFrame(
         {
             **labels,
-            **dict.fromkeys(DIFFICULTIES, 0.0),
+            **dict.fromkeys((*DIFFICULTIES, *EXTRAPOLATIONS), 0.0),
             "new_configuration": 1.0,
             "metric": "itl",
             "mode": "fixed_concurrency",
@@ -72,7 +74,9 @@ def held_out(configurations: int, each: int) -> pd.DataFrame:
             "weight": 0.0,
             "derived": False,
             "gpu": "h100_sxm",
+            "generation": "hopper",
             "engine": "vllm",
+            "layout": "",
             "precision": "fp8",
             "scheme": UNSEEN,
         }

@@ -8,6 +8,7 @@ from sizing.catalog import resolve_gpu, resolve_model
 from sizing.catalog.engines import resolve_engine
 from sizing.catalog.precisions import resolve_precision
 from sizing.evidence.cases import case_of
+from sizing.evidence.extrapolation import widening
 from sizing.evidence.published import measurements_alike
 from sizing.evidence.uncertainty import (
     DIFFICULTIES,
@@ -62,27 +63,26 @@ def test_an_interval_is_the_stratum_to_the_power_of_the_scale():
     assert (found.low_95, found.high_95) == pytest.approx((math.exp(-0.6), math.exp(0.8)))
 
 
-def test_an_engine_on_a_family_without_measurements_is_widened_and_says_so():
+def test_an_engine_on_a_gpu_without_measurements_is_widened_and_says_so():
     measured, not_measured = intervals("decode", LLAMA, [on(gpu) for gpu in ("h100_sxm", "gaudi3")])
     hard = [difficulties(case_of(LLAMA, on(gpu))) for gpu in ("h100_sxm", "gaudi3")]
     assert hard[1]["new_platform"] > hard[0]["new_platform"] == 0.0
     added = sum(weight * (hard[1][name] - hard[0][name]) for name, weight in weights("itl").items())
     scale = math.log(not_measured.high_factor) / math.log(measured.high_factor)
-    assert scale == pytest.approx(math.exp(added))
+    assert scale == pytest.approx(math.exp(added) * widening("itl", ["new_generation"]))
     assert "widened" in not_measured.basis
 
 
 def test_evidence_of_the_very_configuration_narrows_and_names_its_rows():
-    """Llama 3 70B in FP8 by vLLM on H100 was measured, in INT4 on Hopper only by others; on Gaudi 3 by nobody."""
+    """Llama 3 70B in FP8 by vLLM on H100 was measured, in TP8 too; on Gaudi 3 by nobody."""
     near, far = (case_of(LLAMA, on(gpu, precision="fp8")) for gpu in ("h100_sxm", "gaudi3"))
     assert (near.near, far.near) == ("configuration", "none")
-    assert replace(near, precision="w3").near == "deployment"
     rows = measurements_alike(LLAMA, on("h100_sxm", precision="fp8"))
     assert {(m.configuration.gpu.id, m.configuration.precision.id) for m in rows} == {("h100_sxm", "fp8")}
     assert measurements_alike(LLAMA, on("gaudi3")) == ()
     other = replace(near, engine="atom")
     for metric in ("ttft", "itl", "e2e", "throughput"):
-        spared = weights(metric)["new_configuration"] + weights(metric)["new_deployment"]
+        spared = sum(weights(metric)[name] for name in ("new_configuration", "new_format", "new_deployment"))
         known, unknown = (stratum_interval(metric, "fixed_concurrency", c) for c in (near, other))
         assert known.high_factor <= unknown.high_factor
         assert (known.near == "configuration") == (spared > math.log(1.05)) == ("very configuration" in known.basis)

@@ -10,6 +10,7 @@ from sizing import Plan, Scenario, plan
 from sizing.base.choices import Confidence
 from sizing.catalog import gpus, resolve_gpu
 from sizing.evidence.error_factors import ErrorFactors
+from sizing.evidence.uncertainty import capacity_exponent
 from sizing.planning.analytic import analytic_plan
 from sizing.planning.compose import as_planned, as_stated
 from sizing.question.understand import EXPECTED, Question, understand
@@ -50,7 +51,8 @@ def test_what_is_slowed_down_is_as_expected_without(confidence: int) -> None:
 def test_the_factor_is_the_quantile_of_the_errors_widened_as_capacities_were() -> None:
     at_90, at_95 = (step_factor(ERRORS, c) for c in (0.9, 0.975))
     assert at_95 > at_90
-    assert np.log(at_90) / np.log(1.25) == pytest.approx(np.log(at_95) / np.log(1.6), rel=1e-3)  # one exponent for all
+    assert at_90 == pytest.approx(1.25 ** capacity_exponent(0.9))
+    assert at_95 == pytest.approx(1.6 ** capacity_exponent(0.975), rel=1e-3)
     assert step_factor(ERRORS, EXPECTED) == 1.0
     assert step_factor(ERRORS, 0.1) < 1.0
 

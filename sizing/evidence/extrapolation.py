@@ -1,0 +1,81 @@
+"""How much wider an interval is for a GPU, an engine or a kind of layout that nobody measured.
+
+Learnt by leaving such out: every GPU, generation, engine and kind of layout was predicted by a fit that had seen none
+of it, and the ends are moved until they hold four of five measurements of four of five of them
+(``bench/extrapolations.py``). Where too few could be left out to say so, the ends lie as far as those of a GPU that
+nobody measured, or of a whole generation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+
+from sizing.catalog.files import read_yaml
+from sizing.catalog.measured import well_measured
+from sizing.evidence.cases import Case
+
+EXTRAPOLATIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "new_gpu": "this GPU was not measured, others of its generation were",
+        "new_generation": "no GPU of this generation was measured",
+        "new_engine": "this engine was not measured",
+        "pipeline": "pipeline stages by this engine on this GPU were not measured",
+        "tensor_apart": "tensor parallelism over PCIe or the network by this engine on this GPU was not measured",
+        "expert_apart": "expert parallelism over PCIe or the network by this engine on this GPU was not measured",
+        "attention_dp": "attention by data parallelism by this engine on this GPU was not measured",
+    }
+)
+"""What may be unlike anything that was measured, by its name in ``intervals.yaml``."""
+
+BY_RULE = "as wide as for an unmeasured GPU or generation, since too few measurements say how hard it is"
+"""Why an extrapolation is as wide as it is where it could not be learnt."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extrapolation:
+    """How many times as far the ends lie, by metric, from so many measurements of so many groups that were left out;
+    ``by_rule``: metrics of which these are too few, so that a rule says how far."""
+
+    rows: int
+    groups: int
+    by_rule: tuple[str, ...]
+    factors: Mapping[str, float]
+
+
+@cache
+def extrapolations() -> Mapping[str, Extrapolation]:
+    """The committed ones (``data/intervals.yaml``) by name."""
+    rows = read_yaml("intervals.yaml")["extrapolations"]
+    return MappingProxyType(
+        {name: Extrapolation(**{**row, "by_rule": tuple(row["by_rule"])}) for name, row in rows.items()}
+    )
+
+
+def extrapolated(case: Case) -> tuple[str, ...]:
+    """What of a case is unlike anything that was measured, by names of :data:`EXTRAPOLATIONS`."""
+    generation = case.generation not in well_measured("generations")
+    new = {
+        "new_gpu": case.gpu not in well_measured("gpus") and not generation,
+        "new_generation": generation,
+        "new_engine": case.engine not in well_measured("engines"),
+    }
+    known = well_measured("layouts")
+    layouts = zip(case.layouts, case.platform_layouts, strict=True)
+    return (*(name for name, is_new in new.items() if is_new), *(kind for kind, name in layouts if name not in known))
+
+
+def widening(metric: str, names: Iterable[str]) -> float:
+    """How many times as far the ends lie: sqrt(1 + sum of (factor^2 - 1)), since errors of independent causes add as
+    their squares."""
+    factors = (extrapolations()[name].factors[metric] for name in names)
+    return math.sqrt(1.0 + sum(factor**2 - 1.0 for factor in factors))
+
+
+def in_words(metric: str, names: Iterable[str]) -> list[str]:
+    """What is unlike anything measured, in words, and where its width is a rule."""
+    rules = {name: f" ({BY_RULE})" if metric in extrapolations()[name].by_rule else "" for name in names}
+    return [EXTRAPOLATIONS[name] + rule for name, rule in rules.items()]

@@ -1,0 +1,86 @@
+"""Warnings about deployments unlike anything that was measured: the GPU, the engine on it, the layout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sizing.base.constants import constant
+from sizing.base.format import count, percent
+from sizing.base.result import PlanWarning
+from sizing.catalog import Model
+from sizing.catalog.engines import engines
+from sizing.catalog.measured import measurements, well_measured
+from sizing.evidence.cases import Case, LayoutKind, case_of
+from sizing.evidence.extrapolation import extrapolated
+from sizing.question.configuration import Configuration
+
+PIPELINE_EFFICIENCY = constant("pipeline_efficiency")
+
+SOURCE = "evidence library"
+"""Where it was looked."""
+
+LAYOUTS: dict[LayoutKind, str] = {
+    "pipeline": "pipeline stages (PP)",
+    "tensor_apart": "tensor parallelism (TP) over PCIe or the network",
+    "expert_apart": "expert parallelism (EP) over PCIe or the network",
+    "attention_dp": "attention by data parallelism (DP)",
+}
+"""Layouts that are hard to predict, in words."""
+
+
+def about_evidence(model: Model, row: Configuration) -> Iterator[PlanWarning]:
+    """What of a deployment nobody has measured. Evidence is that of the GPU product and of the engine itself: that of
+    another GPU of its generation, or of the engine whose step times are borrowed, is not its own."""
+    case = case_of(model, row)
+    unlike = extrapolated(case)
+    if "new_gpu" in unlike or "new_generation" in unlike:
+        yield _about_gpu(row, of_generation="new_gpu" in unlike)
+    elif case.platform not in well_measured("platforms"):
+        yield _about_engine(row, case)
+    yield from _about_layouts(row, [kind for kind in case.layouts if kind in unlike])
+
+
+def _about_gpu(row: Configuration, *, of_generation: bool) -> PlanWarning:
+    others = ": what was measured of others of its generation stands for it" if of_generation else " or its generation"
+    return PlanWarning(
+        code="no_evidence",
+        severity="warning",
+        source=SOURCE,
+        message=f"{_published(measurements('gpus').get(row.gpu.id, 0))} of {row.gpu.name}{others}, so this answer is "
+        "less certain. Benchmark before buying.",
+    )
+
+
+def _about_engine(row: Configuration, case: Case) -> PlanWarning:
+    engine = row.engine
+    borrowed = engine.surrogate != engine.id
+    instead = f": step times of {engines()[engine.surrogate].label} are used" if borrowed else ""
+    where = "" if case.engine not in well_measured("engines") else f" on {row.gpu.name}"
+    found = measurements("platforms").get(case.platform, 0)
+    return PlanWarning(
+        code="engine_unmeasured",
+        severity="info",
+        source=SOURCE,
+        message=f"{_published(found)} of {engine.label}{where}{instead}.",
+    )
+
+
+def _about_layouts(row: Configuration, kinds: list[LayoutKind]) -> Iterator[PlanWarning]:
+    """One warning for all that is unlike what was measured about how the instance is spread."""
+    if not kinds:
+        return
+    loss = f": a loss of {percent(1 - PIPELINE_EFFICIENCY)} is assumed for uneven stages" if "pipeline" in kinds else ""
+    yield PlanWarning(
+        code="pipeline_unmeasured" if "pipeline" in kinds else "layout_unmeasured",
+        severity="info",
+        source=SOURCE,
+        message=f"{_published(0)} of {row.engine.label} with {' and '.join(LAYOUTS[kind] for kind in kinds)} on "
+        f"{row.gpu.name}{loss}.",
+    )
+
+
+def _published(number: int) -> str:
+    """ "No published benchmark is known here", "Only 3 published measurements are known here"."""
+    if number == 0:
+        return "No published benchmark is known here"
+    return f"Only {count(number)} published measurement{'s are' if number > 1 else ' is'} known here"
