@@ -40,6 +40,7 @@ Kind = Literal[
     "format",
     "block_scales",
     "units",
+    "kv_format",
     "heads",
     "layers",
     "dense",

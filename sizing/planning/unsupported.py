@@ -12,7 +12,7 @@ from sizing.catalog.gpu import Gpu
 from sizing.catalog.gpu_families import generation_labels
 from sizing.catalog.layout_support import Degrees, LayoutSupport
 from sizing.catalog.precisions import Precision, precisions
-from sizing.catalog.support import Support, format_status, support
+from sizing.catalog.support import Reason, Support, format_status, support
 from sizing.deployments.candidates import engines_allowed, enumerate_for, formats_tried, kv_formats, named_enough
 from sizing.deployments.layouts import layouts
 from sizing.planning.support_sentences import because
@@ -52,10 +52,21 @@ _BINDS = {
     "format": "precisions",
     "block_scales": "precisions",
     "units": "precisions",
+    "kv_format": "kv_precisions",
 }
 """What a scenario narrowed that a reason is about: to be changed first."""
 
-_STAGES = {"generation": 0, "class": 1, "attention": 2, "format": 3, "block_scales": 3, "units": 3}
+_STAGES = {
+    "archived": 0,
+    "generation": 1,
+    "dropped": 2,
+    "class": 3,
+    "attention": 4,
+    "format": 5,
+    "block_scales": 5,
+    "units": 5,
+    "kv_format": 6,
+}
 """What is asked of an engine one after the other; everything beyond is about the layout."""
 
 
@@ -77,9 +88,7 @@ class Refusal:
 def unsupported(question: Question, gpu: Gpu) -> Excluded:
     """The reason that binds: of everything asked for, why that is refused which comes furthest; and the nearest way."""
     refused = max(_refusals(question, gpu), key=lambda r: r.stage, default=None)
-    reason = (
-        "It does not keep the KV cache in the chosen format." if refused is None else because(refused.support, gpu.name)
-    )
+    reason = "No layout of what is asked for exists." if refused is None else because(refused.support, gpu.name)
     relaxation, fix = _way_out(question, gpu, refused)
     return Excluded(gpu=gpu.id, closest="", reason=reason, relaxation=relaxation, fix=fix)
 
@@ -101,8 +110,12 @@ def _refusals(question: Question, gpu: Gpu) -> Iterator[Refusal]:
 
 
 def _refused_layouts(running: LayoutSupport, tried: tuple[Degrees, ...], allowed: Allowed) -> Iterator[Refusal]:
-    """The refused layouts of what runs otherwise; nothing where the KV format is what is refused."""
-    if kv_formats(running.gpu, running, running.precision, allowed):
+    """The refused layouts of what runs otherwise; the KV format where that is what is refused."""
+    if not kv_formats(running.gpu, running, running.precision, allowed):
+        why = Reason(kind="kv_format", engine=running.engine.id)
+        refused = replace(running.base, status="no", why=why, source=running.gpu.source, date=running.gpu.source_date)
+        yield Refusal(support=refused, engine=running.engine.id, precision=running.precision)
+    else:
         for degrees in tried:
             stated = running.of(degrees)
             if stated.status == "no":
@@ -122,7 +135,7 @@ def _way_out(question: Question, gpu: Gpu, refused: Refusal | None) -> tuple[str
     model, allowed = question.model, question.allowed
     if rows := lossy(question, gpu):
         return f"Allow {' or '.join(dict.fromkeys(row.precision.label for row in rows))}, which lose accuracy.", LOSSY
-    binding = _BINDS.get(refused.support.why.kind, "") if refused else "kv_precisions"
+    binding = _BINDS.get(refused.support.why.kind, "") if refused else ""
     for name, what in sorted(RESTRICTIONS, key=lambda one: one[0] != binding):
         if getattr(allowed, name) and (rows := enumerate_for(model, gpu, allowed.lifted(name))):
             return _other_values(rows, allowed, name, what)
