@@ -47,6 +47,7 @@ NAMES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "deployment.tp": ("tensor parallelism", "GPUs"),
         "deployment.pp": ("pipeline parallelism", "GPUs"),
         "deployment.ep": ("expert parallelism", "GPUs"),
+        "deployment.dp": ("attention data parallelism", "ranks"),
         "deployment.batch_limits": ("batch limits", "requests"),
         "deployment.measured_gpus_only": ("only GPU types with published benchmarks", ""),
         "deployment.accurate_formats_only": ("only formats that keep accuracy", ""),

@@ -105,13 +105,14 @@ def about_accuracy(question: Question, row: Configuration) -> Iterator[PlanWarni
         return
     published = (q for q in quantization() if q.record_type == "accuracy" and q.loss)
     facts = [q for q in published if q.method == precision.published_as]
-    seen = f" Published: {facts[0].model} {facts[0].metric} {facts[0].loss} ({facts[0].source})." if facts else ""
+    worst = max(facts, key=lambda q: q.loss_points or 0.0, default=None)
+    seen = f" Worst published: {worst.model} {worst.metric} {worst.loss} ({worst.source})." if worst else ""
     accurate = [p.id for p in precisions().values() if p.keeps_accuracy]
     yield PlanWarning(
         code="quantized_weights",
         severity="info",
         source="catalogue: quantization.csv",
-        message=f"{precision.label} weights change the answers a little: test them on your task.{seen}",
+        message=f"{precision.label} weights change the answers ({precision.accuracy}): test them on your task.{seen}",
         fix=Fix(key="deployment.precisions", value=accurate, label="Consider only 16 bit and FP8"),
     )
 
