@@ -8,7 +8,8 @@ from typing import Any
 from sharing.form.fields import FIELDS
 from sharing.form.numbers import over, show_number
 from sharing.form.read import OWN_GPU
-from sizing.scenario.schema import Layout, ModelConfig, ModelSize, Scenario
+from sizing.scenario.model_asked import ModelConfig, ModelSize
+from sizing.scenario.schema import Layout, Scenario
 from sizing.scenario.traffic import Gamma, Length, LengthSpread, LengthTrace, Profile
 
 _FIXED: dict[str, Any] = {

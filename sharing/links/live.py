@@ -14,7 +14,7 @@ from sharing.form.presets import defaults
 from sharing.form.write import from_scenario
 from sharing.report.addresses import cleared
 from sizing import Scenario
-from sizing.scenario.schema import ModelConfig
+from sizing.scenario.model_asked import ModelConfig
 
 BASE = "http://localhost:8501"
 """Where the dashboard answers as it is started by ``make run``."""

@@ -21,7 +21,6 @@ from sharing.form.presets import defaults
 from sharing.form.read import to_scenario
 from sizing import Scenario
 from sizing.base.errors import InvalidScenario
-from sizing.question.understand import understand
 
 NAMED_TRACE = "trace"
 """Parameter that names the trace which a page was filled in from, and which no link can carry."""
@@ -54,6 +53,8 @@ def scenario_of(link: str) -> Scenario:
     problems += [fault.sentence for fault in faults(values)]
     if problems:
         raise InvalidLink(tuple(dict.fromkeys(problems)))
+    from sizing.question.understand import understand  # with arrays, which other commands do not need
+
     scenario = Scenario.model_validate(to_scenario(values))
     understand(scenario)  # what no plan can be computed for is not written
     return scenario

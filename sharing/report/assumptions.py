@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
-from types import MappingProxyType
 from typing import Any
 
-from sharing.form.presets import defaults
-from sharing.form.read import to_scenario
 from sharing.report.content import Block, Bullets, Cell, Column, Paragraph, Section, Table
 from sharing.report.names import engine_name, gpu_name, kv_name, precision_name, titled
 from sharing.report.subject import Subject
@@ -17,7 +13,6 @@ from sizing.catalog.engines import engines
 from sizing.decision.keys import WHOLE, values_of
 from sizing.decision.text import shown
 from sizing.economics.assumptions import Basis
-from sizing.scenario.schema import Scenario
 
 CUSTOMER, DEFAULT, CATALOGUE = "Customer input", "Default, kept", "Catalogue"
 BASIS: dict[Basis, str] = {
@@ -58,24 +53,16 @@ def assumptions(subject: Subject) -> Section:
 
 
 def _inputs(subject: Subject) -> Iterator[tuple[Cell, ...]]:
-    """Every input that has a value: whose it is follows from whether it differs from a default, or from the form's."""
+    """Every input that has a value: whose it is follows from whether it differs from the default."""
     unused = () if subject.scenario.workload.average_rps is not None else ("workload.peak_percentile",)
-    stated, of_form = _opened(subject.scenario.model_dump(mode="json", exclude_defaults=True)), _settings_of_the_form()
+    stated = _opened(subject.scenario.model_dump(mode="json", exclude_defaults=True))
     for key, value in values_of(subject.scenario).items():
         if not any(key == hidden or key.startswith(f"{hidden}.") for hidden in (*_NOT_SHOWN, *unused)) and value != []:
-            given = key in stated and not (key in of_form and of_form[key] == value)
-            yield titled(key), _short(key, value), CUSTOMER if given else DEFAULT
+            yield titled(key), _short(key, value), CUSTOMER if key in stated else DEFAULT
     if record := subject.scenario.measured:
         yield "Measured record", f"{record.system}, {record.rps_per_system:g} requests/s per system", CUSTOMER
     if one := subject.scenario.benchmark:
         yield "Own benchmark", f"{len(one.points)} points on {gpu_name(one.gpu)}", CUSTOMER
-
-
-@cache
-def _settings_of_the_form() -> Mapping[str, Any]:
-    """Limits and hardware of an untouched form, which nobody stated; its model and load are but an example."""
-    untouched = values_of(Scenario.model_validate(to_scenario(defaults())))
-    return MappingProxyType({key: v for key, v in untouched.items() if key.startswith(("limits.", "deployment."))})
 
 
 def _opened(values: dict[str, Any], prefix: str = "") -> set[str]:

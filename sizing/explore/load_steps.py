@@ -16,7 +16,6 @@ from sizing.explore.pinned import pinned_to
 from sizing.planning.plan import plan as simulated_plan
 from sizing.scenario.bounds import MAX_RPS
 from sizing.scenario.schema import Scenario
-from sizing.search.trials import BY_LOAD
 
 SHARES = (0.001, *(tenth / 10 for tenth in range(1, 16)), 1.75, 2.0, 2.5, 3.0)
 """Loads asked first, in times the planned one. Chosen: up to three times it, which is two years of fast growth."""
@@ -25,12 +24,8 @@ ANSWERS = 48
 """Loads asked in all: the others lie where the number of instances steps up. Chosen: because that many answers take
 about two seconds."""
 
-FEW_SHARES, FEW_ANSWERS = (0.001, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0), 10
-"""The same where the front end looks at the load of every instance. Chosen: because each answer takes ten times as
-long, several instances being simulated together."""
-
-ANSWERS_OF_POOLS = 13
-"""Of pools, from the same few shares on. Chosen: because each answer takes three times as long, the number of either
+FEW_SHARES, ANSWERS_OF_POOLS = (0.001, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0), 13
+"""The same of pools. Chosen: because each answer takes three times as long, the number of either
 kind of instances being searched, and because no two of so many lie farther apart than a quarter of the planned load."""
 
 NARROW = 0.002
@@ -61,8 +56,8 @@ def answers_over_load(
     scenario: Scenario, planned: Plan, *, planner: Planner | None = None, progress: Progress | None = None
 ) -> tuple[AnswerAt, ...]:
     """Plans of the planned deployment over the load, in its order, ``planned`` among them; loads it cannot serve left
-    out. Gaps in which the number of instances steps up are halved, the widest first, :data:`ANSWERS` loads in all,
-    :data:`ANSWERS_OF_POOLS` or :data:`FEW_ANSWERS`.
+    out. Gaps in which the number of instances steps up are halved, the widest first, :data:`ANSWERS` loads in all, or
+    :data:`ANSWERS_OF_POOLS`.
 
     Empty where nothing is planned. Raises InvalidScenario as :func:`sizing.plan`.
     """
@@ -71,7 +66,7 @@ def answers_over_load(
     ask = planner or _planned
     only = scenario if scenario.measured is not None else pinned_to(planned.deployment, scenario)
     at = planned.sustained_rps
-    shares, most = _asked(scenario, planned.deployment)
+    shares, most = _asked(planned.deployment)
     known: dict[float, Plan] = {at: planned}
 
     def answer(rps: float) -> None:
@@ -87,10 +82,8 @@ def answers_over_load(
     return _in_order(known)
 
 
-def _asked(scenario: Scenario, deployed: Deployed) -> tuple[tuple[float, ...], int]:
+def _asked(deployed: Deployed) -> tuple[tuple[float, ...], int]:
     """The shares of the planned load that are asked first, and how many loads are asked in all."""
-    if scenario.deployment.routing in BY_LOAD:
-        return FEW_SHARES, FEW_ANSWERS
     return (FEW_SHARES, ANSWERS_OF_POOLS) if len(deployed.kinds) > 1 else (SHARES, ANSWERS)
 
 

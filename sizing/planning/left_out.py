@@ -40,25 +40,25 @@ def left_out(screened: Screened, usd_per_month: float | None) -> tuple[LeftOut, 
     if now is None or usd_per_month is None:
         return ()
     most = WORTH_TELLING * min(now[1], usd_per_month)
-    found = []
+    cheaper = []
     for kind, question in _kinds(screened.question):
         cheapest = _cheapest(smallest_aggregated(question, evaluate_all(question)))
         if cheapest is not None and cheapest[1] < most:
-            found.append(LeftOut(kind=kind, configuration=cheapest[0], usd_per_month=cheapest[1]))
-    return tuple(found)
+            cheaper.append(LeftOut(kind=kind, configuration=cheapest[0], usd_per_month=cheapest[1]))
+    return tuple(cheaper)
 
 
-def about_left_out(found: Sequence[LeftOut], usd_per_month: float | None) -> Iterator[PlanWarning]:
+def about_left_out(cheaper: Sequence[LeftOut], usd_per_month: float | None) -> Iterator[PlanWarning]:
     """What was left out in one sentence, and the click that considers all of it."""
-    if not found:
+    if not cheaper:
         return
-    named = ", ".join(f"{_WORDS[one.kind]} ({one.configuration}: about {usd(one.usd_per_month)})" for one in found)
-    fix, *also = (_FIXES[one.kind] for one in found)
+    named = ", ".join(f"{_WORDS[one.kind]} ({one.configuration}: about {usd(one.usd_per_month)})" for one in cheaper)
+    fix, *also = (_FIXES[one.kind] for one in cheaper)
     yield PlanWarning(
         code="left_out",
         severity="info",
         source="analytic screen, nothing simulated",
-        message=f"{_NUMBERS[len(found)]} left out: {named} a month instead of {usd(usd_per_month)}.",
+        message=f"{_NUMBERS[len(cheaper)]} left out: {named} a month instead of {usd(usd_per_month)}.",
         fix=fix.model_copy(update={"also": tuple(also), "label": "Show them" if also else fix.label}),
     )
 

@@ -29,8 +29,9 @@ from sizing.question.speculation import NO_SPECULATION, Speculation, asked_for
 from sizing.question.traffic import Traffic, Variability
 from sizing.scenario.bounds import MAX_CV
 from sizing.scenario.demand import Demand, peak_demand
+from sizing.scenario.model_asked import ModelConfig, ModelSize
 from sizing.scenario.prices import Prices
-from sizing.scenario.schema import CustomGpu, Deployment, ModelConfig, ModelSize, Scenario, Workload
+from sizing.scenario.schema import CustomGpu, Deployment, Scenario, Workload
 from sizing.scenario.traffic import Burst, Gamma, TraceArrivals
 
 T = TypeVar("T")

@@ -67,14 +67,14 @@ def test_a_report_survives_being_stored(name: str, released: Released) -> None:
 
 
 def test_what_the_form_sets_by_itself_is_no_input_of_the_customer() -> None:
-    """Formats and percentile of an untouched form differ from those of an empty file, and nobody asked for them."""
+    """What an untouched form holds beside model and load is the default, and nobody asked for it."""
     asked = Scenario.model_validate(
         to_scenario({**defaults(), "isl": "3000", "ttft": "900"}) | {"name": "As the form has it"}
     )
     chapter = assumptions(subject_of(asked, planned("chat"), Released.LIST_PRICES))
     table = next(block for block in chapter.blocks if isinstance(block, Table))
     stated_by = {row[0]: row[-1] for row in table.rows}
-    assert {stated_by[name] for name in ("Weight formats", "Percentile")} == {DEFAULT}
+    assert {stated_by[name] for name in ("Percentile", "Routing", "ITL limit")} == {DEFAULT}
     assert {stated_by[name] for name in ("Model", "Prompt length", "TTFT limit")} == {CUSTOMER}
 
 

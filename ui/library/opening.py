@@ -10,7 +10,8 @@ import streamlit as st
 from sharing.form.held import not_held
 from sharing.form.write import from_scenario
 from sharing.library.records import Version
-from sizing.scenario.schema import ModelConfig, Scenario
+from sizing.scenario.model_asked import ModelConfig
+from sizing.scenario.schema import Scenario
 from ui import state
 
 KEPT = "kept_scenario"

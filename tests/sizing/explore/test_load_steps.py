@@ -6,7 +6,7 @@ import pytest
 
 from sizing import Scenario, plan
 from sizing.base.result import Plan
-from sizing.explore.load_steps import ANSWERS, ANSWERS_OF_POOLS, FEW_ANSWERS, NARROW, SHARES, answers_over_load, at_load
+from sizing.explore.load_steps import ANSWERS, ANSWERS_OF_POOLS, NARROW, SHARES, answers_over_load, at_load
 from sizing.explore.pinned import pinned_to
 
 CHAT = {
@@ -60,12 +60,6 @@ def test_a_load_that_cannot_be_served_is_left_out_and_asked_once(scenario: Scena
     assert not any(21 < row.requests_per_s < 35 for row in rows)
     loads = [row.requests_per_s for row in rows]
     assert loads == sorted(loads)
-
-
-def test_fewer_loads_are_asked_where_each_takes_long(planned: Plan) -> None:
-    by_load = Scenario.model_validate(CHAT | {"deployment": {"routing": "least_loaded"}})
-    rows = answers_over_load(by_load, planned, planner=lambda _: planned)
-    assert len(rows) <= FEW_ANSWERS < ANSWERS
 
 
 def test_fewer_loads_are_asked_of_pools() -> None:
