@@ -206,7 +206,7 @@ def test_a_measured_record_wins_over_a_benchmark():
         ({"weight_precision": "fp9"}, "benchmark.weight_precision: Unknown"),
         ({"gpu": "a100_sxm_80g"}, "benchmark.weight_precision: A100 SXM4 80GB does not run FP8 (W8A8)."),
         ({"tp": 8, "gpus": 4}, "benchmark.gpus: 4 GPUs are no whole number of instances of 8 (TP x PP x DP)."),
-        ({"gpu": "L4", "tp": 1}, "needs 67.7 GiB per GPU, and L4 24GB has 24 GiB: this cannot have run."),
+        ({"gpu": "L4", "tp": 1}, "needs 67.7 GiB per GPU, and L4 24GB has 22.5 GiB: this cannot have run."),
         ({"points": []}, "benchmark.points: "),
         ({"points": [{"mode": "fixed_rate", "input_tokens": 1, "output_tokens": 9, "itl_ms": 3}]}, "request_rate_rps"),
         ({"points": [{"mode": "offline", "input_tokens": 1, "output_tokens": 9}]}, "nothing was measured"),

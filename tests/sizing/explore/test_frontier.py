@@ -39,8 +39,8 @@ def beats(one: Performance, other: Performance, x: str, y: str) -> bool:
 
 
 def test_figures_of_one_instance_follow_from_each_other_and_from_the_price_of_the_system() -> None:
-    # HGX H100 by rule: 8 x 30,339 + 73,500 = 316,212 USD over 5 years of 8,760 h, 8 x 0.7 x 1.82 = 10.192 kW, 8 GPUs
-    usd_per_gpu_hour, kw_per_gpu = 316_212 / 5 / 8760 / 8, 10.192 / 8
+    # HGX H100: 285,000 USD, typical in retail, over 5 years of 8,760 h, 8 x 0.7 x 1.82 = 10.192 kW, 8 GPUs
+    usd_per_gpu_hour, kw_per_gpu = 285_000 / 5 / 8760 / 8, 10.192 / 8
     (curve,) = operating_points(pinned()).curves
     assert curve.points
     for point in curve.points:
@@ -78,7 +78,7 @@ def test_an_instance_larger_than_a_system_is_charged_whole_systems() -> None:
     # TP8 x PP2 are 16 GPUs, two systems of 8
     question = understand(pinned(tp=8, pp=2))
     share = share_of_systems(question, all_configurations(question))
-    assert share.usd_per_hour == pytest.approx(2 * 316_212 / 5 / 8760)
+    assert share.usd_per_hour == pytest.approx(2 * 285_000 / 5 / 8760)
     assert share.power_kw == pytest.approx(2 * 10.192)
 
 

@@ -91,8 +91,8 @@ def test_pools_of_no_or_too_many_workloads_are_refused(count: int) -> None:
 
 def test_cost_needs_a_price() -> None:
     with pytest.raises(InvalidScenario, match="price"):
-        place([workload("meta-llama/Meta-Llama-3-8B", 3, gpus=["h200_nvl"])])
-    assert place([workload("meta-llama/Meta-Llama-3-8B", 3, gpus=["h200_nvl"])], "systems").feasible
+        place([workload("meta-llama/Meta-Llama-3-8B", 3, gpus=["mi325x"])])
+    assert place([workload("meta-llama/Meta-Llama-3-8B", 3, gpus=["mi325x"])], "systems").feasible
 
 
 def large_model(name: str, serving: list[str], **deployment: object) -> Scenario:
