@@ -82,13 +82,13 @@ def neighbours(measured: CalibratedConfiguration, candidates: Candidates) -> lis
     kinds = dict.fromkeys(kin for units in by_layout for kin in units if kin is not None)
     itself = np.zeros(len(candidates), dtype=np.bool_)
     itself[measured.matching(candidates)] = True
-    found = []
+    related = list[tuple[Rows, Kinship]]()
     for kind in kinds:
         other, same = (np.array([kin == kind for kin in units], dtype=np.bool_) for units in by_layout)
         rows = np.where(alike, same[candidates.unit], other[candidates.unit]) & ~itself
         if rows.any():
-            found.append((np.flatnonzero(rows), kind))
-    return found
+            related.append((np.flatnonzero(rows), kind))
+    return related
 
 
 def carried_times(measured: CalibratedConfiguration, kin: Kinship, times: StepTimes) -> StepTimes:
