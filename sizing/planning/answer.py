@@ -42,10 +42,10 @@ ONLY: Mapping[tuple[SinglePoint, ...], str] = MappingProxyType(
 
 @dataclass(frozen=True, kw_only=True)
 class Sureness:
-    """How surely a plan suffices: the chance that was ``asked``, the ``probability`` that its limits hold, and the GPUs
+    """How surely a plan suffices: the chance asked for, ``confidence``, the ``probability`` that its limits hold, and the GPUs
     that are ``expected`` to be enough, as likely as not."""
 
-    asked: float
+    confidence: float
     probability: float
     expected: int
 
@@ -235,7 +235,7 @@ def room(binds: str, first: Binding, headroom: float, *, simulated: bool) -> str
 
 def sure(how_sure: Sureness, planned: int) -> str:
     """ "2 GPUs are expected to be enough; with 3 the limits hold with a chance of 93 % (asked: 90 %)."."""
-    chance = f"a chance of {chance_in_words(how_sure.probability)} (asked: {percent(how_sure.asked)})"
+    chance = f"a chance of {chance_in_words(how_sure.probability)} (asked: {percent(how_sure.confidence)})"
     if how_sure.expected >= planned:
         return f"The limits hold with {chance}."
     enough = f"{_gpus(how_sure.expected)} {'is' if how_sure.expected == 1 else 'are'} expected to be enough"

@@ -124,7 +124,7 @@ def _answer(
     """The answer in sentences and in figures. ``probability`` that the limits hold; ``kept``: no simulation says that
     it breaks a limit."""
     bound, (low, high) = one.limited_by(), one.gpu_range(around)
-    how_sure = Sureness(asked=one.question.confidence, probability=probability, expected=one.expected_gpus)
+    how_sure = Sureness(confidence=one.question.confidence, probability=probability, expected=one.expected_gpus)
     room = answer.room(bound, one.reached_first(), one.headroom, simulated=one.headroom_is_simulated)
     every_sentence = tuple(answer.sentences_of(stated, bound, room, how_sure))
     beyond, prefill = sentences.beyond_context(stated.question), stated.instances[:-1]

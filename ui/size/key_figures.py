@@ -66,7 +66,7 @@ def draw_key_figures(plan: Plan, scenario: Scenario, *, explained: bool = True) 
 
 def key_figures(plan: Plan, scenario: Scenario, on: date) -> Iterator[Figure]:
     """The figures of a plan, the most asked for first; ``on`` is the day by which prices are old."""
-    deployed, one, cost = plan.deployment, plan.per_instance, plan.cost
+    deployed = plan.deployment
     if deployed is None:
         return
     yield Figure(
@@ -93,35 +93,40 @@ def key_figures(plan: Plan, scenario: Scenario, on: date) -> Iterator[Figure]:
         "Whole systems to buy or rent, and the instances (copies of the model) they run.",
     )
     yield from _latencies(plan, scenario)
-    if cost:
-        yield Figure(
-            "usd_per_month",
-            "Hardware per month",
-            usd(cost.usd_per_month),
-            _of_price(cost) + _age(cost, on),
-            "The hardware alone: what power, support and staff add, and other ways to pay, are on Cost. "
-            + _full_load(cost.usd_per_million_output_tokens_at_full_load),
-            short="cost",
-            also=("usd_per_million_output_tokens", "usd_per_million_output_tokens_at_full_load"),
-        )
-        yield Figure(
-            "power_kw",
-            "Power",
-            kilowatts(cost.power_kw),
-            {"listed": "whole systems, listed", "rule": "whole systems, by rule"}.get(cost.power_from, ""),
-            "Whole systems at their maximum: GPUs, CPUs, memory, network and fans. Where a system lists none, by rule "
-            "from the TDP of its GPUs.",
-        )
-    if one:
-        yield _rate(one, deployed)
+    if plan.cost:
+        yield from _of_cost(plan.cost, on)
+    if plan.per_instance:
+        yield _rate(plan.per_instance, deployed)
+
+
+def _of_cost(cost: Cost, on: date) -> Iterator[Figure]:
+    """Money and power; ``on`` is the day by which prices are old."""
+    yield Figure(
+        "usd_per_month",
+        "Hardware per month",
+        usd(cost.usd_per_month),
+        _of_price(cost) + _age(cost, on),
+        "The hardware alone: what power, support and staff add, and other ways to pay, are on Cost. "
+        + _full_load(cost.usd_per_million_output_tokens_at_full_load),
+        short="cost",
+        also=("usd_per_million_output_tokens", "usd_per_million_output_tokens_at_full_load"),
+    )
+    yield Figure(
+        "power_kw",
+        "Power",
+        kilowatts(cost.power_kw),
+        {"listed": "whole systems, listed", "rule": "whole systems, by rule"}.get(cost.power_from, ""),
+        "Whole systems at their maximum: GPUs, CPUs, memory, network and fans. Where a system lists none, by rule "
+        "from the TDP of its GPUs.",
+    )
 
 
 def _expected(plan: Plan) -> str:
     """What was asked, and how many GPUs are expected to be enough, where that is fewer."""
-    asked = f"asked: {plan.confidence:g} %"
+    chance = f"asked: {plan.confidence:g} %"
     if plan.deployment is None or plan.gpus_expected is None or plan.gpus_expected >= plan.deployment.gpus:
-        return asked
-    return f"{asked}; {counted(plan.gpus_expected, 'GPU')} expected to be enough"
+        return chance
+    return f"{chance}; {counted(plan.gpus_expected, 'GPU')} expected to be enough"
 
 
 def whole_systems(deployed: Deployed, scenario: Scenario) -> str:
