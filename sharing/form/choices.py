@@ -17,6 +17,9 @@ from sizing.catalog.gpu_names import resolve_gpu
 from sizing.catalog.precisions import precisions
 from sizing.scenario.lengths import languages
 
+_RANKS = (1, 2, 4, 8, 12, 16, 24, 32, 36, 40, 48, 56, 64, 72)
+"""Experts and attention ranks that published deployments are spread over."""
+
 _FIXED: dict[str, dict[Any, str]] = {
     "model_by": {"catalogue": "Catalogue", "size": "Size", "config": "config.json"},
     "unit": {"tokens": "Tokens", "words": "Words", "characters": "Characters", "pages": "Pages"},
@@ -37,9 +40,10 @@ _FIXED: dict[str, dict[Any, str]] = {
     "steps": {"roofline": "Roofline", "kernel": "Kernel tables"},
     "serving": {"aggregated": "Aggregated", "disaggregated": "Disaggregated"},
     "kv": {"fp16": "16 bit", "fp8": "FP8"},
-    "tp": {n: str(n) for n in (1, 2, 4, 8, 16)},
-    "pp": {n: str(n) for n in (1, 2, 4)},
-    "ep": {n: str(n) for n in (1, 2, 4, 8, 16, 32, 64)},
+    "tp": {n: str(n) for n in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 24, 32)},
+    "pp": {n: str(n) for n in (1, 2, 3, 4, 5, 6, 8)},
+    "ep": {n: str(n) for n in _RANKS},
+    "dp": {n: str(n) for n in _RANKS},
 }
 
 

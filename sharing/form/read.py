@@ -180,7 +180,7 @@ def _deployment(values: Values) -> dict[str, Any]:
         "engines": list(values["engine"]),
         "precisions": list(values["prec"]),
         "kv_precisions": list(values["kv"]),
-        **{key: list(values[key]) for key in ("tp", "pp", "ep")},
+        **{key: list(values[key]) for key in ("tp", "pp", "ep", "dp")},
         "serving": list(values["serving"]),
         "prefill": _layout(values, "pre"),
         "decode": _layout(values, "dec"),

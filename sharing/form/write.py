@@ -48,6 +48,7 @@ _PLAIN = (
     "tp",
     "pp",
     "ep",
+    "dp",
     "serving",
     "where",
     "proven",

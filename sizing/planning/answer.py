@@ -42,8 +42,8 @@ ONLY: Mapping[tuple[SinglePoint, ...], str] = MappingProxyType(
 
 @dataclass(frozen=True, kw_only=True)
 class Sureness:
-    """How surely a plan suffices: the chance asked for, ``confidence``, the ``probability`` that its limits hold, and the GPUs
-    that are ``expected`` to be enough, as likely as not."""
+    """How surely a plan suffices: the chance asked for, ``confidence``, the ``probability`` that its limits hold, and
+    the GPUs that are ``expected`` to be enough, as likely as not."""
 
     confidence: float
     probability: float

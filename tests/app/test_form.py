@@ -123,6 +123,7 @@ SCENARIOS = [
             "tp": [2, 4],
             "pp": [1],
             "ep": [8],
+            "dp": [8],
             "kv_precisions": ["fp8"],
             "location": "cloud",
             "spare_instances": 2,

@@ -101,6 +101,7 @@ def deployments(draw: st.DrawFn) -> dict[str, Any]:
         "precisions": draw(some("bf16", "fp8", "nvfp4", "int4_awq")),
         "kv_precisions": draw(some("fp16", "fp8")),
         "tp": draw(some(1, 2, 4, 8)),
+        "dp": draw(some(1, 8)),
         "serving": draw(some("aggregated", "disaggregated")),
         "prefill": draw(st.none() | st.just({"tp": 2, "pp": 2})),
         "batch_limits": draw(some(16, 64, 256)),

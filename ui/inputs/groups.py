@@ -155,7 +155,7 @@ def _more_hardware() -> None:
     several("engine")
     several("prec")
     switch("accurate")
-    for key in ("kv", "tp", "pp", "ep", "serving"):
+    for key in ("kv", "tp", "pp", "ep", "dp", "serving"):
         several(key)
     if "disaggregated" in state.value("serving"):
         text("pre", "dec")
