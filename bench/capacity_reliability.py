@@ -2,7 +2,8 @@
 
 The capacity of a run at a confidence is what a plan would count on: that of its step times at the confidence, moved by
 the exponent of :mod:`bench.capacity_intervals`. Step times are of a fit that saw neither the source of the run nor its
-configuration, and the exponent comes from runs of other sources and other configurations alone.
+configuration, and the exponent comes from runs of other configurations alone; judged once more with exponents of other
+sources only, of which there are but two large ones.
 """
 
 import math
@@ -27,17 +28,22 @@ Records = list[dict[str, Any]]
 
 
 def reliability_at_limits(runs: pd.DataFrame) -> Records:
-    """By confidence: runs, how many held, the share with its 95 % interval (Wilson 1927, runs as if independent), and
-    the share with configurations weighing alike."""
+    """By confidence: runs, how many held, the share with its 95 % interval (Wilson 1927, runs as if independent), the
+    share with configurations weighing alike, and that with exponents of other sources, too, alone."""
     known = unseen_runs(runs)
     known = known[known["planned_rps"] > 0.0]
     names = configurations(known)
-    counted_on: dict[int, pd.Series] = {called: pd.Series(0.0, index=known.index) for called in CALLED}
+    counted_on, strictly = (
+        {called: pd.Series(0.0, index=known.index) for called in CALLED} for _ in ("configurations", "sources")
+    )
     for (name, source), part in known.groupby([names, known["source"]]):
-        others = known[(names != name) & (known["source"] != source)]
+        others = known[names != name]
+        by_others, by_sources = exponents(others), exponents(others[others["source"] != source])
         for called in CALLED:
-            counted_on[called].loc[part.index] = capacity_at(part, called, exponents(others))
-    return [_record(called, known["measured_rps"] >= rate, names) for called, rate in counted_on.items()]
+            counted_on[called].loc[part.index] = capacity_at(part, called, by_others)
+            strictly[called].loc[part.index] = capacity_at(part, called, by_sources)
+    measured = known["measured_rps"]
+    return [_record(c, measured >= counted_on[c], measured >= strictly[c], names) for c in CALLED]
 
 
 def capacity_at(runs: pd.DataFrame, called: int, by_end: Exponents) -> Floats:
@@ -49,7 +55,7 @@ def capacity_at(runs: pd.DataFrame, called: int, by_end: Exponents) -> Floats:
     return np.asarray(planned * (runs[rate].to_numpy() / planned) ** by_end[exponent])
 
 
-def _record(called: int, held: pd.Series, names: pd.Series) -> dict[str, Any]:
+def _record(called: int, held: pd.Series, strictly: pd.Series, names: pd.Series) -> dict[str, Any]:
     low, high = wilson(int(held.sum()), len(held))
     return {
         "called_pct": called,
@@ -59,6 +65,7 @@ def _record(called: int, held: pd.Series, names: pd.Series) -> dict[str, Any]:
         "held_low_pct": round(100.0 * low, 1),
         "held_high_pct": round(100.0 * high, 1),
         "held_by_configuration_pct": round(100.0 * float(held.groupby(names).mean().mean()), 1),
+        "held_other_sources_pct": round(100.0 * float(strictly.mean()), 1),
     }
 
 

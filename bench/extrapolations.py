@@ -59,10 +59,10 @@ GROUPS_AT_LEAST = 4
 def learnt(rows: pd.DataFrame) -> dict[str, Extrapolation]:
     """Every extrapolation from the held-out errors of :func:`scored`."""
     parts = {name: of_extrapolation(rows, name) for name in EXTRAPOLATIONS}
-    by_name = {name: _of_groups(part) for name, part in parts.items()}
-    partly, wholly = (by_name[name] for name in STANDS_IN)
+    from_groups = {name: _of_groups(part) for name, part in parts.items()}
+    partly, wholly = (from_groups[name] for name in STANDS_IN)
     out = {}
-    for name, factors in by_name.items():
+    for name, factors in from_groups.items():
         instead = partly if factors else wholly
         out[name] = Extrapolation(
             rows=parts[name]["id"].nunique(),

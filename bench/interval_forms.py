@@ -77,9 +77,9 @@ lie between that and configurations that count alike."""
 
 SHIPPED: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
-        "fixed_concurrency": {"itl": ROWS_ALIKE, "e2e": BY_FOURTH_ROOT, "throughput": BY_FOURTH_ROOT, "ttft": BY_ROOT},
+        "fixed_concurrency": {"itl": ROWS_ALIKE, "e2e": BY_ROOT, "throughput": GROUP_WISE, "ttft": BY_ROOT},
         "static_batch": dict.fromkeys(("ttft", "itl", "e2e", "throughput"), BY_ROOT),
-        "fixed_rate": {"throughput": GROUP_WISE},
+        "fixed_rate": {"throughput": BY_ROOT},
         "offline_max_throughput": {"throughput": RANDOM_EFFECTS},
     }
 )

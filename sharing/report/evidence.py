@@ -12,7 +12,7 @@ from sizing.base.format import count, significant
 from sizing.evidence.published import Near
 from sizing.evidence.sources import SOURCES, source_day
 from sizing.explore.nearest import narrowed_by, nearest_rows, own_rows
-from sizing.methodology.accuracy import MODES, accuracy_figures, capacity_in_words
+from sizing.methodology.accuracy import MODES, accuracy_figures, capacity_in_words, conclusions_in_words
 from sizing.methodology.glossary import fields
 
 NEAREST = 5
@@ -27,7 +27,7 @@ def evidence(subject: Subject) -> Section:
     if near := _nearest(subject):
         blocks.append(near)
     if figures := accuracy_figures():
-        blocks.append(Paragraph(text=capacity_in_words(figures)[0]))
+        blocks += [Paragraph(text=text) for text in (conclusions_in_words(figures), capacity_in_words(figures)[0])]
         blocks.append(_targets(figures["targets"]))
     return Section(key="evidence", title="Evidence and accuracy", blocks=tuple(blocks))
 

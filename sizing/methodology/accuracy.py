@@ -122,7 +122,7 @@ def conclusions_in_words(figures: Record) -> str:
         model_names=", ".join(names),
         generation=basis[0]["generation"],
         share_pct=basis[0]["rows_pct"],
-        unmet=", ".join(unmet) or "nothing",
+        unmet=", ".join(f"“{name}”" for name in unmet) or "nothing",
     )
     return text
 

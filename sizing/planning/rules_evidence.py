@@ -56,12 +56,12 @@ def _about_engine(row: Configuration, case: Case) -> PlanWarning:
     borrowed = engine.surrogate != engine.id
     instead = f": step times of {engines()[engine.surrogate].label} are used" if borrowed else ""
     where = "" if case.engine not in well_measured("engines") else f" on {row.gpu.name}"
-    published = measurements("platforms").get(case.platform, 0)
+    number = measurements("platforms").get(case.platform, 0)
     return PlanWarning(
         code="engine_unmeasured",
         severity="info",
         source=SOURCE,
-        message=f"{_published(published)} of {engine.label}{where}{instead}.",
+        message=f"{_published(number)} of {engine.label}{where}{instead}.",
     )
 
 

@@ -11,7 +11,14 @@ import streamlit as st
 
 from sizing.base.format import count
 from sizing.methodology import Entry, Section, Table, search, sections
-from sizing.methodology.accuracy import accuracy_figures, capacity_alt_text, capacity_in_words, report_chapters
+from sizing.methodology.accuracy import (
+    TITLES,
+    accuracy_figures,
+    capacity_alt_text,
+    capacity_in_words,
+    conclusions_in_words,
+    report_chapters,
+)
 from sizing.methodology.content import Prose
 from sizing.methodology.markdown import entry as entry_markdown
 from ui import state
@@ -66,10 +73,12 @@ def draw_section(section: Section) -> None:
 
 
 def _draw_accuracy() -> None:
-    """The error of the answer, how it was judged, reliability, learning curve; their tables follow with the others."""
+    """What may be concluded, the error of the answer, how it was judged, reliability, learning curve; their tables
+    follow with the others."""
     figures, dark = accuracy_figures(), st.context.theme.type == "dark"
     answer, method = capacity_in_words(figures)
-    st.markdown(f"##### Capacity at the limits\n\n{answer}")
+    st.markdown(f"##### {TITLES['basis']}\n\n{conclusions_in_words(figures)}")
+    st.markdown(f"##### {TITLES['capacity']}\n\n{answer}")
     runs = figures["capacity_runs"]
     draw_chart(build_capacity(runs, dark=dark), key="accuracy_capacity", alt=capacity_alt_text(runs))
     st.caption(method)
