@@ -98,7 +98,7 @@ def test_unknown_names_are_refused() -> None:
         tightest_limit(scenario(), "latency", 8)  # type: ignore[arg-type]
 
 
-APART = {"gpus": ["h200_sxm"], "serving": ["disaggregated"], "objective": "gpus"}
+APART = {"gpus": ["h200_sxm"], "serving": ["disaggregated"], "objective": "gpus", "accurate_formats_only": False}
 LENGTHS = {"input_tokens": 3500, "output_tokens": 500}
 
 

@@ -101,7 +101,7 @@ def test_the_itl_limit_is_what_makes_a_longer_answer_need_fewer_gpus() -> None:
     """What the page says where the number falls: the mean gap of few tokens suffers more from one prompt."""
     limits = {"ttft_ms": 2000, "percentile": 99}
     workload = {"input_tokens": 1155, "output_tokens": 211, "peak_rps": 10}
-    formats = {"precisions": ["bf16", "fp16", "fp8"], "confidence": 50}
+    formats = {"precisions": ["bf16", "fp16", "fp8"], "routing": "random", "confidence": 50}
     asked = {"model": "meta-llama/Llama-3.3-70B-Instruct", "workload": workload, "deployment": formats}
     falls = {}
     for itl_ms in (100, None):

@@ -122,7 +122,7 @@ def test_pools_are_placed_where_they_take_fewer_gpus() -> None:
 
 def test_a_workload_alone_takes_no_more_gpus_than_its_plan() -> None:
     for kinds in ([], ["aggregated"], ["disaggregated"]):
-        asked = large_model("alone", kinds, objective="gpus", spare_instances=1)
+        asked = large_model("alone", kinds, objective="gpus", spare_instances=1, routing="random")
         planned = plan(asked).deployment
         assert planned is not None
         placed = place([asked], "systems").placed[0]
