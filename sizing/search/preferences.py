@@ -21,9 +21,15 @@ PER_HALVING = 1.05
 than the median error of predicted step times (8.5 %, docs/ACCURACY.md), so nothing says that the converted weights are
 cheaper, while it is certain that they are not the model that was published."""
 
-STAGES = 1.05
-"""For an instance whose GPUs are pipeline stages. Chosen as :data:`PER_HALVING`: within what the prediction can tell,
-one stage is simpler to run, fails less often, and is what engines and published deployments have most evidence of."""
+STAGES = 1.3
+"""For an instance whose GPUs are pipeline stages. Chosen as :data:`FOR_LITTLE_ROOM`: all but a few published
+deployments have one stage wherever the model fits so, and two published runs with more are all that predictions were
+held against (docs/ACCURACY.md, "What is extrapolated")."""
+
+APART = 1.1
+"""For every doubling of tensor parallelism beyond the GPUs that fast links join. Chosen: predictions of such runs are
+off by 20 % (median, docs/ACCURACY.md), four cards were measured slower than a linked pair, and vLLM's documents advise
+against it; fewer, larger cards do without."""
 
 LITTLE_ROOM = 0.10
 """Share of GPU memory that the KV cache has at least in an instance that is not held back. Chosen because what weights
@@ -43,6 +49,13 @@ DRAFTS = 1.0 / 0.9
 """For speculative decoding that nobody asked for. Chosen as :data:`SPLIT`: a draft to choose, load and watch, whose
 gain depends on the traffic, is worth it where it saves a tenth."""
 
+HARDLY_ROOM = 0.05
+"""Share of GPU memory below which the KV cache may find no room at all: weights as loaded are known no better."""
+
+FOR_HARDLY_ROOM = 2.1
+"""For an instance with less room than :data:`HARDLY_ROOM`. Chosen: a little more than the next larger instance takes,
+which is mostly twice as large, since an engine that does not start serves nobody."""
+
 SPLIT = 1.0 / 0.9
 """For prefill and decode in instances of their own. Chosen: two pools to size, scale and watch, and a transfer between
 them, are worth it where they save a tenth; less is within the error of both predictions."""
@@ -56,6 +69,11 @@ def _bytes(row: Configuration) -> float:
     return row.precision.bytes
 
 
+def _joined(row: Configuration) -> float:
+    """GPUs that fast links join."""
+    return float(row.gpu.domain_gpus if row.gpu.has_fast_link else 1)
+
+
 def of_instances(question: Question, evaluated: Evaluated, rows: Rows) -> Floats:
     """The factor of instances of the candidates at ``rows``, (N,): support, format, stages, room for the KV cache."""
     candidates = evaluated.candidates
@@ -64,7 +82,8 @@ def of_instances(question: Question, evaluated: Evaluated, rows: Rows) -> Floats
         support_factor(question.model, candidates, rows)
         * PER_HALVING**halvings
         * np.where(candidates.pp[rows] > 1.0, STAGES, 1.0)
-        * np.where(room(evaluated, rows) < LITTLE_ROOM, FOR_LITTLE_ROOM, 1.0)
+        * APART ** np.log2(np.maximum(candidates.tp[rows] / candidates.column(_joined, rows), 1.0))
+        * _for_room(room(evaluated, rows))
         * np.where(_drafts_unasked(question, evaluated, rows), DRAFTS, 1.0)
         * _measured(question, evaluated, rows)
     )
@@ -82,6 +101,11 @@ def _measured(question: Question, evaluated: Evaluated, rows: Rows) -> Floats:
         return np.ones(len(rows))
     factor = {"calibration": 1.0, "carried_over": CARRIED_OVER}
     return np.array([factor.get(evaluated.sources[i].kind, NOT_MEASURED) for i in rows])
+
+
+def _for_room(left: Floats) -> Floats:
+    """The factor of instances with so much room, (N,)."""
+    return np.where(left < HARDLY_ROOM, FOR_HARDLY_ROOM, np.where(left < LITTLE_ROOM, FOR_LITTLE_ROOM, 1.0))
 
 
 def room(evaluated: Evaluated, rows: Rows) -> Floats:

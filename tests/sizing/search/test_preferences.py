@@ -52,7 +52,7 @@ def test_every_halving_of_the_weights_must_save_a_twentieth(precision, halvings)
     assert together.factor == pytest.approx(PER_HALVING**halvings, rel=0.01)
 
 
-def test_stages_must_save_a_twentieth():
+def test_stages_must_save_a_quarter():
     _, together = factors(LLAMA_8B, gpus=["h100_sxm"], precisions=["bf16"], tp=[1], pp=[2])
     assert together.factor == pytest.approx(STAGES)
 
