@@ -18,8 +18,9 @@ def drop(page: AppTest, *files: Path | tuple[str, bytes]) -> AppTest:
 
 
 def drop_vllm(page: AppTest) -> AppTest:
-    """The vLLM sweep, whose unknown model is said to be the scenario's."""
+    """The vLLM sweep, whose unknown model is said to be the scenario's, on GPUs that carry its rates."""
     drop(page, *VLLM)
+    page.selectbox(key="measured_gpu").set_value("b200_sxm")
     return page.selectbox(key="measured_model").set_value(OF_SCENARIO).run()
 
 

@@ -261,7 +261,7 @@ def test_own_points_stand_in_why_and_in_explore(page: AppTest) -> None:
     assert not explore.exception
     chart = next(c for c in explore.get("plotly_chart") if "Your benchmark" in c.proto.spec)
     assert "diamond" in chart.proto.spec
-    assert "Measured points are means of their runs, the lines p99 at a steady load" in text(explore)
+    assert "Measured points are means of their runs, the lines p95 at a steady load" in text(explore)
 
 
 def test_cold_link_opens_the_library(open_link: OpenLink) -> None:

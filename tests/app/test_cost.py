@@ -235,7 +235,7 @@ def test_the_break_even_moves_with_how_busy_instances_may_be(page: AppTest) -> N
 
 def test_an_old_price_of_the_book_is_flagged(page: AppTest) -> None:
     bought = str(page.session_state["last_answer"].plan.deployment.system)
-    old = {"system": bought, "usd": 100_000.0, "source": "Quote 7", "date": "2025-01-01"}
+    old = {"system": bought, "usd": 1_000.0, "source": "Quote 7", "date": "2025-01-01"}
     show(page, cost_view="Prices and constants", **{PRICE_BOOK: {"listed": {"systems": [old]}}})
     assert any("(2025-01-01)" in one.value.replace("\\", "") for one in page.warning)
 

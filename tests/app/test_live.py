@@ -230,6 +230,7 @@ def test_plan_lines_only_with_a_plan_of_this_session(server: Server, registry: R
     app = open_live(registry)
     assert not any("Plan" in trace.get("name", "") for chart in charts(app) for trace in chart["data"])
     app.switch_page("pages/size.py").run()
+    app.session_state["pct"] = "99"
     app.text_input(key="ttft").set_value("750").run()
     settled(app.switch_page(PAGE).run(), registry)
     names = [trace["name"] for trace in charts(app)[0]["data"]]

@@ -31,7 +31,7 @@ def asked() -> Scenario:
             "model": "Qwen/Qwen3-32B",
             "workload": {"input_tokens": 8192, "output_tokens": 1024, "peak_rps": 4},
             "limits": {"ttft_ms": 2000, "itl_ms": 50},
-            "deployment": {"gpus": list(GPUS)},
+            "deployment": {"gpus": list(GPUS), "accurate_formats_only": False},
         }
     )
 
