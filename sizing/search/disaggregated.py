@@ -18,7 +18,7 @@ from sizing.question.understand import Question
 from sizing.search.deployments import Deployments
 from sizing.search.pools import Pools, at_peak, exact_transfer, expected_pools
 from sizing.search.pools_search import grown, smallest_pools
-from sizing.search.preferences import DOUBTFUL_SPLIT, SPLIT, of_instances
+from sizing.search.preferences import DOUBTFUL_SPLIT, SPLIT, of_instances, spanning
 from sizing.search.screen import Evaluated, all_offers, instances_needed
 
 
@@ -130,7 +130,8 @@ def disaggregated(question: Question, pools: Pools) -> Disaggregated:
         usd_per_hour=chosen.usd_per_hour,
         expected_usd_per_hour=likely,
         power_kw=chosen.power_kw,
-        factor=factor_of_pools(question, pools, well_linked(pools, chosen.options, inside)),
+        factor=factor_of_pools(question, pools, well_linked(pools, chosen.options, inside))
+        * spanning(np.maximum(*each), chosen.options),
     )
 
 

@@ -8,8 +8,9 @@ dearer by that measure with a looser limit or less load. Factors multiply.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sizing.base.arrays import Flags, Floats, Rows
+from sizing.base.arrays import Counts, Flags, Floats, Rows
 from sizing.calibration.benchmark import calibrated_configuration
 from sizing.deployments.candidates import support_factor
 from sizing.question.configuration import Configuration
@@ -56,6 +57,10 @@ FOR_HARDLY_ROOM = 2.1
 """For an instance with less room than :data:`HARDLY_ROOM`. Chosen: a little more than the next larger instance takes,
 which is mostly twice as large, since an engine that does not start serves nobody."""
 
+SPANS = 1.3
+"""For an instance that spans several systems. Chosen as :data:`STAGES`: it stands and falls with each of them and with
+the network between, whose throughput no prediction of one system was held against."""
+
 SPLIT = 1.0 / 0.9
 """For prefill and decode in instances of their own. Chosen: two pools to size, scale and watch, and a transfer between
 them, are worth it where they save a tenth; less is within the error of both predictions."""
@@ -101,6 +106,12 @@ def _measured(question: Question, evaluated: Evaluated, rows: Rows) -> Floats:
         return np.ones(len(rows))
     factor = {"calibration": 1.0, "carried_over": CARRIED_OVER}
     return np.array([factor.get(evaluated.sources[i].kind, NOT_MEASURED) for i in rows])
+
+
+def spanning(gpus: Counts, options: NDArray[np.object_]) -> Floats:
+    """The factor of instances of so many ``gpus`` (N,) in the ``options`` (N,) that they are bought or rented in."""
+    each = np.array([option.gpus for option in options], dtype=np.int64)
+    return np.where(gpus > each, SPANS, 1.0)
 
 
 def _for_room(left: Floats) -> Floats:
