@@ -65,9 +65,9 @@ SPLIT = 1.0 / 0.9
 """For prefill and decode in instances of their own. Chosen: two pools to size, scale and watch, and a transfer between
 them, are worth it where they save a tenth; less is within the error of both predictions."""
 
-DOUBTFUL_SPLIT = 2.0
-"""The same where KV caches cross PCIe or a network without a fabric. Chosen: nobody publishes such deployments; where
-they cost half as much or less, a limit binds that one kind of instance hardly meets, and then they are the answer."""
+DOUBTFUL_SPLIT = 10.0
+"""For such pools over PCIe or a plain network between them, or with one instance of a kind. Chosen: so much that they
+come first only where hardly anything else serves: nobody publishes such deployments."""
 
 
 def _bytes(row: Configuration) -> float:

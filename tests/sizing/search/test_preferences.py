@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sizing import Scenario, plan
+from sizing.deployments.candidates import UNKNOWN_COSTS
 from sizing.planning.analytic import analytic_plan
 from sizing.question.understand import understand
 from sizing.search.preferences import DOUBTFUL_SPLIT, FOR_LITTLE_ROOM, LITTLE_ROOM, PER_HALVING, SPLIT, STAGES, room
@@ -53,8 +54,9 @@ def test_every_halving_of_the_weights_must_save_a_twentieth(precision, halvings)
 
 
 def test_stages_must_save_a_quarter():
-    _, together = factors(LLAMA_8B, gpus=["h100_sxm"], precisions=["bf16"], tp=[1], pp=[2])
-    assert together.factor == pytest.approx(STAGES)
+    _, together = factors(LLAMA_8B, gpus=["h100_sxm"], precisions=["bf16"], tp=[1], pp=[2], speculation="off")
+    assert together.factor.min() == pytest.approx(STAGES)
+    assert set(np.round(together.factor, 3)) <= {round(STAGES, 3), round(STAGES * UNKNOWN_COSTS, 3)}
 
 
 @pytest.mark.parametrize(
@@ -88,17 +90,17 @@ def test_a_published_deployment_comes_before_half_of_it_that_hardly_fits():
     assert found.per_instance.max_concurrency > 100
 
 
-def test_pools_must_save_a_tenth_and_over_pcie_a_half():
+def test_pools_must_save_a_tenth_and_over_pcie_come_last():
     asked = {"workload": {"peak_rps": 60}, "limits": {"itl_ms": 30}}
     for gpu, factor in (("h100_sxm", SPLIT), ("l40s", DOUBTFUL_SPLIT)):
-        scenario = raw(LLAMA_8B, **asked, deployment={"gpus": [gpu], "precisions": ["bf16"], "pp": [1]})
+        scenario = raw(LLAMA_8B, **asked, deployment={"gpus": [gpu], "precisions": ["bf16"], "tp": [1], "pp": [1]})
         (pools,) = screened(understand(Scenario.model_validate(scenario))).pools
-        assert pools.factor == pytest.approx(factor)
+        assert pools.factor.min() == pytest.approx(factor)
 
 
 @pytest.mark.parametrize("gpu", ["l40s", "rtx_pro_6000_server", "a100_pcie_80g"])
 def test_a_small_load_on_pcie_cards_is_not_split_into_pools(gpu):
-    found = plan(Scenario.model_validate(raw(LLAMA_70B, workload={"peak_rps": 2}, deployment={"gpus": [gpu]})))
+    found = plan(Scenario.model_validate(raw(LLAMA_70B, workload={"peak_rps": 2}, deployment={"gpus": [gpu], "confidence": 50})))
     assert found.deployment.serving == "aggregated"
 
 
@@ -158,6 +160,7 @@ def test_a_published_pipeline_is_as_much_slower_as_predicted():
             "tp": [tp],
             "pp": [pp],
             "serving": ["aggregated"],
+            "confidence": 50,
         }
         limits = {"ttft_ms": None, "itl_ms": None, "percentile": 90}
         workload = {"input_tokens": 500, "output_tokens": 500, "peak_rps": 3}
