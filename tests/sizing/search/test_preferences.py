@@ -93,7 +93,8 @@ def test_a_published_deployment_comes_before_half_of_it_that_hardly_fits():
 def test_pools_must_save_a_tenth_and_over_pcie_come_last():
     asked = {"workload": {"peak_rps": 60}, "limits": {"itl_ms": 30}}
     for gpu, factor in (("h100_sxm", SPLIT), ("l40s", DOUBTFUL_SPLIT)):
-        scenario = raw(LLAMA_8B, **asked, deployment={"gpus": [gpu], "precisions": ["bf16"], "tp": [1], "pp": [1]})
+        one = {"gpus": [gpu], "precisions": ["bf16"], "tp": [1], "pp": [1]}
+        scenario = raw(LLAMA_8B, **asked, deployment=one)
         (pools,) = screened(understand(Scenario.model_validate(scenario))).pools
         assert pools.factor.min() == pytest.approx(factor)
 
