@@ -101,7 +101,8 @@ def test_pools_must_save_a_tenth_and_over_pcie_come_last():
 
 @pytest.mark.parametrize("gpu", ["l40s", "rtx_pro_6000_server", "a100_pcie_80g"])
 def test_a_small_load_on_pcie_cards_is_not_split_into_pools(gpu):
-    found = plan(Scenario.model_validate(raw(LLAMA_70B, workload={"peak_rps": 2}, deployment={"gpus": [gpu], "confidence": 50})))
+    asked = raw(LLAMA_70B, workload={"peak_rps": 2}, deployment={"gpus": [gpu], "confidence": 50})
+    found = plan(Scenario.model_validate(asked))
     assert found.deployment.serving == "aggregated"
 
 
