@@ -79,6 +79,8 @@ def not_at_all(one: Needed | NotMet) -> bool:
 def needed(case: Case, guess: int, most: int | None = None, first: int = FIRST_REQUESTS) -> Needed | NotMet:
     """The fewest instances that meet every limit, searched from ``guess`` and up to ``most``.
 
+    instances = min(n: share of requests within each limit >= percentile / 100)
+
     Never fewer than the stability limit times the utilisation cap (:data:`HEAVIEST` at most) asks for. Without ``most``
     the search ends at nearly idle instances (:data:`sizing.search.trials.NEARLY_IDLE`): limits that are broken there
     are broken without load. ``first``: see :class:`Tries`.

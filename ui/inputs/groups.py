@@ -171,6 +171,7 @@ def _more_hardware() -> None:
 def _assumptions() -> None:
     st.markdown("**Assumptions**")
     draw_in_use()
+    segments("confidence")
     if switch("meas"):
         dropdown("m_sys")
         text("m_rps")
@@ -180,7 +181,6 @@ def _assumptions() -> None:
 
 
 def _more_assumptions() -> None:
-    segments("confidence")
     text("util", "spare")
     text("cached")
     dropdown("route")

@@ -84,6 +84,7 @@ def key_figures(plan: Plan, scenario: Scenario, on: date) -> Iterator[Figure]:
             _expected(plan),
             "At the planned peak with the planned GPUs, given how far such predictions are off. How sure it has to "
             "be is an assumption of the form.",
+            short="chance",
         )
     yield Figure(
         "systems",
