@@ -39,16 +39,18 @@ Exponents = Mapping[str, float]
 def exponents(runs: pd.DataFrame, form: str = CAPACITY) -> Exponents:
     """The exponents from judged runs (:func:`bench.capacity_at_limits.judged`), at least 0: the range holds the plan.
 
-    Runs that the plan cannot serve, or not at the slow end, count as inside: their range has no upper end.
+    Runs that the plan cannot serve, or not at the slow end, count as inside: their range has no upper end. So no
+    exponent is below that of a lower confidence: a surer plan never counts on more.
     """
     unit = configurations(runs)
 
     def end(slow: str, share: float) -> float:
         return float(FORMS[form](_scores(runs, slow), unit, [share])[0])
 
+    slow_ends = np.maximum.accumulate([max(0.0, -end(slow, 1.0 - confidence)) for slow, confidence in SLOW.values()])
     return {
         "low_factor": round(max(0.0, end("slow_rps", FAST_SHARE)), 3),
-        **{name: round(max(0.0, -end(slow, 1.0 - confidence)), 3) for name, (slow, confidence) in SLOW.items()},
+        **{name: round(float(one), 3) for name, one in zip(SLOW, slow_ends, strict=True)},
     }
 
 

@@ -154,6 +154,7 @@ class CalibratedConfiguration:
             high_95=math.exp(wider),
             basis=basis,
             rows=self.calibration_points,
+            own=True,
         )
 
     def _slope(self) -> Floats:

@@ -20,8 +20,8 @@ class ErrorFactors:
     ``low_factor`` and ``high_factor`` are the ends of the 80 % interval, ``low_95`` and ``high_95`` those of the 95 %
     one. ``basis`` says whose errors the factors come from, ``rows`` how many there are, ``near`` what was measured near
     enough to make them narrower, ``extrapolated`` what is unlike anything that was measured
-    (:data:`sizing.evidence.extrapolation.EXTRAPOLATIONS`). Not an :class:`sizing.base.quantity.Estimate`: it holds no
-    value, and widens any.
+    (:data:`sizing.evidence.extrapolation.EXTRAPOLATIONS`), ``own`` that the user measured this very configuration. Not
+    an :class:`sizing.base.quantity.Estimate`: it holds no value, and widens any.
     """
 
     low_factor: float
@@ -32,6 +32,7 @@ class ErrorFactors:
     rows: int
     near: Nearness = "none"
     extrapolated: tuple[str, ...] = ()
+    own: bool = False
 
     def factor_at(self, confidence: float) -> float:
         """The factor on the prediction that reality stays below in that share of cases: 1 for 0.5, the high end of the

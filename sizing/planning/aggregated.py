@@ -21,7 +21,16 @@ from sizing.planning.binding import Binding, at_the_load, reached_first
 from sizing.planning.deployment import Metric, PlannedDeployment, identity_of, memory_gb
 from sizing.planning.explain import Stated, explain
 from sizing.planning.second_opinion import second_opinion
-from sizing.planning.spread import ENDS, AtEnd, Spread, factors, intervals_at, spreads_of, widened, with_slower_steps
+from sizing.planning.spread import (
+    ENDS,
+    AtEnd,
+    Spread,
+    capacity_factors,
+    factors,
+    intervals_at,
+    spreads_of,
+    with_slower_steps,
+)
 from sizing.prices.hardware import HardwareOption
 from sizing.question.configuration import Configuration
 from sizing.queueing.capacity import at_rate
@@ -243,7 +252,7 @@ def capacity_with(kind: Aggregated, decode: Floats, prefill: Floats) -> Floats:
 def _at_end(kind: Aggregated, decode: Sequence[ErrorFactors], prefill: Sequence[ErrorFactors], end: str) -> AtEnd:
     """GPUs needed, and the latencies at the planned load (inf where it would be unstable), at one end."""
     question, load = kind.question, kind.rps
-    rps = capacity_with(kind, factors(decode, end) ** widened(end), factors(prefill, end) ** widened(end))
+    rps = capacity_with(kind, capacity_factors(decode, end), capacity_factors(prefill, end))
     needed = np.where(rps > 0, instances_needed(question.demand.sustained_rps, rps), np.inf)
     scaled = with_slower_steps(question, kind.evaluated, kind.index, factors(decode, end), factors(prefill, end))
     position = at_rate(scaled.state.rps, load)

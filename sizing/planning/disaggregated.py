@@ -23,7 +23,7 @@ from sizing.planning.explain import Stated
 from sizing.planning.explain_disaggregated import explain_pools
 from sizing.planning.pool_bindings import decode_binds, pool_bindings, prefill_binds
 from sizing.planning.second_opinion import AGGREGATED_ONLY, no_opinion
-from sizing.planning.spread import ENDS, AtEnd, Spread, factors, intervals_at, spreads_of, widened
+from sizing.planning.spread import ENDS, AtEnd, Spread, capacity_factors, factors, intervals_at, spreads_of
 from sizing.prices.hardware import HardwareOption
 from sizing.question.configuration import Configuration
 from sizing.queueing.steady_state import SteadyState
@@ -297,7 +297,7 @@ def _at_end(kind: Disaggregated, decode: Sequence[ErrorFactors], prefill: Sequen
     )
     steady &= peak / scaled.decode_instances <= decoding_of(question, scaled.evaluated, scaled.decode).rps[:, -1]
     ttft, itl, e2e = (np.where(steady, of(percentile)[:, 0], np.inf) for of in (state.ttft_s, state.itl_s, state.e2e_s))
-    wide = (factors(each, end) ** widened(end) for each in (decode, prefill))
+    wide = (capacity_factors(each, end) for each in (decode, prefill))
     return AtEnd(gpus=_gpus(kind, _sized_again(kind, *wide)), ttft_s=ttft, itl_s=itl, e2e_s=e2e)
 
 

@@ -115,7 +115,8 @@ def with_slower_steps(
     )
 
 
-def widened(end: str) -> float:
-    """The exponent of the factors of step times at one end, so that the capacity lies as far from the planned one as
-    that of runs at their limits did."""
-    return capacity_exponents()[end]
+def capacity_factors(intervals: Sequence[ErrorFactors], end: str) -> Floats:
+    """As :func:`factors`, with the capacity as far from the planned one as that of runs at their limits was, (N,). A
+    configuration that the user measured has the interval of its own measurement."""
+    exponent = np.where([one.own for one in intervals], 1.0, capacity_exponents()[end])
+    return np.asarray(factors(intervals, end) ** exponent)

@@ -30,15 +30,19 @@ from sizing.steps.times import StepTimes
 
 @dataclass(frozen=True, kw_only=True)
 class Slowness(Columns):
-    """How many times as long as expected decode and prefill steps are taken to last, (C,) each; 1 is as expected."""
+    """How many times as long as expected decode and prefill steps are taken to last, (C,) each; 1 is as expected.
+
+    ``exponent`` (C,): see :func:`exponent_of`.
+    """
 
     decode: Floats
     prefill: Floats
+    exponent: Floats
 
     @classmethod
     def none(cls, rows: int) -> Slowness:
         """As expected, for so many candidates."""
-        return cls(decode=np.ones(rows), prefill=np.ones(rows))
+        return cls(decode=np.ones(rows), prefill=np.ones(rows), exponent=np.ones(rows))
 
 
 def slowness(
@@ -57,13 +61,15 @@ def slowness(
         what: np.exp(exponent * unit_logarithm(what, confidence) * scales(what, model, candidates, traffic, apart))
         for what in ("decode", "prefill")
     }
+    exponents = np.full(len(candidates), exponent)
     if calibrated is not None:
         known = np.flatnonzero(candidates.column(lambda r: r.gpu.id == calibrated.configuration.gpu.id))
         rows = [candidates.rows[i] for i in known]
         for what, factors in slow.items():
             around = intervals_with(model, what, rows, traffic, calibrated, apart=apart[known])
             factors[known] = [step_factor(one, confidence) for one in around]
-    return Slowness(**slow)
+            exponents[known] = [exponent_of(one, confidence) for one in around]
+    return Slowness(**slow, exponent=exponents)
 
 
 def with_doubt_of_drafts(slow: Slowness, candidates: Candidates, confidence: float) -> Slowness:
@@ -75,21 +81,24 @@ def with_doubt_of_drafts(slow: Slowness, candidates: Candidates, confidence: flo
     if confidence == EXPECTED:
         return slow
     z, is_slow = NORMAL.inv_cdf(confidence), confidence > EXPECTED
-    exponent = capacity_exponent(confidence)
     kinds = {id(row.speculation): row.speculation for row in candidates.rows}
     doubts = {key: abs(math.log(drafts.doubt[is_slow])) * abs(z) / TWO_SIDED_80 for key, drafts in kinds.items()}
     doubt = np.array([doubts[id(row.speculation)] for row in candidates.rows])
-    own = np.abs(np.log(slow.decode)) / exponent
-    return replace(slow, decode=np.exp(math.copysign(exponent, z) * np.hypot(own, doubt)))
+    own = np.abs(np.log(slow.decode)) / slow.exponent
+    return replace(slow, decode=np.exp(math.copysign(1.0, z) * slow.exponent * np.hypot(own, doubt)))
 
 
 def step_factor(around: ErrorFactors, confidence: float) -> float:
-    """How many times as long as predicted a step takes at most with a chance of ``confidence``.
+    """How many times as long as predicted a step takes at most with a chance of ``confidence``, for capacity."""
+    return float(around.factor_at(confidence) ** exponent_of(around, confidence))
 
-    The exponent is how much farther capacities of runs at their limits lay than step times
-    (:func:`sizing.evidence.uncertainty.capacity_exponent`): what is planned is capacity.
+
+def exponent_of(around: ErrorFactors, confidence: float) -> float:
+    """How much farther capacities of runs at their limits lay than step times
+    (:func:`sizing.evidence.uncertainty.capacity_exponent`): what is planned is capacity. 1 for a configuration that the
+    user measured, whose interval is of its own runs.
     """
-    return float(around.factor_at(confidence) ** capacity_exponent(confidence))
+    return 1.0 if around.own else capacity_exponent(confidence)
 
 
 def intervals_with(

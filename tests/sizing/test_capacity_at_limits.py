@@ -153,7 +153,7 @@ def _at_ends(measured: list[float]) -> pd.DataFrame:
     slow one."""
     frame = pd.DataFrame({"measured_rps": measured, "layout": [str(n) for n in range(len(measured))]})
     names = dict.fromkeys(("benchmark", "model", "gpu", "engine", "precision"), "a")
-    rates = {"planned_rps": 100.0, "fast_rps": 200.0, "slow_80_rps": 70.7, "slow_rps": 50.0, "slow_95_rps": 35.4}
+    rates = {"planned_rps": 100.0, "fast_rps": 200.0, "slow_80_rps": 50.0, "slow_rps": 50.0, "slow_95_rps": 50.0}
     ends = {**rates, "layout_gpus": 2, "gpus_needed": 8.0, "gpus": 8}
     return frame.assign(scheme="unseen", software=OF_RUN, **names, **ends)
 

@@ -53,6 +53,9 @@ def test_the_factor_is_the_quantile_of_the_errors_widened_as_capacities_were() -
     assert at_95 > at_90
     assert at_90 == pytest.approx(1.25 ** capacity_exponent(0.9))
     assert at_95 == pytest.approx(1.6 ** capacity_exponent(0.975), rel=1e-3)
+    assert step_factor(replace(ERRORS, own=True), 0.9) == pytest.approx(1.25)
+    surer = [step_factor(ERRORS, c / 100) for c in range(1, 100)]
+    assert surer == sorted(surer)
     assert step_factor(ERRORS, EXPECTED) == 1.0
     assert step_factor(ERRORS, 0.1) < 1.0
 

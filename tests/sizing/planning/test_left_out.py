@@ -5,7 +5,7 @@ import pytest
 from sharing.form.write import with_change
 from sizing import Scenario, plan
 from sizing.base.result import Plan
-from sizing.catalog.measured import measured
+from sizing.catalog.measured import well_measured
 from sizing.catalog.precisions import precisions
 
 MODELS = ("meta-llama/Meta-Llama-3-8B-Instruct", "meta-llama/Llama-3.3-70B-Instruct", "Qwen/Qwen3-32B")
@@ -85,7 +85,7 @@ def test_two_kinds_are_one_sentence_and_one_click(monkeypatch: pytest.MonkeyPatc
         {"precisions": ["bf16", "fp8"], "gpus": ["h100_sxm"]},
         {"accurate_formats_only": False, "gpus": ["h100_sxm"]},
         {"gpus": ["a100_sxm_80g"], "measured_gpus_only": True, "precisions": ["bf16"]},
-        {"gpus": sorted(measured("gpus") & {"h100_sxm", "h200_sxm"}), "precisions": ["fp8"]},
+        {"gpus": sorted(well_measured("gpus") & {"h100_sxm", "h200_sxm"}), "precisions": ["fp8"]},
     ],
 )
 def test_what_was_chosen_is_not_left_out(deployment: dict[str, object]) -> None:
