@@ -77,14 +77,14 @@ class Rule:
 
 @cache
 def by_generation() -> Mapping[tuple[str, str], Fact]:
-    """(Engine, generation) -> whether today's versions run there."""
+    """Whether today's versions of each engine run on each GPU generation, by both."""
     rows = read_rows("engine_generations.csv")
     return MappingProxyType({(r["engine"], g): _fact(r, r["status"]) for r in rows for g in _generations(r)})
 
 
 @cache
 def by_class() -> Mapping[tuple[str, str, Aspect, str], Fact]:
-    """(Engine, generation or "" for all, aspect, class) -> statement."""
+    """What each engine says of classes of models, by engine, generation ("" for all), aspect and class."""
     return MappingProxyType(
         {
             (r["engine"], generation, cast(Aspect, _known(r["aspect"], get_args(Aspect))), name): _fact(r, r["status"])
@@ -97,7 +97,7 @@ def by_class() -> Mapping[tuple[str, str, Aspect, str], Fact]:
 
 @cache
 def by_format() -> Mapping[tuple[str, str, str, bool], Fact]:
-    """(Engine, generation, format, mixture of experts?) -> the mode in which it runs there, "unknown" or "no"."""
+    """The mode in which each format runs, by engine, generation, format and whether it is of a mixture of experts."""
     facts: dict[tuple[str, str, str, bool], Fact] = {}
     for row in read_rows("engine_formats.csv"):
         kinds = {"dense": (False,), "moe": (True,), "all": (False, True)}[row["layers"]]
@@ -110,7 +110,7 @@ def by_format() -> Mapping[tuple[str, str, str, bool], Fact]:
 
 @cache
 def rules() -> tuple[Rule, ...]:
-    """Rules that no list of classes or formats says, in file order."""
+    """Layouts, attention and formats that an engine runs only in part, in file order."""
     return tuple(
         Rule(
             engine=r["engine"],

@@ -9,6 +9,7 @@ from typing import Any
 
 from sizing import catalog
 from sizing.base.units import BILLION, GB, GIB, TRILLION
+from sizing.catalog import support_rows
 from sizing.catalog.drafts import acceptances, drafted_runs, model_drafts
 from sizing.catalog.files import DATA_DIR, Row, read_rows
 from sizing.methodology.content import Cell, Section, Table
@@ -19,8 +20,13 @@ LOADERS: dict[str, Callable[[], Any]] = {
     "systems.csv": catalog.systems,
     "server_hosts.csv": catalog.server_hosts,
     "cloud_instances.csv": catalog.cloud_instances,
+    "cloud_fabrics.csv": catalog.cloud_fabrics,
     "models.csv": catalog.models,
     "checkpoints.csv": catalog.checkpoints,
+    "engine_generations.csv": support_rows.by_generation,
+    "engine_architectures.csv": support_rows.by_class,
+    "engine_formats.csv": support_rows.by_format,
+    "engine_layouts.csv": support_rows.rules,
     "quantization.csv": catalog.quantization,
     "api_prices.csv": catalog.api_prices,
     "gpu_street_prices.csv": catalog.street_prices,
@@ -42,6 +48,11 @@ _TITLES = {
     "gpu_street_prices.csv": "Prices of single GPUs",
     "lead_times.csv": "Delivery times",
     "use_cases.csv": "Use cases",
+    "cloud_fabrics.csv": "Fabrics between cloud instances",
+    "engine_generations.csv": "Engines by GPU generation",
+    "engine_architectures.csv": "Engines by model class",
+    "engine_formats.csv": "Engines by number format",
+    "engine_layouts.csv": "Engines by layout",
 }
 
 _DATES = ("source_date", "date", "price_date")

@@ -156,8 +156,7 @@ def test_link_of_another_version_says_so(open_link: OpenLink) -> None:
 def test_defaults_that_links_leave_out_are_those_of_this_link_version() -> None:
     """A changed default changes what old links mean: raise LINK_VERSION, and migrate, before changing this."""
     assert LINK_VERSION == "2"
-    told = {key: value for key, value in defaults().items() if value not in ("", [], False)}
-    assert told == {
+    assert {key: value for key, value in defaults().items() if value not in ("", [], False)} == {
         "avg_pct": "95",
         "cached": "0",
         "accurate": True,
