@@ -215,7 +215,8 @@ def _unknown_key(path: list[str]) -> str:
     if key in known:
         beside = shown(section[-1], LONGEST_KEY) if section else "the scenario"
         return f"{where}: cannot stand beside the other keys of {beside}: keep one of them."
-    near = nearest_names(key, known) or nearest_names(key, _all_keys(Scenario))
+    longer = [one for one in known if key in one.split("_")]
+    near = nearest_names(key, known) or longer or nearest_names(key, _all_keys(Scenario))
     hint = f" Did you mean {' or '.join(near)}?" if near else f" Known keys: {', '.join(sorted(known))}."
     return f"{where}: unknown key.{hint}"
 

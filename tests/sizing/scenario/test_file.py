@@ -185,6 +185,7 @@ def test_numbers_that_are_none(path, value, what):
             },
             "workload: prefix_cached_tokens must be smaller than input_tokens.",
         ),
+        ("workload.rps", 3, "workload.rps: unknown key. Did you mean peak_rps or average_rps?"),
         ("workload.peek_rps", 3, "workload.peek_rps: unknown key. Did you mean peak_rps or average_rps?"),
         ("limitz", {}, "limitz: unknown key. Did you mean limits?"),
         ("limits.tftt_ms", 3, "limits.tftt_ms: unknown key. Did you mean ttft_ms or itl_ms?"),
