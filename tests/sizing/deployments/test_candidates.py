@@ -16,8 +16,10 @@ from sizing.deployments.candidates import (
 )
 from sizing.deployments.layouts import MAX_GPUS_PER_INSTANCE, WIDE_DP_SIZES
 from sizing.question.configuration import Allowed
+from sizing.question.speculation import Speculation
 from tests.sizing.asking import LLAMA_8B, LLAMA_70B, model_named
 
+DRAFTS = Speculation(draft_tokens=3, acceptance=0.7, draft_cost=0.05)
 SOME_MODELS = (LLAMA_8B, LLAMA_70B, "deepseek-ai/DeepSeek-V3", "openai/gpt-oss-120b", "tiiuae/falcon-7b")
 
 
@@ -129,7 +131,7 @@ def test_layouts_that_nobody_would_try_unasked_are_there_where_asked(tp, pp, gpu
 def test_speculation_leaves_pipeline_stages_to_engines_that_have_both():
     asked = {"pp": (2,), "engines": ("trtllm", "vllm")}
     assert {r.engine.id for r in rows(LLAMA_70B, **asked)} == {"trtllm", "vllm"}
-    assert {r.engine.id for r in rows(LLAMA_70B, **asked, speculates=True)} == {"vllm"}
+    assert {r.engine.id for r in rows(LLAMA_70B, **asked, speculation=DRAFTS)} == {"vllm"}
 
 
 def test_formats_wider_than_the_checkpoint_are_not_offered_unasked():
