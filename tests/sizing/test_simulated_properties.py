@@ -24,6 +24,9 @@ ALIKE = 1.0 + 1e-6
 RESOLVED = 1.02
 """Within so much two simulated numbers of instances are alike: the search ends at 1 % of either."""
 
+FOUR_BIT_L40S = {"gpus": ["l40s"], "precisions": ["int4_awq"]}
+"""DeepSeek V3 fits two servers of L40S in 4 bit only."""
+
 PROMISED_LESS = {
     "one GPU type, fewest GPUs": raw(
         "deepseek-ai/DeepSeek-V3",
@@ -124,15 +127,16 @@ def test_a_limit_that_is_hardly_in_reach_is_no_cheaper_than_a_looser_one(asked):
 
 
 @pytest.mark.parametrize(
-    ("model", "gpu", "serving", "limits"),
+    ("model", "allowed", "serving", "limits"),
     [
-        ("deepseek-ai/DeepSeek-V3", "l40s", "disaggregated", (19.5, 20, 20.3, 22, 30)),
-        ("deepseek-ai/DeepSeek-V3", "l40s", "aggregated", (19.5, 20, 20.3, 22, 30)),
-        ("openai/gpt-oss-120b", "h200_sxm", "disaggregated", (3, 3.1, 3.3, 4)),
-        ("mistralai/Mixtral-8x7B-Instruct-v0.1", "h200_sxm", "disaggregated", (2.8, 2.83, 3, 4)),
+        ("deepseek-ai/DeepSeek-V3", {**FOUR_BIT_L40S, "confidence": 50}, "disaggregated", (19.5, 20, 20.3, 22, 30)),
+        ("deepseek-ai/DeepSeek-V3", {**FOUR_BIT_L40S, "confidence": 50}, "aggregated", (19.5, 20, 20.3, 22, 30)),
+        ("deepseek-ai/DeepSeek-V3", FOUR_BIT_L40S, "disaggregated", (43, 45, 48, 52, 60)),
+        ("openai/gpt-oss-120b", {"gpus": ["h200_sxm"]}, "disaggregated", (3, 3.1, 3.3, 4)),
+        ("mistralai/Mixtral-8x7B-Instruct-v0.1", {"gpus": ["h200_sxm"]}, "disaggregated", (2.8, 2.83, 3, 4)),
     ],
 )
-def test_a_looser_itl_limit_costs_no_more(model, gpu, serving, limits):
+def test_a_looser_itl_limit_costs_no_more(model, allowed, serving, limits):
     costs = []
     for itl in limits:
         found = planned(
@@ -140,7 +144,7 @@ def test_a_looser_itl_limit_costs_no_more(model, gpu, serving, limits):
                 model,
                 workload={"input_tokens": 879, "output_tokens": 741, "peak_rps": 14.7},
                 limits={"itl_ms": itl},
-                deployment={"gpus": [gpu], "location": "cloud", "serving": [serving]},
+                deployment={**allowed, "location": "cloud", "serving": [serving]},
             )
         )
         costs.append(found.cost.usd_per_month if found.feasible else math.inf)

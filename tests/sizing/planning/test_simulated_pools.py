@@ -53,20 +53,20 @@ def test_the_simulated_answer_compares_both_kinds() -> None:
 
 
 def test_of_every_gpu_type_the_better_kind_of_serving_is_listed() -> None:
-    """Pools of L40S are cheaper than instances that do both, and stand in their place although no GPU of another type
+    """Pools of A100 are cheaper than instances that do both, and stand in their place although no GPU of another type
     is split."""
     asked = scenario(
-        model=LLAMA_70B,
-        workload={"input_tokens": 3000, "output_tokens": 300, "peak_rps": 1.04},
-        limits={"ttft_ms": 2000, "itl_ms": 50},
-        deployment={"gpus": ["rtx_pro_6000_server", "l40s"]},
+        model=LLAMA_8B,
+        workload={"input_tokens": 3000, "output_tokens": 300, "peak_rps": 40},
+        limits={"ttft_ms": 2000, "itl_ms": 25},
+        deployment={"gpus": ["h200_sxm", "a100_sxm_80g"]},
     )
     found = plan(asked)
-    listed = next(a for a in found.alternatives if a.deployment.gpu == "l40s")
+    listed = next(a for a in found.alternatives if a.deployment.gpu == "a100_sxm_80g")
     alone = analytic_plan(
-        scenario(**asked.model_dump(include={"model", "workload", "limits"}), deployment={"gpus": ["l40s"]})
+        scenario(**asked.model_dump(include={"model", "workload", "limits"}), deployment={"gpus": ["a100_sxm_80g"]})
     )
-    assert found.deployment.gpu == "rtx_pro_6000_server"
+    assert (found.deployment.gpu, found.deployment.serving) == ("h200_sxm", "aggregated")
     assert listed.deployment.serving == alone.deployment.serving == "disaggregated"
     assert listed.usd_per_month == pytest.approx(alone.cost.usd_per_month)
 

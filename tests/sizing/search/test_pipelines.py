@@ -17,6 +17,8 @@ H200: dict[str, Any] = {
     "routing": "random",
     "confidence": 50,
 }
+PIPELINES = [2, 4]
+"""Degrees among which the screen has the wrong one first; one stage, which is preferred, comes before both there."""
 LONG: dict[str, Any] = {"input_tokens": 32_768, "output_tokens": 256, "peak_rps": 4}
 
 
@@ -32,16 +34,17 @@ def gpus(found: Refined) -> int:
 
 
 def test_of_long_prompts_no_single_layout_is_smaller_than_the_answer() -> None:
-    every = refined()
-    alone = {pp: gpus(refined(tp=[tp], pp=[pp])) for tp, pp in ((8, 2), (4, 4))}
+    every = refined(pp=PIPELINES)
+    alone = {pp: gpus(refined(tp=[tp], pp=[pp])) for tp, pp in ((8, 1), (8, 2), (4, 4))}
     assert alone[4] < alone[2]  # the screen has them the other way round
     order = every.search.screened.order()
     assert every.search.screened.row(int(order[0])).pp == 2
     assert gpus(every) == alone[4]
+    assert gpus(refined()) == min(alone.values())
 
 
 def test_what_is_tried_are_pipelines_just_behind_that_could_count_less() -> None:
-    every = refined()
+    every = refined(pp=PIPELINES)
     search, screen = every.search, every.search.screened
     first = int(screen.index[screen.order()[0]])
     least = float(screen.counted()[screen.order()[0]])

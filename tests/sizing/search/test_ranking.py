@@ -107,13 +107,15 @@ def test_unknown_prices_rank_last_by_cost():
 
 
 def test_hardware_without_a_price_is_chosen_by_its_gpus():
-    """Aggregated, 300 L40S and more hold these limits; in pools a dozen do."""
+    """Aggregated, 700 GPUs and more hold these limits; in pools 16 do."""
     found = ask(
         LLAMA_70B,
         workload={"input_tokens": 1000, "output_tokens": 38, "peak_rps": 10},
-        limits={"ttft_ms": 1000, "itl_ms": 30, "percentile": 99},
-        deployment={"gpus": ["rtx_6000_ada"]},
+        limits={"ttft_ms": 1000, "itl_ms": 35, "percentile": 99},
+        deployment={"gpus": ["rtx_6000_ada"], "confidence": 50},
+        alternatives=ALL,
     )
+    assert max(a.deployment.gpus for a in found.alternatives if a.deployment.serving == "aggregated") > 300
     assert found.cost.usd_per_month is None
     assert found.deployment.serving == "disaggregated"
     assert found.deployment.gpus < 30
