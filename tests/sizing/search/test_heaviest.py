@@ -32,11 +32,15 @@ PAIRS: dict[str, Any] = {
 }
 
 
-def of_pairs(rate: float, **sections: Any) -> Scenario:
+VARIED: dict[str, Any] = {"input_tokens": {"p50": 2500, "p95": 5000}, "output_tokens": {"p50": 250, "p95": 600}}
+
+
+def of_pairs(rate: float, routing: str = "least_loaded", **sections: Any) -> Scenario:
     """Llama 3.3 70B on pairs of H100 NVL, 3,000 tokens in and 300 out, p99 TTFT below 2 s."""
     workload = {"input_tokens": 3000, "output_tokens": 300, "peak_rps": rate} | sections
     limits = {"ttft_ms": 2000, "itl_ms": 100, "percentile": 99}
-    asked = raw("meta-llama/Llama-3.3-70B-Instruct", workload=workload, limits=limits, deployment=PAIRS)
+    deployment = {**PAIRS, "routing": routing}
+    asked = raw("meta-llama/Llama-3.3-70B-Instruct", workload=workload, limits=limits, deployment=deployment)
     return Scenario.model_validate(asked)
 
 
@@ -46,15 +50,18 @@ def instances(plan: Plan) -> int:
 
 
 @pytest.mark.parametrize("rate", [1.0, 3.0])
-def test_as_many_instances_carry_what_the_plan_says_and_no_more(rate: float) -> None:
-    plan = sizing.plan(of_pairs(rate))
+@pytest.mark.parametrize("asked", [{"routing": "random"}, VARIED], ids=["random", "least_loaded"])
+def test_as_many_instances_carry_what_the_plan_says_and_no_more(asked: dict[str, Any], rate: float) -> None:
+    """By load with lengths that vary: of equal ones the requests that an instance was given together leave it together,
+    and the next come to it together, which takes so many requests to settle that runs of neighbouring loads differ."""
+    plan = sizing.plan(of_pairs(rate, **asked))
     assert plan.headroom_is_simulated
     assert plan.headroom
     assert plan.per_instance
     assert plan.headroom == pytest.approx(plan.per_instance.max_rps * instances(plan) / rate)
     most = rate * plan.headroom
-    assert instances(sizing.plan(of_pairs(most / RESOLUTION))) == instances(plan)
-    assert instances(sizing.plan(of_pairs(most * RESOLUTION**2))) > instances(plan)
+    assert instances(sizing.plan(of_pairs(most / RESOLUTION, **asked))) == instances(plan)
+    assert instances(sizing.plan(of_pairs(most * RESOLUTION**2, **asked))) > instances(plan)
 
 
 def test_a_room_that_was_simulated_is_not_called_an_estimate() -> None:
