@@ -17,16 +17,18 @@ from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates
 from sizing.evidence.cases import LayoutKind, architecture, case_of
 from sizing.evidence.extrapolation import extrapolated, extrapolations
-from sizing.evidence.uncertainty import MEASURES, beyond, strata, stratum_keys, weights
+from sizing.evidence.uncertainty import MEASURES, as_slow_as, beyond, strata, stratum_keys, weights
 from sizing.question.configuration import Configuration
 from sizing.question.traffic import Traffic
 
 
-def scales(metric: str, model: Model, candidates: Candidates, traffic: Traffic, apart: Floats) -> Floats:
-    """The scale of the interval of ``decode`` or ``prefill`` times of every candidate, as many in flight as possible,
-    (C,); ``apart`` (C,): log ratio of measured kernels and roofline, NaN for the roofline alone."""
+def scales(metric: str, model: Model, candidates: Candidates, traffic: Traffic, apart: Floats, *, slow: bool) -> Floats:
+    """The scale of the ``slow`` or the fast end of the interval of ``decode`` or ``prefill`` times of every candidate,
+    as many in flight as possible, (C,); ``apart`` (C,): log ratio of measured kernels and roofline, NaN for the
+    roofline alone."""
     name, mode = MEASURES[metric]
     weight, loads = weights(name), np.array([[np.nan, traffic.input_tokens, traffic.output_tokens]])
+    loads = as_slow_as(mode, loads) if slow else loads
     near = _known(model, candidates)
     new_model = architecture(model) not in measured("models")
     new_platform = _of_units(candidates, lambda u: case_of(model, u).platform not in well_measured("platforms"))

@@ -10,7 +10,7 @@ protocol; finer ones (engine, GPU family, kind of model) held less often on unse
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Literal
@@ -121,6 +121,16 @@ def doublings_outside(values: Floats, low: Floats, high: Floats) -> Floats:
 def beyond(mode: str, loads: Floats) -> Floats:
     """Doublings between ``loads`` (N, 3), columns :data:`LOAD_NAMES`, and those measured in that mode; tenths, (N,)."""
     return np.round(doublings_outside(loads, *ranges()[mode]), 1)
+
+
+def as_slow_as(mode: str, loads: Floats) -> Floats:
+    """The loads (N, 3) by whose doubt the slow end lies: less in flight, and shorter prompts and answers, than any that
+    were measured count as the least measured.
+
+    No step takes longer because there is less to do, so nothing is slower there than at the least measured, however
+    unsure it is how much faster it gets.
+    """
+    return np.maximum(loads, ranges()[mode][0])
 
 
 @cache
@@ -243,15 +253,18 @@ def intervals(
 ) -> list[ErrorFactors]:
     """The interval of ``decode`` or ``prefill`` times or of ``throughput`` for each configuration.
 
-    ``loads`` (N, 3) as for :func:`beyond`. ``apart`` (N,): log ratio of measured kernels and roofline, NaN for the
-    roofline alone. Factors on the value: measured / predicted. Raises KeyError for another metric (a bug of the
-    caller).
+    ``loads`` (N, 3) as for :func:`beyond`, at the slow end by :func:`as_slow_as`. ``apart`` (N,): log ratio of measured
+    kernels and roofline, NaN for the roofline alone. Factors on the value: measured / predicted. Raises KeyError for
+    another metric (a bug of the caller).
     """
     name, mode = MEASURES[metric]
-    number = len(configurations)
-    outside = np.zeros(number) if loads is None else beyond(mode, loads)
-    ratios = np.full(number, np.nan) if apart is None else apart
-    return [
-        stratum_interval(name, mode, case_of(model, one, float(far), float(ratio)))
-        for one, far, ratio in zip(configurations, outside, ratios, strict=True)
-    ]
+    ratios = np.full(len(configurations), np.nan) if apart is None else apart
+
+    def at(doublings: Floats) -> list[ErrorFactors]:
+        each = zip(configurations, doublings, ratios, strict=True)
+        return [stratum_interval(name, mode, case_of(model, one, float(far), float(ratio))) for one, far, ratio in each]
+
+    if loads is None:
+        return at(np.zeros(len(configurations)))
+    ends = zip(at(beyond(mode, loads)), at(beyond(mode, as_slow_as(mode, loads))), strict=True)
+    return [replace(fast, high_factor=slow.high_factor, high_95=slow.high_95) for fast, slow in ends]

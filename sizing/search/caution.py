@@ -58,7 +58,11 @@ def slowness(
         return Slowness.none(len(candidates))
     apart, exponent = times.apart_of(np.arange(len(candidates))), capacity_exponent(confidence)
     slow = {
-        what: np.exp(exponent * unit_logarithm(what, confidence) * scales(what, model, candidates, traffic, apart))
+        what: np.exp(
+            exponent
+            * unit_logarithm(what, confidence)
+            * scales(what, model, candidates, traffic, apart, slow=confidence > EXPECTED)
+        )
         for what in ("decode", "prefill")
     }
     exponents = np.full(len(candidates), exponent)

@@ -105,11 +105,10 @@ def test_a_higher_percentile_is_never_cheaper(keys, low, more):
     assert cost(tight) >= cost(loose) * (1 - 1e-9)
 
 
+@pytest.mark.parametrize("length", ["input_tokens", "output_tokens"])
 @given(keys=scenarios(objective="gpus", engines=["vllm"]), more=st.integers(0, 5000))
-def test_a_longer_prompt_never_needs_fewer_gpus(keys, more):
-    short, long = (
-        answer(having(keys, "workload", input_tokens=keys["workload"]["input_tokens"] + n)) for n in (0, more)
-    )
+def test_a_longer_prompt_or_answer_never_needs_fewer_gpus(length, keys, more):
+    short, long = (answer(having(keys, "workload", **{length: keys["workload"][length] + n})) for n in (0, more))
     assert short.feasible or not long.feasible
     if long.feasible:
         assert long.deployment.gpus >= short.deployment.gpus

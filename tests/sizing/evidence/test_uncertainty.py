@@ -56,6 +56,17 @@ def test_95_percent_is_no_narrower_than_80(metric):
     assert found.high_95 >= found.high_factor
 
 
+def test_shorter_than_measured_is_faster_in_doubt_but_no_slower():
+    """At the shortest measured lengths, at half and at a quarter of them, and at four times the longest."""
+    low, high = (end.copy() for end in ranges()["fixed_concurrency"])
+    loads = np.array([low, low / 2.0, low / 4.0, high * 4.0])
+    loads[:, 0] = np.nan
+    edge, half, quarter, far = intervals("decode", LLAMA, [on("h100_sxm")] * 4, loads=loads)
+    assert quarter.low_factor < half.low_factor < edge.low_factor
+    assert edge.high_factor == half.high_factor == quarter.high_factor < far.high_factor
+    assert edge.high_95 == half.high_95 == quarter.high_95 < far.high_95
+
+
 def test_an_interval_is_the_stratum_to_the_power_of_the_scale():
     plain = Stratum(rows=9, configurations=3, low_80=-0.1, high_80=0.2, low_95=-0.3, high_95=0.4)
     found = plain.interval("x", 2.0)
