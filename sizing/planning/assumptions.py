@@ -18,8 +18,8 @@ ROUTED: Mapping[Routing, str] = MappingProxyType(
         "random": "each request goes to any instance at random; round-robin or least-loaded routing would be smoother",
         "round_robin": "requests go to the instances in turn",
         "weighted": "requests go to the instances in turn, by weights that are equal because the instances are",
-        "least_loaded": "each request goes to the instance with the fewest requests, as gateways for inference route; "
-        "a plain Kubernetes Service picks at random",
+        "least_loaded": "each request goes to the instance with the fewest requests, those that wait counted four "
+        "times, as gateways do that look at queues first; a plain Kubernetes Service picks at random",
         "prefix_aware": "each request goes to the instance that caches its prefix; the shared part of the prompts "
         "counts "
         "as cached on every one, so that is the one with the fewest requests",
