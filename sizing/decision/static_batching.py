@@ -11,7 +11,7 @@ from sizing.decision.outcome import NOTHING, Outcome, priced
 from sizing.economics.fleet import fleet_of
 from sizing.question.understand import Question, understand
 from sizing.replay.offered_load import load_of
-from sizing.replay.planned_deployment import planned
+from sizing.replay.planned_deployment import as_sized, planned
 from sizing.replay.simulate import simulate_deployment
 from sizing.replay.simulation_result import SimulationResult
 from sizing.scenario.schema import Scenario
@@ -27,33 +27,29 @@ MOST_TIMES = 16
 
 
 def with_static_batching(scenario: Scenario, plan: Plan) -> Outcome | None:
-    """What the plan's deployment leads to with static batching: the fewest instances that hold every limit.
+    """What the plan's deployment leads to with static batching: the fewest instances that hold every limit, as surely
+    as those of the plan do, with the latencies to expect of them.
 
     None where it cannot be simulated so: prefill and decode apart, or arrivals that differ from hour to hour. Nothing
     serves where sixteen times the planned instances break a limit: waiting for the longest answer of a batch takes
     longer, however many there are. Raises InvalidScenario as :func:`sizing.replay.simulate.simulate`.
     """
     question = understand(scenario)
-    chosen = planned(question, plan)
+    chosen, expected = as_sized(question, plan), planned(question, plan)
     steady = not isinstance(scenario.workload.arrivals, Profile | Burst)
-    if chosen is None or not chosen.does_both or plan.deployment is None or not steady:
+    if chosen is None or expected is None or not chosen.does_both or plan.deployment is None or not steady:
         return None
-    static = replace(chosen, replica=replace(chosen.replica, static_batching=True))
+    static, likely = (replace(one, replica=replace(one.replica, static_batching=True)) for one in (chosen, expected))
     few, most = static.working - 1, static.working * MOST_TIMES
-    number, held = static.working, _run(question, static, static.working)
-    while not held.meets_limits:
+    number = static.working
+    while not _run(question, static, number).meets_limits:
         if number >= most:
             return NOTHING
         few, number = number, min(number * 2, most)
-        held = _run(question, static, number)
     while number - few > 1:
         middle = (few + number) // 2
-        tried = _run(question, static, middle)
-        if tried.meets_limits:
-            number, held = middle, tried
-        else:
-            few = middle
-    return _outcome(scenario, plan, plan.deployment, held, number)
+        few, number = (few, middle) if _run(question, static, middle).meets_limits else (middle, number)
+    return _outcome(scenario, plan, plan.deployment, _run(question, likely, number), number)
 
 
 def _run(question: Question, chosen: Planned, instances: int) -> SimulationResult:

@@ -11,6 +11,13 @@ from sizing.search.replicas import Planned
 
 
 def planned(question: Question, plan: Plan) -> Planned | None:
-    """What ``plan`` deploys, spares not counted; None where it deploys nothing that the question considers."""
-    deployment = as_considered(question.as_expected(), plan.deployment) if plan.deployment else None
+    """What ``plan`` deploys, spares not counted, with steps as long as expected; None where it deploys nothing that the
+    question considers."""
+    return as_sized(question.as_expected(), plan)
+
+
+def as_sized(question: Question, plan: Plan) -> Planned | None:
+    """The same with steps as long as they were taken to be when its instances were counted: how many of something else
+    would do is only comparable with that."""
+    deployment = as_considered(question, plan.deployment) if plan.deployment else None
     return None if deployment is None else as_planned(Place(deployment, 0)).to_simulate()

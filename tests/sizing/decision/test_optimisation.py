@@ -190,6 +190,19 @@ def test_static_batching_is_simulated_and_never_needs_fewer_instances() -> None:
     assert row.outcome.ttft_ms <= 3000
 
 
+def test_static_batching_is_sized_as_surely_as_the_plan() -> None:
+    likely, sure = (
+        of_levers(asked(deployment={"gpus": ["h100_sxm"], "precisions": ["fp8"], "tp": [1], "confidence": confidence}))
+        for confidence in (50, 95)
+    )
+    few, many = (one["static_batching"].outcome for one in (likely, sure))
+    assert few is not None
+    assert many is not None
+    assert few.gpus is not None
+    assert many.gpus is not None
+    assert many.gpus > 1.2 * few.gpus
+
+
 def test_static_batching_that_no_number_of_instances_rescues() -> None:
     row = of_levers(asked(limits={"ttft_ms": 300, "itl_ms": 50}))["static_batching"]
     assert row.outcome is not None
