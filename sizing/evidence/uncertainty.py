@@ -111,11 +111,18 @@ LOAD_NAMES = ("concurrency", "input_tokens", "output_tokens")
 """Columns of loads: sequences in flight (NaN: as many as possible) and mean lengths in tokens."""
 
 
+MOST_DOUBLINGS = 5.0
+"""Doublings outside of what was measured beyond which nothing counts as harder. Chosen: because none of the held-out
+measurements lies farther outside of the others (4.6), so that what a doubling adds was learnt of no more, and an
+exponential that goes on says of a prompt of one token that its steps may take thousands of times as long."""
+
+
 def doublings_outside(values: Floats, low: Floats, high: Floats) -> Floats:
-    """Doublings between each value and its range, summed over the last axis; unknown values count as inside."""
+    """Doublings between each value and its range, summed over the last axis, :data:`MOST_DOUBLINGS` at most; unknown
+    values count as inside."""
     with np.errstate(invalid="ignore", divide="ignore"):
         far = np.maximum(np.log2(low / values), np.log2(values / high))
-    return np.asarray(np.sum(np.nan_to_num(np.maximum(far, 0.0)), axis=-1))
+    return np.asarray(np.minimum(np.sum(np.nan_to_num(np.maximum(far, 0.0)), axis=-1), MOST_DOUBLINGS))
 
 
 def beyond(mode: str, loads: Floats) -> Floats:

@@ -13,6 +13,7 @@ from sizing.evidence.published import measurements_alike
 from sizing.evidence.uncertainty import (
     DIFFICULTIES,
     MEASURES,
+    MOST_DOUBLINGS,
     Stratum,
     beyond,
     difficulties,
@@ -116,6 +117,12 @@ def test_loads_outside_the_measured_range_are_widened_by_doublings():
     assert wide.high_factor > near.high_factor
     assert DIFFICULTIES["beyond"] in wide.basis
     assert doublings_outside(np.array([low[0] / 8]), low[:1], high[:1]) == pytest.approx(3.0)
+
+
+def test_nothing_is_harder_than_what_lies_farthest_outside_of_the_rest():
+    """A prompt of one token with two tokens to answer lies 13 doublings outside: its steps are not 25 times as hard."""
+    far, farther = beyond("fixed_concurrency", np.array([[64.0, 1.0, 100.0], [64.0, 1.0, 2.0]]))
+    assert far == farther == MOST_DOUBLINGS
 
 
 def test_difficulties_are_those_of_the_file_and_none_makes_an_interval_narrower():

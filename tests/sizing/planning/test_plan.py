@@ -44,7 +44,8 @@ def test_the_answer_names_what_is_bought_what_is_sized_load_latency_cost_bound_a
 def test_one_gpu_is_said_in_the_singular():
     found = ask(deployment=H100, workload={"peak_rps": 0.01, "input_tokens": 10, "output_tokens": 10})
     assert "1 of its 4 GPUs carries the load, as one instance of one GPU." in found.answer
-    assert f"The limits hold with a chance of {int(100 * found.probability_within_limits)} %" in found.answer
+    assert found.probability_within_limits == 0.99  # what is more is not told
+    assert "The limits hold with a chance of more than 99 %" in found.answer
 
 
 def test_a_load_far_below_what_the_smallest_unit_carries_is_limited_by_nothing_else():
@@ -200,8 +201,9 @@ def test_modes_apply_their_limits():
 
 
 def test_burstier_arrivals_are_never_faster():
+    one = {**H100, "engines": ["trtllm"], "precisions": ["fp8"], "tp": [1], "pp": [1]}
     smooth, poisson, bursty = (
-        ask(workload={"arrivals": {"gamma": {"cv": cv}}}, deployment=H100).per_instance.max_rps for cv in (0, 1, 3)
+        ask(workload={"arrivals": {"gamma": {"cv": cv}}}, deployment=one).per_instance.max_rps for cv in (0, 1, 3)
     )
     assert smooth >= poisson >= bursty
 
