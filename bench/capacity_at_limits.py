@@ -73,7 +73,11 @@ class Capacity:
 
 
 def question_of(run: Run) -> Question:
-    """The run as a question to the plan; lengths lognormal with the published means and the spread of the run."""
+    """The run as a question to the plan; lengths lognormal with the published means and the spread of the run.
+
+    What is judged is the prediction itself, so steps take as long as expected; one instance stands for all, each of
+    which sees random arrivals.
+    """
     point = run.layouts[0]
     lengths = {
         f"{name}_tokens": _spread(mean, variation)
@@ -86,7 +90,12 @@ def question_of(run: Run) -> Question:
         "model": point.model.id,
         "workload": {**lengths, "prefix_cached_tokens": point.cached_tokens, "peak_rps": run.rate_rps},
         "limits": {"ttft_ms": run.limits.ttft_ms, "itl_ms": run.limits.itl_ms, "percentile": run.limits.percentile},
-        "deployment": {"gpus": [point.configuration.gpu.id], "serving": ["aggregated"]},
+        "deployment": {
+            "gpus": [point.configuration.gpu.id],
+            "serving": ["aggregated"],
+            "confidence": 50,
+            "routing": "random",
+        },
     }
     return understand(Scenario.model_validate(scenario))
 
