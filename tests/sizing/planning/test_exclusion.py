@@ -76,10 +76,13 @@ def test_too_small_memory_is_told_in_gb():
     assert entry.fix is not None
 
 
-def test_a_limit_below_the_idle_latency_is_told_with_both():
-    found = only(raw(limits={"ttft_ms": 5}), "a100_sxm_80g")
+@pytest.mark.parametrize(
+    ("confidence", "begins"), [(50, "Idle, p95 TTFT is "), (90, "To be 90 % sure: Idle, p95 TTFT is ")]
+)
+def test_a_limit_below_the_idle_latency_is_told_with_both(confidence, begins):
+    found = only(raw(limits={"ttft_ms": 5}, deployment={"confidence": confidence}), "a100_sxm_80g")
     entry = found.excluded[0]
-    assert entry.reason.startswith("Idle, p95 TTFT is ")
+    assert entry.reason.startswith(begins)
     assert "limit 5 ms" in entry.reason
     assert entry.fix.key == "limits.ttft_ms"
     assert entry.fix.value > 5
