@@ -113,7 +113,7 @@ def compose(
         trade_off=() if brief else _trade_off(one),
         excluded=out,
         load_curve=() if brief else one.load_curve(),
-        explained=() if brief else (*one.explained(stated), explain_chance(stated, chance)),
+        explained=() if brief else (*one.explained(stated), explain_chance(stated, answer.chance_in_words(chance))),
         **of_every_plan(question, stated.business, one.second_opinion(stated) if second_opinion else None),
     )
 

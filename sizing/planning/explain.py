@@ -78,11 +78,11 @@ def explain_demand(question: Question) -> Explained:
     )
 
 
-def explain_chance(stated: Stated, probability: float) -> Explained:
-    """How surely the limits hold: no arithmetic for a calculator, but where it comes from."""
+def explain_chance(stated: Stated, chance: str) -> Explained:
+    """How surely the limits hold, as the answer says it: no arithmetic for a calculator, but where it comes from."""
     return entry(
         "probability_within_limits",
-        percent(probability),
+        chance,
         "chance that steps are no slower than those at which the planned instances just carry the peak within every "
         f"limit; asked: {percent(stated.question.confidence)}",
         source="errors of predictions of published benchmarks that the fit had not seen: modules "
