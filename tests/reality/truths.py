@@ -33,7 +33,15 @@ HOUR = 3600.0
 DEMO_SCENARIO = Path(sizing.__file__).parents[1] / "reality" / "data" / "demo_scenario.yaml"
 TOKEN_EDGES = [m * 10.0**e for e in range(6) for m in (1, 2, 5)]
 SERVED = "meta-llama/Llama-3.3-70B-Instruct"
-PINNED = {"gpus": ["h100_sxm"], "engines": ["vllm"], "precisions": ["fp8"], "kv_precisions": ["fp16"], "tp": [2]}
+PINNED = {
+    "gpus": ["h100_sxm"],
+    "engines": ["vllm"],
+    "precisions": ["fp8"],
+    "kv_precisions": ["fp16"],
+    "tp": [2],
+    "speculation": "off",
+}
+"""What is deployed: no drafts, so that its step times are known as well as those of any measured configuration."""
 
 
 def scenario(**workload: Any) -> Scenario:
