@@ -36,7 +36,7 @@ CASES = {
     "vllm drafts": case(
         LLAMA_70B, "h100_sxm", "vllm", speculative_decoding={"draft_tokens": 3, "acceptance": 0.7}, tp=[4]
     ),
-    "vllm apart": case(LLAMA_70B, "h100_sxm", "vllm", serving=["disaggregated"]),
+    "vllm apart": case(LLAMA_70B, "h100_sxm", "vllm", serving=["disaggregated"], prefill={"pp": 2}),
     "vllm apart over nodes": case(
         LLAMA_70B,
         "h100_sxm",
@@ -48,7 +48,7 @@ CASES = {
     ),
     "sglang": case("deepseek-ai/DeepSeek-V3", "h200_sxm", "sglang", workload={"peak_rps": 1}),
     "sglang nodes": case(LLAMA_70B, "h100_sxm", "sglang", tp=[8], pp=[2], precisions=["bf16"], limits={}),
-    "trtllm": case(LLAMA_70B, "b200_sxm", "tensorrt_llm"),
+    "trtllm": case(LLAMA_70B, "b200_sxm", "tensorrt_llm", precisions=["fp8"]),
     "trtllm apart": case(LLAMA_70B, "h200_sxm", "tensorrt_llm", serving=["disaggregated"]),
     "nim": case(LLAMA_8B, "h100_sxm", "nim"),
     "nim nodes": case(LLAMA_70B, "h100_sxm", "nim", tp=[8], pp=[2], precisions=["bf16"], limits={"ttft_ms": 9000}),

@@ -82,8 +82,9 @@ def test_latency_never_falls_with_the_rate(number: int, shares: list[int]) -> No
 
 @pytest.mark.parametrize("peak", [36, 75])
 def test_a_benchmark_at_the_rate_of_a_plan_has_its_percentiles(peak: int) -> None:
-    """Mean lengths only, as in the smallest scenario; what differs is how many more requests were simulated."""
-    deployment = {"gpus": ["h100_sxm"], "engines": ["vllm"], "precisions": ["bf16"], "tp": [1]}
+    """Mean lengths only, as in the smallest scenario; what differs is how many more requests were simulated. A row of
+    several replicas is one of them with its share of random arrivals, as behind a router that knows of no load."""
+    deployment = {"gpus": ["h100_sxm"], "engines": ["vllm"], "precisions": ["bf16"], "tp": [1], "routing": "random"}
     scenario = raw(
         LLAMA_8B,
         workload={"input_tokens": 1000, "output_tokens": 200, "peak_rps": peak},
