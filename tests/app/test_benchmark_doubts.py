@@ -60,7 +60,7 @@ def test_times_in_another_unit_are_not_used(page: AppTest, factor: float) -> Non
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"gpu": "L4", "gpus": "1", "tp": "1"}, "with TP1 needs 67.7 GiB per GPU, and L4 24GB has 24 GiB"),
+        ({"gpu": "L4", "gpus": "1", "tp": "1"}, "with TP1 needs 67.7 GiB per GPU, and L4 24GB has 22.5 GiB"),
         ({"gpus": "6"}, "6 GPUs are no whole number of instances of 4 (TP x PP x DP)."),
     ],
 )

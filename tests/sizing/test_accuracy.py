@@ -18,7 +18,7 @@ from sizing.catalog.files import DATA_DIR
 from sizing.catalog.measured import measured, measurements
 from sizing.evidence.cases import architecture, case_of
 from sizing.evidence.extrapolation import EXTRAPOLATIONS
-from sizing.evidence.points import MODES
+from sizing.evidence.points import MODES, points_of
 from sizing.evidence.published import evidence_frame
 from sizing.evidence.uncertainty import DIFFICULTIES
 from sizing.methodology.accuracy import TITLES, report_chapters
@@ -128,12 +128,15 @@ def test_most_of_the_worst_rows_have_a_reason():
 
 
 def test_intervals_know_everything_that_was_measured(library):
+    """A layout that a run leaves open is the one that serves most: of two alike, that of the fit before may be listed."""
+    rows, layouts = np.unique([p.row for p in points_of(evidence_frame())[0]], return_counts=True)
+    left_open = {*rows[layouts > 1]}
     for table in library:
         for point in table.points.points:
             assert architecture(point.model) in measured("models")
             assert point.configuration.gpu.id in measurements("gpus")
             case = case_of(point.model, point.configuration)
-            assert case.near == "configuration"
+            assert case.near == "configuration" or (case.near == "format" and point.row in left_open)
             assert set(case.platform_layouts[:1]) <= set(measurements("layouts"))
 
 
