@@ -147,7 +147,7 @@ def _hardware() -> None:
                 key="all_hardware",
                 width="stretch",
                 icon=":material/restart_alt:",
-                help="Takes back every choice of GPU, engine and parallelism.",
+                help="Takes back every choice of GPU, engine, parallelism and drafts.",
             )
 
 

@@ -17,7 +17,7 @@ from sizing.explore.pinned import pinned_to
 from sizing.scenario.prices import Prices
 from sizing.scenario.schema import Benchmark, Scenario
 from ui.state import values
-from ui.state.values import BENCHMARK, PRICE_BOOK, RESTRICTIONS, TRACE, keep_trace, write
+from ui.state.values import BENCHMARK, OF_DRAFTS, PRICE_BOOK, RESTRICTIONS, TRACE, keep_trace, write
 
 if TYPE_CHECKING:
     from sizing.scenario.trace import Trace
@@ -123,7 +123,7 @@ def remove_trace() -> None:
 
 def consider_all() -> None:
     """Consider the hardware of an untouched form again (for callbacks)."""
-    write({key: defaults()[key] for key in ("gpu", *RESTRICTIONS)})
+    write({key: defaults()[key] for key in ("gpu", *RESTRICTIONS, *OF_DRAFTS)})
 
 
 def _write_changes(scenario: Scenario, after: Scenario) -> None:

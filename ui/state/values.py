@@ -29,8 +29,14 @@ TRACE = "trace_in_use"
 _GIVEN = "trace_given"
 """Session key of the last trace under its name, for a browser that goes back and forward over its use."""
 
-RESTRICTIONS = ("engine", "prec", "accurate", "kv", "tp", "pp", "ep", "serving", "pre", "dec", "batch")
+RESTRICTIONS = (
+    *("engine", "prec", "accurate", "kv", "tp", "pp", "ep", "dp"),
+    *("serving", "pre", "dec", "batch", "drafts", "spec"),
+)
 """Fields that leave out hardware or ways to run on it, beside the choice of GPUs."""
+
+OF_DRAFTS = ("draft", "accept", "draft_cost")
+"""Fields of the drafts that all instances take, where they take any: alone they leave out nothing."""
 
 
 def values() -> dict[str, Any]:
@@ -59,7 +65,7 @@ def write(update: Mapping[str, Any]) -> None:
 
 
 def restricted() -> bool:
-    """Whether engine, precision or parallelism are restricted to another choice than in an untouched form."""
+    """Whether engine, precision, parallelism or drafts are restricted to another choice than in an untouched form."""
     return any(value(key) != defaults()[key] for key in RESTRICTIONS)
 
 
