@@ -128,7 +128,7 @@ def test_most_of_the_worst_rows_have_a_reason():
 
 
 def test_intervals_know_everything_that_was_measured(library):
-    """A layout that a run leaves open is the one that serves most: of two alike, that of the fit before may be listed."""
+    """A layout that a run leaves open is the one that serves most: of two alike, the other may be listed."""
     rows, layouts = np.unique([p.row for p in points_of(evidence_frame())[0]], return_counts=True)
     left_open = {*rows[layouts > 1]}
     for table in library:

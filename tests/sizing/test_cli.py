@@ -97,7 +97,8 @@ def test_text_shows_answer_alternatives_and_excluded(scenario, capsys):
         capsys, scenario(raw(LLAMA_70B, deployment={"gpus": ["h100_sxm", "t4"]}, limits={"ttft_ms": 900}))
     )
     assert code == 0
-    for part in ("the limits hold with a chance of", "(asked: 90 %)", "Capacity", "p95", "a month", "Alternatives", "Excluded", "Relax: "):
+    chance = "the limits hold with a chance of"
+    for part in (chance, "(asked: 90 %)", "Capacity", "p95", "a month", "Alternatives", "Excluded", "Relax: "):
         assert part in out
 
 
