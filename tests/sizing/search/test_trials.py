@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from sizing import Scenario, plan
 from sizing.question.understand import understand
 from sizing.search import trials
 from sizing.search.refine import Search
@@ -13,9 +14,20 @@ from sizing.simulator import run_length
 from sizing.simulator.fleet import Fleet
 from sizing.simulator.layout import ITL, TTFT
 from sizing.simulator.quantiles import sampled_quantile
+from tests.sizing.asking import LLAMA_70B, raw
 from tests.sizing.search.simulated import VARY, scenario
 
 REQUESTS = 12_000
+ONE_LAYOUT = {
+    "gpus": ["h100_sxm"],
+    "engines": ["vllm"],
+    "precisions": ["fp8"],
+    "tp": [4],
+    "pp": [1],
+    "serving": ["aggregated"],
+    "speculation": "off",
+    "confidence": 50,
+}
 ALIKE = 0.12
 """Relative difference of percentiles. Chosen: about what two seeds differ by at p95 under bursts."""
 
@@ -53,3 +65,18 @@ def test_one_alone_has_all_the_requests() -> None:
     found = trials.run(case, instances, REQUESTS)
     assert found.replicas == 1
     assert found.arrived == pytest.approx(REQUESTS, rel=0.05)
+
+
+@pytest.mark.parametrize("routing", ["least_loaded", "prefix_aware"])
+def test_answers_of_one_length_are_spread_over_the_instances(routing: str) -> None:
+    """Equal to the token they would end together, and a front end that counts requests would keep them together."""
+    needed = {}
+    for way, output in ((routing, 500), (routing, {"p50": 500, "p95": 600}), ("random", 500)):
+        workload, deployment = {"output_tokens": output}, {**ONE_LAYOUT, "routing": way}
+        asked = raw(LLAMA_70B, workload=workload, limits={"ttft_ms": 900}, deployment=deployment)
+        chosen = plan(Scenario.model_validate(asked)).deployment
+        assert chosen is not None
+        needed[way, str(output)] = chosen.instances
+    alike, apart, at_random = needed.values()
+    assert alike <= at_random
+    assert alike == pytest.approx(apart, abs=1)
