@@ -113,7 +113,7 @@ LOAD_NAMES = ("concurrency", "input_tokens", "output_tokens")
 
 MOST_DOUBLINGS = 5.0
 """Doublings outside of what was measured beyond which nothing counts as harder. Chosen: because none of the held-out
-measurements lies farther outside of the others (4.6), so that what a doubling adds was learnt of no more, and an
+measurements lies farther outside of the others (4.3), so that what a doubling adds was learnt of no more, and an
 exponential that goes on says of a prompt of one token that its steps may take thousands of times as long."""
 
 
