@@ -65,9 +65,9 @@ SPLIT = 1.0 / 0.9
 """For prefill and decode in instances of their own. Chosen: two pools to size, scale and watch, and a transfer between
 them, are worth it where they save a tenth; less is within the error of both predictions."""
 
-DOUBTFUL_SPLIT = 10.0
+DOUBTFUL_SPLIT = 4.0
 """For such pools over PCIe or a plain network between them, or with one instance of a kind. Chosen: so much that they
-come first only where hardly anything else serves: nobody publishes such deployments."""
+come first only where they save three quarters of the cost: nobody publishes such deployments."""
 
 
 def _bytes(row: Configuration) -> float:
