@@ -93,7 +93,12 @@ def with_doubt_of_drafts(slow: Slowness, candidates: Candidates, confidence: flo
 
 
 def step_factor(around: ErrorFactors, confidence: float) -> float:
-    """How many times as long as predicted a step takes at most with a chance of ``confidence``, for capacity."""
+    """How many times as long as predicted a step takes at most with a chance of ``confidence``, for capacity.
+
+    factor_at(confidence) ^ exponent. The chance that limits hold is the confidence at which the planned instances just
+    carry the peak within every limit. Source: errors of predictions of measurements that the fit had not seen, and how
+    often it held, ``docs/ACCURACY.md``.
+    """
     return float(around.factor_at(confidence) ** exponent_of(around, confidence))
 
 

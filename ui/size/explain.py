@@ -18,6 +18,7 @@ FORMULAS = {
     "peak_rps": "Peak demand",
     "instances": "Instances needed",
     "gpus": "Systems needed",
+    "probability_within_limits": "Step factor",
     "systems": "Systems needed",
     "max_rps": "Steady state",
     "weights_gb": "Weight bytes",

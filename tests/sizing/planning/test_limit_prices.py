@@ -15,7 +15,7 @@ COSTLY = {
         LLAMA_70B,
         workload={"input_tokens": 6000, "output_tokens": 100, "peak_rps": 4},
         limits={"ttft_ms": 500, "itl_ms": 80},
-        deployment={"gpus": ["h100_sxm"], "serving": ["aggregated"]},
+        deployment={"gpus": ["h100_sxm"], "serving": ["aggregated"], "routing": "random"},
     ),
     "costly_limit_e2e": raw(
         LLAMA_70B,

@@ -49,11 +49,12 @@ def instances(plan: Plan) -> int:
     return plan.deployment.instances
 
 
-@pytest.mark.parametrize("rate", [1.0, 3.0])
-@pytest.mark.parametrize("asked", [{"routing": "random"}, VARIED], ids=["random", "least_loaded"])
+@pytest.mark.parametrize(
+    ("asked", "rate"),
+    [({"routing": "random"}, 1.0), ({"routing": "random"}, 3.0), ({}, 3.0), (VARIED, 3.0)],
+    ids=["random-1", "random-3", "least_loaded-3", "varied-3"],
+)
 def test_as_many_instances_carry_what_the_plan_says_and_no_more(asked: dict[str, Any], rate: float) -> None:
-    """By load with lengths that vary: of equal ones the requests that an instance was given together leave it together,
-    and the next come to it together, which takes so many requests to settle that runs of neighbouring loads differ."""
     plan = sizing.plan(of_pairs(rate, **asked))
     assert plan.headroom_is_simulated
     assert plan.headroom
@@ -62,6 +63,14 @@ def test_as_many_instances_carry_what_the_plan_says_and_no_more(asked: dict[str,
     most = rate * plan.headroom
     assert instances(sizing.plan(of_pairs(most / RESOLUTION, **asked))) == instances(plan)
     assert instances(sizing.plan(of_pairs(most * RESOLUTION**2, **asked))) > instances(plan)
+
+
+def test_no_instance_is_said_to_carry_what_one_fewer_did_not() -> None:
+    """By load a pair carries more than twice what one does; the number of instances is that of the stated rate."""
+    plan = sizing.plan(of_pairs(1.0))
+    assert plan.per_instance
+    assert instances(plan) == 2
+    assert 1.0 / RESOLUTION**2 < plan.per_instance.max_rps < 1.0
 
 
 def test_a_room_that_was_simulated_is_not_called_an_estimate() -> None:
