@@ -30,8 +30,12 @@ ONLINE = ("fp8",)
 or row (vLLM docs, features/quantization/fp8, "Online Dynamic Quantization"; SGLang docs, quantization, "Online
 Quantization")."""
 UNKNOWN_COSTS = 1.3
-"""By what is counted of a deployment that no source says to run is multiplied before it is ranked. Chosen: it never
-comes first while one that is known to run costs up to 30 % more, about what a failed trial and its time cost."""
+"""How much more a deployment that is known to run may cost and still come before one that no source says to run.
+Chosen: about what a failed trial and its time cost."""
+UNKNOWN_COUNTS = 1.44
+"""By what is counted of a deployment that no source says to run is multiplied before it is ranked. Chosen:
+:data:`UNKNOWN_COSTS` times what two halvings of the format count (:mod:`sizing.search.preferences`), so that it does
+not come first because what is known to run does so in another format."""
 CONVERTS_ONLINE = ("vllm", "sglang")
 """Engines that do so, and those built on them."""
 
@@ -224,6 +228,6 @@ def unknown_support(model: Model, candidates: Candidates, rows: Rows | slice = s
 
 
 def support_factor(model: Model, candidates: Candidates, rows: Rows | slice = slice(None)) -> Floats:
-    """The factor on what is counted of candidates (C,), or of some ``rows``: :data:`UNKNOWN_COSTS` where support is
+    """The factor on what is counted of candidates (C,), or of some ``rows``: :data:`UNKNOWN_COUNTS` where support is
     unknown."""
-    return np.where(unknown_support(model, candidates, rows), UNKNOWN_COSTS, 1.0)
+    return np.where(unknown_support(model, candidates, rows), UNKNOWN_COUNTS, 1.0)

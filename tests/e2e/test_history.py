@@ -70,7 +70,7 @@ def test_a_deployment_is_used_and_given_up_in_one_step_each(open_page: OpenPage)
     page.get_by_role("button", name="Consider all hardware again").click()
     settle(page)
     assert entries(page) == before + 2
-    assert parse_qs(urlparse(page.url).query) == {"v": ["1"], "spare": ["1"], "view": ["Throughput or latency"]}
+    assert parse_qs(urlparse(page.url).query) == {"v": ["2"], "spare": ["1"], "view": ["Throughput or latency"]}
     assert answer(page) == free
     assert answer(open_page(page.url.split("/", 3)[3])) == free, "the address gives the page"
     assert back(page) == "size"

@@ -91,7 +91,7 @@ def test_typing_changes_the_address_and_the_address_gives_the_same_page(open_pag
     choose(page, "GPUs considered", "H200 SXM 141GB")
     before = answer(page)
     parameters = parse_qs(urlparse(page.url).query)
-    assert parameters == {"v": ["1"], "isl": ["1234"], "gpu": ["H200 SXM 141GB"]}
+    assert parameters == {"v": ["2"], "isl": ["1234"], "gpu": ["H200 SXM 141GB"]}
     assert answer(open_page(page.url.split("/", 3)[3])) == before
 
 

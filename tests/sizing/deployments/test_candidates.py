@@ -7,7 +7,7 @@ import pytest
 
 from sizing.catalog import gpus
 from sizing.deployments.candidates import (
-    UNKNOWN_COSTS,
+    UNKNOWN_COUNTS,
     enumerate_for,
     support_factor,
     support_of,
@@ -78,7 +78,7 @@ def test_unknown_support_counts_more():
     unknown = unknown_support(model, some)
     assert unknown.tolist() == [support_of(model, row).status == "unknown" for row in some.rows]
     assert 0 < unknown.sum() < len(some)
-    assert support_factor(model, some).tolist() == [UNKNOWN_COSTS if one else 1.0 for one in unknown]
+    assert support_factor(model, some).tolist() == [UNKNOWN_COUNTS if one else 1.0 for one in unknown]
 
 
 def test_trtllm_runs_on_nvidia_only():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sizing import Scenario, plan
-from sizing.deployments.candidates import UNKNOWN_COSTS
+from sizing.deployments.candidates import UNKNOWN_COUNTS
 from sizing.planning.analytic import analytic_plan
 from sizing.question.understand import understand
 from sizing.search.preferences import DOUBTFUL_SPLIT, FOR_LITTLE_ROOM, LITTLE_ROOM, PER_HALVING, SPLIT, STAGES, room
@@ -56,7 +56,7 @@ def test_every_halving_of_the_weights_must_save_a_twentieth(precision, halvings)
 def test_stages_must_save_a_quarter():
     _, together = factors(LLAMA_8B, gpus=["h100_sxm"], precisions=["bf16"], tp=[1], pp=[2], speculation="off")
     assert together.factor.min() == pytest.approx(STAGES)
-    assert set(np.round(together.factor, 3)) <= {round(STAGES, 3), round(STAGES * UNKNOWN_COSTS, 3)}
+    assert set(np.round(together.factor, 3)) <= {round(STAGES, 3), round(STAGES * UNKNOWN_COUNTS, 3)}
 
 
 @pytest.mark.parametrize(
