@@ -121,6 +121,13 @@ def _column(value: Any, rows: int) -> NDArray[Any]:
     return value if isinstance(value, np.ndarray) else np.full(rows, value)
 
 
+def moved(now: Floats, before: Floats) -> Floats:
+    """How many times ``before`` is ``now``, (N,) each; 1 where that is no number, nothing being there to be moved."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        times = now / before
+    return np.where(np.isfinite(times), times, 1.0)
+
+
 def least_by_group(group: Counts, values: Floats | Counts, groups: int) -> Floats:
     """The least of ``values`` (N,) in each of so many groups, (groups,); ``group`` (N,): their numbers from 0. Infinite
     for a group without any."""

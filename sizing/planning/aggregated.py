@@ -36,7 +36,7 @@ from sizing.question.configuration import Configuration
 from sizing.queueing.capacity import at_rate
 from sizing.queueing.steady_state import SteadyState
 from sizing.search.aggregated import Aggregated
-from sizing.search.caution import step_factor
+from sizing.search.caution import step_factors
 from sizing.search.replicas import Planned, planned_instances
 from sizing.search.screen import instances_needed
 
@@ -125,10 +125,7 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
         """By the analytic load model, moved as the simulation moved the capacity."""
         only = np.full(len(confidences), self.k)
         kind = self.kind.take(only)
-        decode, prefill = (
-            np.array([step_factor(one, float(c)) for one, c in zip(each, confidences, strict=True)])
-            for each in step_intervals(kind)
-        )
+        decode, prefill = (step_factors(each, confidences) for each in step_intervals(kind))
         rps = capacity_with(kind, decode, prefill)
         return rps / kind.rps
 
@@ -242,11 +239,8 @@ def step_intervals(kind: Aggregated) -> tuple[list[ErrorFactors], list[ErrorFact
 def capacity_with(kind: Aggregated, decode: Floats, prefill: Floats) -> Floats:
     """Requests/s of an instance of every deployment within the limits with steps so many times as long, (N,), as a
     simulation moved the capacity."""
-    scaled, evaluated = with_slower_steps(kind.question, kind.evaluated, kind.index, decode, prefill), kind.evaluated
-    screened = evaluated.capacity.rps if evaluated.screened_rps is None else evaluated.screened_rps
-    with np.errstate(divide="ignore", invalid="ignore"):
-        moved = evaluated.capacity.rps[kind.index] / screened[kind.index]
-    return np.asarray(scaled.capacity.rps * np.where(np.isfinite(moved), moved, 1.0))
+    scaled = with_slower_steps(kind.question, kind.evaluated, kind.index, decode, prefill)
+    return np.asarray(scaled.capacity.rps * kind.evaluated.moved_by_simulation[kind.index])
 
 
 def _at_end(kind: Aggregated, decode: Sequence[ErrorFactors], prefill: Sequence[ErrorFactors], end: str) -> AtEnd:

@@ -27,7 +27,7 @@ from sizing.planning.spread import ENDS, AtEnd, Spread, capacity_factors, factor
 from sizing.prices.hardware import HardwareOption
 from sizing.question.configuration import Configuration
 from sizing.queueing.steady_state import SteadyState
-from sizing.search.caution import step_factor
+from sizing.search.caution import step_factors
 from sizing.search.disaggregated import Disaggregated
 from sizing.search.pools import (
     Pools,
@@ -182,10 +182,7 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
     def rooms(self, confidences: Floats) -> Floats:
         """By the analytic load model: what the pool carries that has less room, and within the E2E limit."""
         question, kind = self.question, self.kind.take(np.full(len(confidences), self.k))
-        decode, prefill = (
-            np.array([step_factor(one, float(c)) for one, c in zip(each, confidences, strict=True)])
-            for each in _intervals(kind)
-        )
+        decode, prefill = (step_factors(each, confidences) for each in _intervals(kind))
         scaled = _sized_again(kind, decode, prefill)
         rooms = scaled.max_rps / question.demand.sustained_rps
         if np.isfinite(question.limits.e2e_s):

@@ -151,17 +151,16 @@ def fewest_aggregated(question: Question, evaluated: Evaluated) -> tuple[int, st
 
 def aggregated(question: Question, evaluated: Evaluated, index: Rows, working: Counts) -> Aggregated:
     """Systems, list cost and latency of the candidates at ``index``, each with so many instances, spares aside."""
-    load = question.demand.sustained_rps / working
+    peak, spares = question.demand.sustained_rps, question.scenario.deployment.spare_instances
+    load, total = peak / working, working + spares
     position = at_rate(evaluated.state.rps[index], load)
-    total = working + question.scenario.deployment.spare_instances
     each = evaluated.candidates.gpus[index].astype(np.int64)
-    chosen = cheapest_option(total, each, evaluated.candidates.place_of_gpu(question.gpus, index), all_offers(question))
+    gpu, offers = evaluated.candidates.place_of_gpu(question.gpus, index), all_offers(question)
+    chosen = cheapest_option(total, each, gpu, offers)
     likely = chosen.usd_per_hour
     if evaluated.expected_rps is not None:
-        fewer = np.minimum(instances_needed(question.demand.sustained_rps, evaluated.expected_rps[index]), working)
-        spares = question.scenario.deployment.spare_instances
-        gpu = evaluated.candidates.place_of_gpu(question.gpus, index)
-        likely = cheapest_option(fewer + spares, each, gpu, all_offers(question)).usd_per_hour
+        fewer = np.minimum(instances_needed(peak, evaluated.expected_rps[index]), working)
+        likely = cheapest_option(fewer + spares, each, gpu, offers).usd_per_hour
     counted = position.of(ranked_latency(question, evaluated)[index])
     return Aggregated(
         question=question,

@@ -44,6 +44,14 @@ class Slowness(Columns):
         """As expected, for so many candidates."""
         return cls(decode=np.ones(rows), prefill=np.ones(rows), exponent=np.ones(rows))
 
+    def put_on(self, times: StepTimes) -> StepTimes:
+        """Expected step times as they are taken to be."""
+        return times.scaled(self.decode, self.prefill)
+
+    def taken_off(self, times: StepTimes) -> StepTimes:
+        """The inverse of :meth:`put_on`."""
+        return times.scaled(1.0 / self.decode, 1.0 / self.prefill)
+
 
 def slowness(
     model: Model,
@@ -100,6 +108,11 @@ def step_factor(around: ErrorFactors, confidence: float) -> float:
     often it held, ``docs/ACCURACY.md``.
     """
     return float(around.factor_at(confidence) ** exponent_of(around, confidence))
+
+
+def step_factors(around: Sequence[ErrorFactors], confidences: Floats) -> Floats:
+    """:func:`step_factor` of each interval at its confidence, (N,)."""
+    return np.array([step_factor(one, float(c)) for one, c in zip(around, confidences, strict=True)])
 
 
 def exponent_of(around: ErrorFactors, confidence: float) -> float:

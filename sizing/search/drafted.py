@@ -62,9 +62,8 @@ def _worth_it(question: Question, evaluated: Evaluated, drafts: Speculation) -> 
     unit = evaluated.candidates.unit[able]
     factor = (1.0 + drafts.draft_tokens * drafts.draft_cost) / drafts.tokens_per_step
     if question.scenario.deployment.objective == "latency":
-        soonest = evaluated.times.prefill_s[able] + question.traffic.output_tokens * factor * _idle_gap_s(
-            evaluated, able
-        )
+        times = evaluated.times  # without load: the first of the concurrencies
+        soonest = times.prefill_s[able] + question.traffic.output_tokens * factor * times.decode_s[able, 0]
         return able[first_of_each(unit, soonest, BEST_OF_UNIT)]
     gpus = _fewest(question, evaluated, able, factor)
     promising = np.flatnonzero(gpus < _fewest_on_gpu(question, evaluated)[able])
@@ -82,11 +81,6 @@ def _able(question: Question, evaluated: Evaluated, drafts: Speculation) -> Rows
     if question.scenario.deployment.objective != "latency":
         able &= np.isin(capacity.bound, (Bound.ITL, Bound.E2E))
     return np.flatnonzero(able)
-
-
-def _idle_gap_s(evaluated: Evaluated, rows: Rows) -> Floats:
-    """Time of a decode step without load, (N,)."""
-    return np.asarray(evaluated.times.decode_s[rows, 0])
 
 
 def _fewest(question: Question, evaluated: Evaluated, rows: Rows, factor: float) -> Floats:
@@ -121,14 +115,13 @@ def _drafting(question: Question, evaluated: Evaluated, rows: Rows, drafts: Sequ
     grid = concurrency_grid(slots, known.shape[1] - len(NEARLY_FULL) + 1)
     before = evaluated.slowness.take(rows)
     plain = replace(times, decode_s=position(known, grid, beyond=True).of(times.decode_s))
-    expected = plain.scaled(1.0 / before.decode, 1.0 / before.prefill)
-    drafting = speculated(expected, question.model, candidates, grid, question.traffic.decode_context)
+    drafting = speculated(before.taken_off(plain), question.model, candidates, grid, question.traffic.decode_context)
     slow = with_doubt_of_drafts(before, candidates, question.confidence)
     return under_load(
         question,
         candidates,
         replace(memory, max_concurrency=slots),
-        drafting.scaled(slow.decode, slow.prefill),
+        slow.put_on(drafting),
         tuple(evaluated.sources[i] for i in rows),
         grid,
         slow,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.base.arrays import SHARED, Columns, Counts, Floats, Rows
+from sizing.base.arrays import SHARED, Columns, Counts, Floats, Rows, moved
 from sizing.base.compiled_rows import non_decreasing
 from sizing.deployments.kv_transfer import (
     inside_bytes_per_s,
@@ -86,22 +86,19 @@ def moved_by_simulation(question: Question, pools: Pools) -> tuple[Floats, Float
         prefill_capacity(question, pools.evaluated, pools.prefill),
         decode_capacity(question, pools.evaluated, pools.decode),
     )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = [now / before for now, before in zip((pools.prefill_rps, pools.decode_rps), screened, strict=True)]
-    prefill, decode = (np.where(np.isfinite(ratio), ratio, 1.0) for ratio in ratios)
-    return prefill, decode
+    return moved(pools.prefill_rps, screened[0]), moved(pools.decode_rps, screened[1])
 
 
 def expected_pools(question: Question, pools: Pools) -> Pools:
     """The pairs with steps as long as expected, and as many instances; what a simulation moved stays moved in
     proportion."""
-    own, moved = apart_rows(pools), moved_by_simulation(question, pools)
+    own, (of_prefill, of_decode) = apart_rows(pools), moved_by_simulation(question, pools)
     there = expected(question, own.evaluated)
     return replace(
         own,
         evaluated=there,
-        prefill_rps=prefill_capacity(question, there, own.prefill) * moved[0],
-        decode_rps=decode_capacity(question, there, own.decode) * moved[1],
+        prefill_rps=prefill_capacity(question, there, own.prefill) * of_prefill,
+        decode_rps=decode_capacity(question, there, own.decode) * of_decode,
         prefill_stable_rps=None,
         decode_stable_rps=None,
     )

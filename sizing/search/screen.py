@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from sizing.base.arrays import PER_ROW, ROUNDING, Columns, Counts, Floats
+from sizing.base.arrays import PER_ROW, ROUNDING, Columns, Counts, Floats, moved
 from sizing.base.choices import Location, StepTimesFrom
 from sizing.base.provenance import StepSource
 from sizing.calibration.benchmark import calibrated_configuration
@@ -55,6 +55,12 @@ class Evaluated(Columns):
     """Requests/s by the analytic load model, where a simulation may have moved those of ``capacity`` since."""
     expected_rps: Floats | None = None
     """Requests/s by the analytic load model with steps as long as expected, where deployments are ranked by that."""
+
+    @property
+    def moved_by_simulation(self) -> Floats:
+        """The capacity over the same by the analytic load model, (C,)."""
+        screened = self.capacity.rps if self.screened_rps is None else self.screened_rps
+        return moved(self.capacity.rps, screened)
 
 
 KEPT_STATES = 4
@@ -176,7 +182,7 @@ def _states(
     times = speculated(times, conditions.model, candidates, grid, conditions.traffic.decode_context)
     slow = slowness(conditions.model, candidates, conditions.traffic, times, calibrated, conditions.confidence)
     if conditions.confidence != EXPECTED:
-        times = times.scaled(slow.decode, slow.prefill)
+        times = slow.put_on(times)
     return _under_load(conditions, candidates, memory, times, slow, sources, grid)
 
 
@@ -201,22 +207,20 @@ def expected(question: Question, evaluated: Evaluated) -> Evaluated:
 
     What a simulation moved of the capacity, it moves here in proportion.
     """
-    slow = evaluated.slowness
     there = under_load(
         question,
         evaluated.candidates,
         evaluated.memory,
-        evaluated.times.scaled(1.0 / slow.decode, 1.0 / slow.prefill),
+        evaluated.slowness.taken_off(evaluated.times),
         evaluated.sources,
         evaluated.state.concurrency,
     )
     if evaluated.screened_rps is None:
         return replace(there, requests=evaluated.requests)
-    moved = evaluated.capacity.rps / evaluated.screened_rps
     return replace(
         there,
         requests=evaluated.requests,
-        capacity=replace(there.capacity, rps=there.capacity.rps * moved),
+        capacity=replace(there.capacity, rps=there.capacity.rps * evaluated.moved_by_simulation),
         screened_rps=there.capacity.rps,
     )
 
