@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sizing.base.choices import PriceBasis
 from sizing.base.constants import DECK, constant
 from sizing.base.deployed import Deployed
-from sizing.base.format import significant
+from sizing.base.format import count, significant
 from sizing.base.result import Fix, PlanWarning
 from sizing.base.units import BILLION
 from sizing.planning.rules_kind import about_kind
@@ -168,7 +168,7 @@ def _about_room(question: Question, deployed: Deployed, option: HardwareOption) 
             code="idle_gpus",
             severity="info",
             source="arithmetic",
-            message=f"The systems hold {deployed.gpus_bought} GPUs, {deployed.gpus} "
+            message=f"The systems hold {count(deployed.gpus_bought)} GPUs, {count(deployed.gpus)} "
             f"{'are' if deployed.gpus > 1 else 'is'} used: {idle} more "
             f"instance{'s' if idle > 1 else ''}{' of either kind' if deployed.pools else ''} would need no more "
             f"hardware{', and nobody would depend on a single one' if _alone(deployed) else ''}.",
