@@ -5,8 +5,9 @@ from __future__ import annotations
 from sizing.base.errors import InvalidModelConfig
 from sizing.catalog.config_fields import Fields, checked_whole
 from sizing.catalog.layer_plan import Layer, layer_plan
+from sizing.catalog.model import LatentAttention
 from sizing.catalog.model_families import family, model_families
-from sizing.catalog.parameter_count import Architecture, LatentAttention
+from sizing.catalog.parameter_count import Architecture
 from sizing.catalog.recurrent_mixers import recurrent_mixer
 
 MAX_WIDTH, MAX_HEADS, MAX_VOCAB, MAX_EXPERTS = 10**6, 10**5, 10**7, 10**5

@@ -8,6 +8,18 @@ from typing import Literal
 from sizing.catalog.precisions import Precision, precisions
 
 AttentionKind = Literal["mha", "gqa", "mqa", "mla"]
+ModelKind = Literal["decoder", "encoder", "encoder_decoder"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LatentAttention:
+    """Multi-head latent attention (DeepSeek): widths of the compressed query, cached latent and head parts."""
+
+    q_rank: int
+    kv_rank: int
+    nope_dim: int
+    rope_dim: int
+    v_dim: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +55,12 @@ class Model:
     layers look up, beside the input embeddings. ``hf_architecture`` is the first class that config.json names in
     ``architectures``, by which serving engines decide whether they run the model; "" where it is unknown.
     ``published_formats`` are the weight formats (ids in ``precisions.yaml``) in which checkpoints are published,
-    ``native_precision`` first.
+    ``native_precision`` first; ``stored_bytes`` are the bytes of all weights in some of them, (format, bytes), where
+    the checkpoint's own index or configuration tells them: modules left in 16 bit are in it.
+    ``params_vision`` are those of encoders beside the language model, which ``params_total`` leaves out.
+    ``kind``: an encoder generates nothing and has no KV cache. ``convolution_elements`` of ``state_elements`` are the
+    windows of convolutions, kept in 16 bit where the rest of the state is not. ``full_kv_heads`` are the KV heads of
+    layers that attend to everything where sliding layers have another number, which is ``kv_heads`` then.
     """
 
     id: str
@@ -53,6 +70,8 @@ class Model:
     params_active: float
     layers: int
     params_lookup: float = 0.0
+    params_vision: float = 0.0
+    kind: ModelKind = "decoder"
     hidden_size: int
     heads: int
     kv_heads: int
@@ -61,6 +80,8 @@ class Model:
     vocab_size: int
     tie_embeddings: bool = False
     attention: AttentionKind = "gqa"
+    latent: LatentAttention | None = None
+    full_kv_heads: int | None = None
     full_layers: int
     sliding_layers: int = 0
     linear_layers: int = 0
@@ -68,6 +89,7 @@ class Model:
     kv_elements_full: float
     kv_elements_sliding: float = 0.0
     state_elements: float = 0.0
+    convolution_elements: float = 0.0
     norm_collectives: int = 0
     parallel_blocks: bool = False
     sparse: SparseAttention | None = None
@@ -79,6 +101,7 @@ class Model:
     max_context: int | None = None
     native_precision: str = "bf16"
     published_formats: tuple[str, ...] = ("bf16",)
+    stored_bytes: tuple[tuple[str, float], ...] = ()
     hf_architecture: str = ""
     license: str = ""
     release_date: str = ""

@@ -9,18 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sizing.catalog.layer_plan import Layer
-from sizing.catalog.model import SparseAttention
-
-
-@dataclass(frozen=True, kw_only=True)
-class LatentAttention:
-    """Multi-head latent attention (DeepSeek): widths of the compressed query, cached latent and head parts."""
-
-    q_rank: int
-    kv_rank: int
-    nope_dim: int
-    rope_dim: int
-    v_dim: int
+from sizing.catalog.model import LatentAttention, SparseAttention
 
 
 @dataclass(frozen=True, kw_only=True)
