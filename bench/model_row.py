@@ -26,6 +26,7 @@ def cells(model: Model, config: Mapping[str, object], source: str, date: str) ->
         "params_total_b": model.params_total / BILLION,
         "params_active_b": model.params_active / BILLION,
         "is_moe": model.is_moe,
+        "params_vision_b": model.params_vision / BILLION or "",
         "params_lookup": model.params_lookup or "",
         "param_method": "counted from config.json (sizing.catalog.parameter_count)",
         "layers": model.layers,
@@ -44,6 +45,8 @@ def cells(model: Model, config: Mapping[str, object], source: str, date: str) ->
         "kv_elements_per_token_full_layers": model.kv_elements_full,
         "kv_elements_per_token_sliding_layers": model.kv_elements_sliding,
         "state_elements": model.state_elements,
+        "convolution_elements": model.convolution_elements or "",
+        "full_kv_heads": model.full_kv_heads or "",
         "norm_collectives": model.norm_collectives,
         "parallel_blocks": model.parallel_blocks,
         "max_context": model.max_context or "",
@@ -71,14 +74,16 @@ def _experts(model: Model) -> dict[str, Cell]:
 
 
 def _latent_attention(model: Model, fields: Fields) -> dict[str, Cell]:
-    """Columns of MLA: rank of the latent vector, and a head's part without and with position."""
+    """Columns of MLA: ranks of the query (0: not compressed) and of the latent vector, and the parts of a head."""
     if model.attention != "mla":
         return {}
     rope = fields.whole("qk_rope_head_dim", low=0) or 0
     return {
+        "mla_q_lora_rank": fields.whole("q_lora_rank", low=0) or 0,
         "mla_kv_lora_rank": fields.whole("kv_lora_rank") or "",
         "mla_qk_nope_head_dim": model.head_dim - rope,
         "mla_qk_rope_head_dim": rope,
+        "mla_v_head_dim": fields.whole("v_head_dim") or model.head_dim - rope,
     }
 
 

@@ -87,6 +87,8 @@ def _model(fields: Fields, a: Architecture, name: str, total: float, active: flo
         vocab_size=a.vocab,
         tie_embeddings=a.tied,
         attention=_attention(a, kv_heads),
+        latent=a.latent,
+        full_kv_heads=a.kv_heads if a.kv_heads != kv_heads and _differ(a) else None,
         full_layers=sum(layer.mixer == "full" for layer in a.plan),
         sliding_layers=sum(layer.mixer == "sliding" for layer in a.plan),
         linear_layers=sum(layer.mixer in ("linear", "mamba") for layer in a.plan),
@@ -133,10 +135,17 @@ def _main_heads(fields: Fields, a: Architecture) -> tuple[int, int]:
         return a.kv_heads, a.latent.nope_dim + a.latent.rope_dim
     if fields.whole("global_head_dim"):
         return a.swa_kv_heads, a.swa_head_dim
+    if _differ(a):
+        return a.swa_kv_heads, a.head_dim
     return max(
         (layer.kv_heads or a.kv_heads for layer in a.plan if layer.mixer == "full" and layer.kv_heads),
         default=a.kv_heads,
     ), a.head_dim
+
+
+def _differ(a: Architecture) -> bool:
+    """Whether sliding layers have another number of KV heads than those that attend to everything."""
+    return a.swa_kv_heads != a.kv_heads and {"full", "sliding"} <= {layer.mixer for layer in a.plan}
 
 
 def _attention(a: Architecture, kv_heads: int) -> AttentionKind:

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from sizing.base.units import BILLION
 from sizing.catalog.checkpoints import published_formats
 from sizing.catalog.files import DATA_DATE, Row, cells, count, flag, number, read_rows
-from sizing.catalog.model import AttentionKind, Model, SparseAttention
+from sizing.catalog.model import AttentionKind, LatentAttention, Model, SparseAttention
 
 
 @cache
@@ -53,6 +53,19 @@ def _moe_layers(row: Row) -> int:
     return int(row["layers"]) - _whole(row, "moe_dense_layers") if from_pattern is None else from_pattern
 
 
+def _latent(row: Row) -> LatentAttention | None:
+    """Widths of latent attention, where the layers have it; a query rank of 0 is a query that is not compressed."""
+    if not row["mla_kv_lora_rank"]:
+        return None
+    return LatentAttention(
+        q_rank=int(row["mla_q_lora_rank"]),
+        kv_rank=int(row["mla_kv_lora_rank"]),
+        nope_dim=int(row["mla_qk_nope_head_dim"]),
+        rope_dim=int(row["mla_qk_rope_head_dim"]),
+        v_dim=int(row["mla_v_head_dim"]),
+    )
+
+
 def _sparse(row: Row) -> SparseAttention | None:
     """Layers with an indexer, where there are any."""
     if not row["sparse_layers"]:
@@ -85,9 +98,11 @@ def model_of_row(row: Row) -> Model:
     ) | {
         "params_total": float(row["params_total_b"]) * BILLION,
         "params_active": float(row["params_active_b"]) * BILLION,
+        "params_vision": (number(row["params_vision_b"]) or 0.0) * BILLION,
         "head_dim": _head_dim(row),
         "intermediate_size": _whole(row, "intermediate_size"),
         "attention": _attention(row),
+        "latent": _latent(row),
         "kv_elements_full": (number(row["kv_elements_per_token_full_layers"]) or 0.0)
         + (number(row["indexer_elements_per_token"]) or 0.0),
         "sparse": _sparse(row),

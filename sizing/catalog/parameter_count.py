@@ -26,7 +26,7 @@ class Architecture:
 
     ``mlp_matrices`` is 3 for gated MLPs (gate, up, down), else 2; ``indexer_dim`` x ``indexer_layers`` is the key cache
     of a sparse-attention indexer, which chooses ``indexer_entries`` entries for a query; ``shared_kv`` marks full
-    layers that store one vector for key and value.
+    layers that project keys and values by one matrix; engines cache both.
     ``layer_input`` is the width of an embedding of its own that each layer adds, from a table of ``layer_input_vocab``.
     """
 
@@ -171,7 +171,7 @@ def _kv_elements(a: Architecture, layer: Layer) -> float:
         return float(a.latent.kv_rank + a.latent.rope_dim)
     if layer.compress_ratio:
         return a.head_dim / layer.compress_ratio
-    return float((layer.kv_heads or a.kv_heads) * (a.head_dim if a.shared_kv else a.head_dim + a.v_head_dim))
+    return float((layer.kv_heads or a.kv_heads) * (a.head_dim + a.v_head_dim))
 
 
 def _indexer_elements(a: Architecture) -> float:

@@ -244,3 +244,17 @@ def test_kernel_tables_name_engines_that_have_some():
     for gpu in catalog.gpus().values():
         assert set(gpu.kernel_tables_engines) <= known, gpu.id
         assert gpu.kernel_tables or not gpu.kernel_tables_engines, gpu.id
+
+
+def test_latent_widths_and_states_are_whole_and_agree_with_what_is_cached():
+    for model in catalog.models().values():
+        assert (model.latent is not None) == (model.attention == "mla"), model.id
+        assert 0 <= model.convolution_elements < max(model.state_elements, 1.0), model.id
+        if model.latent:
+            cached = model.full_layers * (model.latent.kv_rank + model.latent.rope_dim)
+            indexer = model.sparse.indexer_elements if model.sparse else 0.0
+            assert model.kv_elements_full - indexer == cached, model.id
+            assert model.head_dim == model.latent.nope_dim + model.latent.rope_dim, model.id
+        if model.full_kv_heads:
+            assert model.full_kv_heads != model.kv_heads, model.id
+            assert model.kv_elements_full % (model.full_layers * model.full_kv_heads) == 0, model.id
