@@ -17,6 +17,8 @@ from commandline.run import Commands, run, show
 from sizing.base.errors import InvalidScenario, SizingError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from sizing.base.result import Plan
     from sizing.economics.allowance import Allowed
     from sizing.economics.routing import Planner
@@ -119,6 +121,12 @@ def _table_commands(commands: Commands) -> None:
     predict.add_argument("points", type=Path, help="CSV with the columns of the evidence library")
     predict.add_argument("--out", type=Path, required=True, help="CSV to write")
     predict.set_defaults(run=_predict)
+    memory = commands.add_parser("memory", help="what engines print about memory when they start, for a CSV of runs")
+    memory.add_argument(
+        "runs", type=Path, help="CSV: model, fmt, kv, engine, version, gpu, tp, util, max_model_len, ..."
+    )
+    memory.add_argument("--out", type=Path, required=True, help="CSV to write")
+    memory.set_defaults(run=_memory)
     catalog = commands.add_parser("catalog", help="print a table of the catalogue as CSV")
     catalog.add_argument("kind", choices=("models", "gpus", "systems", "prices"))
     catalog.set_defaults(run=_catalog)
@@ -229,16 +237,30 @@ def _trace(given: argparse.Namespace) -> int:
 
 
 def _predict(given: argparse.Namespace) -> int:
-    from sizing.evidence.point_file import read_points, write_points
+    from sizing.evidence.point_file import read_points
     from sizing.evidence.predict import predict_points
 
     out = _writable(given.out)
-    answered = predict_points(read_points(given.points))
+    return _answered(predict_points(read_points(given.points)), out)
+
+
+def _answered(answers: pd.DataFrame, out: Path) -> int:
+    """Write a row of answers for every row asked, and say how many have none."""
+    from sizing.evidence.point_file import write_points
+
     with replacing(out) as written:
-        write_points(answered, written)
-    failed = int((answered["error"].fillna("") != "").sum())
-    print(f"{len(answered):,} rows, {failed:,} without an answer (column error): {given.out}")
+        write_points(answers, written)
+    failed = int((answers["error"].fillna("") != "").sum())
+    print(f"{len(answers):,} rows, {failed:,} without an answer (column error): {out}")
     return 0
+
+
+def _memory(given: argparse.Namespace) -> int:
+    from sizing.evidence.memory_runs import memory_runs
+    from sizing.evidence.point_file import read_points
+
+    out = _writable(given.out)
+    return _answered(memory_runs(read_points(given.runs)), out)
 
 
 def _catalog(given: argparse.Namespace) -> int:

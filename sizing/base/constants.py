@@ -1,6 +1,6 @@
 """Constants of the engine: every number that is neither asked, catalogued nor fitted, with its source and date.
 
-They stand in ``constants.csv``. A module that needs one reads ``constant("runtime_bytes")`` once, at import, under a
+They stand in ``constants.csv``. A module that needs one reads ``constant("driver_bytes")`` once, at import, under a
 name of its own. The methodology page lists them all from here; a test fails when one has no source, stands there twice
 or is used nowhere.
 """

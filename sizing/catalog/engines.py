@@ -9,18 +9,24 @@ from types import MappingProxyType
 from typing import Literal
 
 from sizing.base.errors import UnknownName
-from sizing.base.units import GIB
+from sizing.base.units import GIB, MIB
+from sizing.catalog.engine_memory import EngineMemory, memory_rule
 from sizing.catalog.files import read_yaml
 from sizing.catalog.gpu import Gpu
 
-LARGE_MEMORY_BYTES = 70 * GIB
-"""GPU memory from which engines batch more by default (vLLM engine arguments, v0.14)."""
+Tiers = tuple[tuple[float, int], ...]
+"""A default that depends on the GPU's memory: (GiB from which it holds, value), growing."""
+
+LARGEST_GIB = 160.0
+"""GPU memory from which engines take steps of their own since 2025 or 2026 (``EngineMemory.largest_steps``)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)  # one object per engine: compared and hashed by identity
 class Engine:
-    """One serving engine. ``token_budget`` and ``max_sequences`` are (below 70 GiB, at or above); GPUs of
-    ``small_families`` have the former whatever their memory.
+    """One serving engine. ``token_budget`` and ``max_sequences`` depend on the memory of the GPU; GPUs of
+    ``small_families`` and ``small_gpus`` have the smallest whatever theirs. ``memory`` is how it divides a GPU,
+    ``graph_sequences`` those of its largest graph on less than four GPUs and on more, where it reserves for them.
+    ``state_bytes`` are those of a value of recurrent state, 4 for classes whose name begins as one of ``wide_state``.
 
     ``version`` is the one that is spoken of, ``status`` whether it is still worked on. ``built_on`` is the engine
     inside it, whose support is its own unless stated otherwise; ``until``, decimal year, and ``before``: until when it
@@ -37,9 +43,9 @@ class Engine:
     label: str
     version: str
     block_tokens: int
-    token_budget: tuple[int, int]
-    max_sequences: tuple[int, int]
-    memory_fraction: float
+    token_budget: Tiers
+    max_sequences: Tiers
+    memory: EngineMemory
     surrogate: str
     source: str
     date: str
@@ -52,6 +58,10 @@ class Engine:
     before: str = ""
     until: float = 0.0
     small_families: tuple[str, ...] = ()
+    small_gpus: tuple[str, ...] = ()
+    state_bytes: float = 4.0
+    wide_state: tuple[str, ...] = ()
+    graph_sequences: tuple[Tiers, Tiers] = (((0.0, 0),), ((0.0, 0),))
     narrow_kv: bool = False
     kernel_tables: str = ""
     stands_in_for: tuple[str, ...] = ()
@@ -62,16 +72,43 @@ class Engine:
     dense_short_prompts: tuple[str, ...] = ()
     sparse_source: str = ""
 
+    def with_memory(self, rule: EngineMemory) -> Engine:
+        """The engine as it was when that rule held: without steps of its own for the largest GPUs, if it had none."""
+        if rule.largest_steps:
+            return replace(self, memory=rule)
+        tiers = tuple(tier for tier in self.token_budget if tier[0] < LARGEST_GIB)
+        return replace(self, memory=rule, token_budget=tiers, small_gpus=())
+
     def budget(self, gpu: Gpu) -> int:
         """Tokens the engine processes in one step on this GPU (prefill chunks plus decoding sequences)."""
-        return self.token_budget[self._is_large(gpu)]
+        return self._tier(self.token_budget, gpu)
 
     def sequences(self, gpu: Gpu) -> int:
         """Sequences the engine keeps in flight on this GPU, by its defaults."""
-        return self.max_sequences[self._is_large(gpu)]
+        return self._tier(self.max_sequences, gpu)
 
-    def _is_large(self, gpu: Gpu) -> bool:
-        return gpu.memory_bytes >= LARGE_MEMORY_BYTES and gpu.family not in self.small_families
+    def state_value_bytes(self, hf_architecture: str) -> float:
+        """Bytes of one value of recurrent state of a class of models."""
+        return 4.0 if hf_architecture.startswith(self.wide_state) else self.state_bytes
+
+    def _tier(self, tiers: Tiers, gpu: Gpu) -> int:
+        small = gpu.family in self.small_families or gpu.id in self.small_gpus
+        memory = 0.0 if small else gpu.memory_bytes / GIB
+        return next((value for least, value in reversed(tiers) if memory >= least), tiers[0][1])
+
+    def fraction(self, gpu: Gpu, gpus: int) -> float:
+        """Share of a GPU's memory that the engine uses by default in an instance of so many GPUs, unless told another.
+
+        SGLang reserves 512 MiB, 1.5 MiB for each token of a step, 128 MiB for each GPU and 2 MiB for each sequence of
+        its largest graph, at least 10 GiB of a GPU with more than 60. Source: SGLang 0.5.23, memory_hook.py.
+        """
+        if self.memory.fraction is not None:
+            return self.memory.fraction
+        graph = self._tier(self.graph_sequences[gpus >= 4], gpu)
+        reserved = 512 + 1.5 * self.budget(gpu) + 128 * gpus + 2 * graph
+        if gpu.memory_bytes > 60 * GIB:
+            reserved = max(reserved, 10 * 1024)
+        return round(1.0 - reserved * MIB / gpu.memory_bytes, 3)
 
 
 @cache
@@ -83,14 +120,28 @@ def engines() -> Mapping[str, Engine]:
 def _engine(name: str, row: dict[str, object]) -> Engine:
     values = dict(row)
     for key in ("token_budget", "max_sequences"):
-        sizes = values[key]
-        assert isinstance(sizes, dict)
-        values[key] = (int(sizes["small"]), int(sizes["large"]))
-    for key in ("aliases", "dense_short_prompts", "disaggregated", "small_families", "stands_in_for"):
+        values[key] = _tiers(values[key])
+    if "graph_sequences" in values:
+        values["graph_sequences"] = tuple(map(_tiers, values["graph_sequences"]))  # type: ignore[call-overload]
+    values["memory"] = memory_rule(str(values.get("built_on") or name))
+    for key in (
+        "aliases",
+        "dense_short_prompts",
+        "disaggregated",
+        "small_families",
+        "small_gpus",
+        "stands_in_for",
+        "wide_state",
+    ):
         values[key] = tuple(values.get(key, ()))  # type: ignore[arg-type]
     for key in ("date", "version"):
         values[key] = str(values[key])
     return Engine(id=name, **{"surrogate": name, **values})  # type: ignore[arg-type]
+
+
+def _tiers(sizes: object) -> Tiers:
+    assert isinstance(sizes, dict)
+    return tuple(sorted((float(least), int(value)) for least, value in sizes.items()))
 
 
 def resolve_engine(name: str) -> Engine:
@@ -130,10 +181,14 @@ def engine_in_a_benchmark(name: str, software_year: float | None = None) -> Engi
 
 def _of_year(engine: Engine, software_year: float | None) -> Engine:
     """The engine as it was in some year: what is another engine's since has that one's defaults, fit and tables."""
-    if software_year is None or software_year >= engine.until:
+    if software_year is None:
         return engine
-    then = engines()[engine.before]
-    return replace(then, id=engine.id, label=engine.label, disaggregated=engine.disaggregated)
+    if software_year < engine.until:
+        then = engines()[engine.before]
+        engine = replace(then, id=engine.id, label=engine.label, disaggregated=engine.disaggregated)
+    return engine.with_memory(
+        memory_rule(engine.memory.engine, f"{software_year:.0f}-{1 + int(software_year % 1 * 12):02d}")
+    )
 
 
 def _not_sized(defaults: Engine, name: str, label: str, surrogate: str) -> Engine:

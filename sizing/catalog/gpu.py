@@ -16,7 +16,8 @@ class Gpu:
     beyond the domain, and where there is no NVLink/Infinity Fabric, ``pcie_bytes_per_s`` (one direction) holds. None
     means unknown: such a value is never guessed. ``kernel_tables`` is its name in NVIDIA's kernel tables, "" where they
     have none, ``kernel_tables_engines`` the engines measured there, () for all of them. ``memory_bytes`` is what its
-    driver shows, ``memory_gb`` the gigabytes of its name. ``edition`` tells it from others of its product name, which
+    driver shows, ``visible_bytes`` what of it a program sees and engines take their fraction of, ``memory_gb`` the
+    gigabytes of its name. ``edition`` tells it from others of its product name, which
     have prices of their own. ``module_w`` is the power of a superchip with its CPU, ``tdp_w`` what the GPU alone may
     draw. ``market`` is whom it is made for. ``named_only`` says that it is considered only where a scenario names it:
     older, rarer or smaller than what is bought for serving today, or not sold yet.
@@ -57,6 +58,7 @@ class Gpu:
     status: HardwareStatus = "sold"
     module_w: float | None = None
     named_only: bool = False
+    visible_bytes: float | None = None
     kernel_tables: str = ""
     kernel_tables_engines: tuple[str, ...] = ()
     aliases: tuple[str, ...] = field(default=(), compare=False)
@@ -64,6 +66,11 @@ class Gpu:
     def __hash__(self) -> int:
         """Of the id, which equal ones share: caches ask for it, of all GPUs together, many times a plan."""
         return hash(self.id)
+
+    @property
+    def program_bytes(self) -> float:
+        """Memory that a program sees; what the driver shows where nobody printed it."""
+        return self.visible_bytes or self.memory_bytes
 
     @property
     def generation(self) -> str:

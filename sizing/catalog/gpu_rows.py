@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
-from sizing.base.units import GB, TRILLION
+from sizing.base.constants import constant
+from sizing.base.units import GB, GIB, TRILLION
 from sizing.catalog.files import Row, cells, count, number, read_rows
 from sizing.catalog.gpu import Gpu
 
 PCIE_X16_BYTES_PER_S = {3: 16e9, 4: 32e9, 5: 64e9, 6: 128e9}
 """Raw one-direction bandwidth of sixteen PCIe lanes by generation (PCI-SIG; 64 GB/s for generation 5 as in NVIDIA's
 H100 datasheet, "128 GB/s" both ways)."""
+
+DRIVER_BYTES = constant("driver_bytes")
 
 ASSUMED_PCIE_GENERATION = 4
 """Where a datasheet names no PCIe generation (TPU, Trainium, Inferentia): the slower one in current servers."""
@@ -34,11 +37,20 @@ def _scaled(text: str, unit: float) -> float | None:
     return None if value is None else value * unit
 
 
+def _visible_bytes(row: Row) -> float:
+    """Memory that a program sees: as printed by engines, else what the driver shows less what it keeps for itself."""
+    printed = _scaled(row["visible_gib"], GIB)
+    memory = float(row["memory_bytes"])
+    shown_by_driver = "smi" in row["memory_source"]
+    return printed or memory - (DRIVER_BYTES if shown_by_driver and row["vendor"] == "NVIDIA" else 0.0)
+
+
 def _gpu(row: Row) -> Gpu:
     """One row; the datasheets' bidirectional link figure is halved, because a collective is bound by one direction."""
     link = _scaled(row["interconnect_gbs_bidir_per_gpu"], GB)
     lanes = count(row["pcie_lanes"]) or 16
     values = cells(row, Gpu, link_name="interconnect", tdp_w="tdp_watts", module_w="module_watts") | {
+        "visible_bytes": _visible_bytes(row),
         "memory_bandwidth": _scaled(row["memory_bandwidth_gbs"], GB),
         "fp16_flops": _scaled(row["fp16_tflops_dense"], TRILLION),
         "bf16_flops": _scaled(row["bf16_tflops_dense"], TRILLION),

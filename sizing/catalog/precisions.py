@@ -53,7 +53,8 @@ class Precision:
     ``checkpoint_marks`` are words of a checkpoint's name that tell the format, ``checkpoint_methods`` words that tell
     its method, of 4 bits unless the name says 8, ``quant_methods`` its names in config.json. ``from_training`` says
     that a model is trained in it. ``dense_kernels`` and ``moe_kernels`` are what NVIDIA's kernel tables call its
-    (GEMM, experts), best first; None is as the checkpoint says.
+    (GEMM, experts), best first; None is as the checkpoint says. ``expert_widths`` are the multiples to which kernels
+    pad the experts' inner width on a GPU and the model's width, by GPU family and for all "other" ones.
     """
 
     id: str
@@ -70,6 +71,7 @@ class Precision:
     from_training: bool = False
     dense_kernels: tuple[Kernels, ...] = ()
     moe_kernels: tuple[Kernels, ...] = ()
+    expert_widths: tuple[tuple[str, int, int], ...] = ()
 
     @property
     def plain_label(self) -> str:
@@ -91,6 +93,12 @@ class Precision:
     def is_narrow(self) -> bool:
         """Whether it multiplies in FP8 or below, beside which engines keep the KV cache in FP8."""
         return self.compute in ("fp8", "fp4")
+
+    def expert_alignment(self, gpu: Gpu) -> tuple[int, int]:
+        """Multiples of the experts' inner width and of the model's that kernels of this GPU need; 1 where any will
+        do."""
+        widths = {family: (inner, outer) for family, inner, outer in self.expert_widths}
+        return widths.get(gpu.family) or widths.get("other", (1, 1))
 
     @property
     def width(self) -> str:

@@ -1,22 +1,55 @@
-"""How many bytes the weights of a model take in a number format, and on each GPU once they are split."""
+"""How many bytes the weights of a model take in a number format, and on each GPU once they are split.
+
+Engines spread weights in different ways: routed experts over all ranks, most matrices over tensor parallelism, some
+not at all. Sources: modelling code of vLLM 0.33.0 (ReplicatedLinear of latent attention, routers and indexers; vision
+towers), checked against the "Model loading took" lines of ``docs/ACCURACY.md``.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 
 import numpy as np
 
 from sizing.base.arrays import Floats
+from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
-from sizing.catalog.precisions import BYTE, WIDE_BYTES
+from sizing.catalog.precisions import BYTE, WIDE_BYTES, Precision
+
+Number = float | Floats
 
 
-def weight_bytes(model: Model, bytes_per_parameter: Floats | float) -> Floats:
-    """Bytes of all weights of one instance: quantised matrices plus 16-bit embeddings and output head.
+@dataclass(frozen=True, kw_only=True)
+class WeightParts:
+    """Bytes of the weights of one instance by how they are spread: ``experts`` over TP x DP, ``sharded`` over TP,
+    ``copied`` whole on every GPU, each by layers over PP; the input ``embedding`` and the output ``head`` over TP on
+    the first and the last stage; ``encoder`` whole on every GPU of the first stage. ``absorbed`` are 16-bit copies of
+    latent projections that engines make while they load, over TP."""
+
+    experts: Number
+    sharded: Number
+    copied: Number
+    absorbed: Number
+    embedding: Number
+    head: Number
+    encoder: Number
+
+    @property
+    def stored(self) -> Number:
+        """All weights of the checkpoint but the encoder."""
+        return self.experts + self.sharded + self.copied + self.embedding + self.head
+
+
+def weight_bytes(model: Model, precision: Precision) -> float:
+    """Bytes of all weights of the language model: what the checkpoint stores, where that is known; else quantised
+    matrices plus 16-bit embeddings and output head.
 
     W = P_experts x b + P_dense x d + P_emb x 2, b in bytes per parameter and d that outside the experts, see
     :func:`dense_bytes`; 8 billion parameters at 16 bit are 16 GB. Source: worked example 8 of the NVIDIA sizing deck;
     embeddings stay at 16 bit in every quantised format.
     """
-    return np.asarray(split_weight_bytes(model, bytes_per_parameter, 1.0, 1.0, 1.0), dtype=np.float64)
+    return float(weight_parts(model, precision).stored)
 
 
 def embedding_parameters(model: Model) -> float:
@@ -41,26 +74,93 @@ def dense_bytes(model: Model, bytes_per_parameter: Floats | float) -> Floats:
     return np.where((each < BYTE) & (native > 0.0), native, each)
 
 
-def split_weight_bytes(
-    model: Model,
-    bytes_per_parameter: Floats | float,
-    tp: Floats | float,
-    pp: Floats | float,
-    dp: Floats | float,
-    ep: Floats | float = 1.0,
-) -> Floats:
-    """Bytes of weights on the fullest GPU: experts over TP x DP, everything else over TP, layers over PP.
-
-    Experts that are spread over EP ranks are whole ones: a rank holds ceil(E / EP) of them, redundant copies included.
-    """
-    wide = embedding_parameters(model)
-    dense = dense_parameters(model) * dense_bytes(model, bytes_per_parameter)
-    experts = model.params_experts * np.asarray(bytes_per_parameter) / (np.asarray(tp) * dp)
-    if model.is_moe:
-        experts = experts * np.ceil(model.experts / np.asarray(ep)) * ep / model.experts
-    return np.asarray((experts + (dense + wide * WIDE_BYTES) / tp) / pp, dtype=np.float64)
-
-
 def dense_parameters(model: Model) -> float:
     """Parameters outside the routed experts, embeddings and head."""
     return model.params_total - model.params_experts - embedding_parameters(model)
+
+
+@lru_cache(maxsize=4096)
+def weight_parts(model: Model, precision: Precision) -> WeightParts:
+    """The weights of a model in a format by how engines spread them.
+
+    Where the bytes of the checkpoint are known, what they differ by from the rule is put where the format is: on the
+    experts, or on the layers of a dense model.
+    """
+    each = precision.bytes
+    dense = float(dense_bytes(model, each))
+    copied = copied_parameters(model)
+    routers = min(float(model.moe_layers * model.experts * model.hidden_size), dense_parameters(model))
+    table = float(model.vocab_size * model.hidden_size) * WIDE_BYTES
+    parts = WeightParts(
+        experts=model.params_experts * each,
+        sharded=max(dense_parameters(model) - copied - routers, 0.0) * dense,
+        copied=copied * dense + routers * WIDE_BYTES,
+        absorbed=absorbed_parameters(model) * WIDE_BYTES,
+        embedding=table,
+        head=0.0 if model.tie_embeddings else table,
+        encoder=model.params_vision * WIDE_BYTES,
+    )
+    stored = dict(model.stored_bytes).get(precision.id)
+    if stored is None:
+        return parts
+    beside = stored - float(parts.stored)
+    if model.params_experts * each > float(parts.sharded):
+        return replace(parts, experts=max(float(parts.experts) + beside, 0.0))
+    return replace(parts, sharded=max(float(parts.sharded) + beside, 0.0))
+
+
+def copied_parameters(model: Model) -> float:
+    """Parameters that every GPU of a TP group holds whole: down projections of latent attention and indexers."""
+    latent = model.latent
+    if latent is None:
+        return 0.0
+    down = model.hidden_size * (latent.q_rank + latent.kv_rank + latent.rope_dim) * model.full_layers
+    sparse = model.sparse
+    if sparse is None or sparse.ratio > 1:
+        return float(down)
+    width = sparse.indexer_elements / max(sparse.layers, 1)  # one key of the indexer
+    query = latent.q_rank or model.hidden_size
+    index = query * sparse.indexer_heads * width + model.hidden_size * (width + sparse.indexer_heads)
+    return float(down + index * sparse.layers)
+
+
+def absorbed_parameters(model: Model) -> float:
+    """Parameters of up projections of the latent vector, of which engines keep a 16-bit copy to multiply queries and
+    outputs with, so that decoding never expands the cache."""
+    latent = model.latent
+    if latent is None:
+        return 0.0
+    return float(latent.kv_rank * model.heads * (latent.nope_dim + latent.v_dim) * model.full_layers)
+
+
+def expert_padding(model: Model, precision: Precision, gpu: Gpu, tp: Number) -> Floats:
+    """By how much kernels need the experts larger than they are: widths in whole multiples, after splitting over TP."""
+    inner, outer = precision.expert_alignment(gpu)
+    width = np.maximum(model.moe_intermediate_size / np.asarray(tp, dtype=np.float64), 1.0)
+    hidden = float(model.hidden_size)
+    padded = np.ceil(width / inner) * inner / width * (np.ceil(hidden / outer) * outer / hidden)
+    return np.asarray(padded, dtype=np.float64)
+
+
+def on_fullest_gpu(
+    parts: WeightParts, model: Model, tp: Number, pp: Number, dp: Number, ep: Number = 1.0, padding: Number = 1.0
+) -> Floats:
+    """Bytes of weights on the fullest GPU: of experts, of all else in layers, and of what stands at the ends.
+
+    Experts that are spread over EP ranks are whole ones: a rank holds ceil(E / EP) of them, redundant copies included.
+    A pipeline stage holds ceil(L / PP) layers and the embedding or the head, the only one both.
+    """
+    tp, pp = np.asarray(tp, dtype=np.float64), np.asarray(pp, dtype=np.float64)
+    experts = parts.experts * padding / (tp * dp)
+    if model.is_moe:
+        experts = experts * np.ceil(model.experts / np.asarray(ep)) * ep / model.experts
+    stage = np.ceil(model.layers / pp) / model.layers
+    layers = (experts + (parts.sharded + parts.absorbed) / tp + parts.copied) * stage
+    first = parts.embedding / tp + parts.encoder
+    last = np.where(np.asarray(parts.head) > 0, parts.head, parts.embedding) / tp
+    ends = np.where(pp > 1, np.maximum(first, last), (parts.embedding + parts.head) / tp + parts.encoder)
+    return np.asarray(layers + ends, dtype=np.float64)
+
+
+PARTS = tuple(field.name for field in fields(WeightParts))
+"""Names of the parts, in order."""

@@ -10,9 +10,8 @@ from sizing.base.units import GB
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.gpu_families import gpu_families
 from sizing.catalog.model import Model
-from sizing.catalog.precisions import KV_BYTES
 from sizing.deployments.candidates import Candidates
-from sizing.deployments.memory import kv_bytes_per_sequence, kv_share
+from sizing.deployments.kv_cache import head_share, sent_bytes
 from sizing.question.configuration import Configuration
 
 NETWORK = constant("network_bytes_per_s")
@@ -49,8 +48,7 @@ def link_name(gpu: Gpu, inside: bool) -> str:
 def prompt_kv_bytes(model: Model, candidates: Candidates, tokens: float, rows: Rows | slice = slice(None)) -> Floats:
     """KV cache of a prompt of ``tokens`` tokens in bytes, one copy, (C,), or that of some ``rows``; the recurrent state
     is part of it."""
-    kv = candidates.column(lambda r: KV_BYTES[r.kv_precision], rows)
-    return kv_bytes_per_sequence(model, tokens, kv, candidates.column(lambda r: r.engine.block_tokens, rows))
+    return sent_bytes(model, candidates, tokens, rows)
 
 
 def largest_share(model: Model, candidates: Candidates, rows: Rows | slice = slice(None)) -> Floats:
@@ -59,7 +57,8 @@ def largest_share(model: Model, candidates: Candidates, rows: Rows | slice = sli
 
     The latent vector of MLA is copied to every GPU of a TP group, each of which receives all of it.
     """
-    return np.asarray(kv_share(model, candidates.tp[rows]) / candidates.pp[rows])
+    latent = model.attention == "mla"
+    return np.asarray(head_share(model.kv_heads, candidates.tp[rows], latent=latent) / candidates.pp[rows])
 
 
 def transfer_s(kv_bytes: Floats, share: Floats, bytes_per_s: Floats) -> Floats:

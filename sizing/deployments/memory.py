@@ -1,4 +1,4 @@
-"""Does it fit: weights, KV cache, activations and overhead per GPU, and how many sequences the rest holds.
+"""Does it fit: weights, activations, graphs and buffers per GPU, the KV cache that is left, and what it holds.
 
 All quantities are bytes (10^9 to the GB) per GPU unless named otherwise; arrays have one entry per candidate (C,).
 """
@@ -11,33 +11,39 @@ from dataclasses import dataclass
 import numpy as np
 
 from sizing.base.arrays import Columns, Flags, Floats
-from sizing.base.constants import constant
-from sizing.catalog.engines import LARGE_MEMORY_BYTES
 from sizing.catalog.model import Model
-from sizing.catalog.precisions import KV_BYTES, WIDE_BYTES
-from sizing.catalog.weights import split_weight_bytes
+from sizing.catalog.weights import PARTS, WeightParts, expert_padding, on_fullest_gpu, weight_parts
 from sizing.deployments.candidates import Candidates
+from sizing.deployments.kv_cache import in_flight_tokens, sequence_bytes
+from sizing.deployments.working_memory import activation_bytes, graphs_bytes, outside_bytes
+from sizing.question.configuration import Configuration
 from sizing.question.speculation import Speculation
-
-RUNTIME_BYTES = constant("runtime_bytes")
-COMMUNICATION_BYTES = constant("communication_bytes")
-STATE_BYTES = constant("recurrent_state_bytes")
-ACTIVATION_COPIES = constant("activation_copies")
-ACTIVATION_FLOOR_BYTES = constant("activation_floor_bytes")
 
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryFit(Columns):
-    """Memory per GPU (bytes, shape (C,)) and the sequences one instance holds (C,)."""
+    """Memory per GPU (bytes, shape (C,)) and the sequences one instance holds (C,).
+
+    ``usable`` is what weights, activations, graphs, what is ``outside`` the engine's allocator and the KV cache share.
+    Engines that count graphs or activations elsewhere have 0 of them here. ``kv_in_flight`` is what layers with a
+    window keep of the prompts being computed, once for all sequences.
+    """
 
     capacity: Floats
     usable: Floats
     weights: Floats
     activations: Floats
-    overhead: Floats
+    graphs: Floats
+    outside: Floats
     kv_available: Floats
+    kv_in_flight: Floats
     kv_per_sequence: Floats
     max_concurrency: Floats
+
+    @property
+    def overhead(self) -> Floats:
+        """Graphs and what is outside the engine's allocator."""
+        return self.graphs + self.outside
 
     @property
     def needed(self) -> Floats:
@@ -50,59 +56,29 @@ class MemoryFit(Columns):
         return self.max_concurrency >= 1
 
 
-def kv_bytes_per_sequence(
-    model: Model, tokens: float | Floats, kv_bytes: float | Floats, block_tokens: Floats
-) -> Floats:
-    """KV cache of one sequence in bytes, before splitting over GPUs.
-
-    KV = b x (E_full x ceil_block(n) + E_sliding x min(ceil_block(n), window)) + 4 x state, where E counts cached
-    values per token over all layers of a kind, n the tokens, and recurrent state is kept in float32. Source:
-    definition of the KV cache; block granularity
-    from PagedAttention (Kwon et al., SOSP 2023).
-    """
-    held = np.ceil(tokens / block_tokens) * block_tokens
-    sliding = np.minimum(held, model.sliding_window or np.inf) if model.sliding_layers else 0.0
-    growing = np.asarray(kv_bytes) * (model.kv_elements_full * held + model.kv_elements_sliding * sliding)
-    return np.asarray(growing + STATE_BYTES * model.state_elements, dtype=np.float64)
-
-
-def kv_share(model: Model, tp: Floats) -> Floats:
-    """Share of the KV cache each GPU of a TP group holds: ceil(heads / TP) / heads; all of it for MLA's latent
-    vector."""
-    if model.attention == "mla":
-        return np.ones_like(tp)
-    return np.ceil(model.kv_heads / tp) / model.kv_heads
-
-
-def activation_bytes(model: Model, budget: Floats, tp: Floats) -> Floats:
-    """Working memory of one step: c x budget x 2 bytes x (4 h + 3 f / TP) + floor.
-
-    h hidden size, f the wider of dense and routed feed-forward width, c live copies. An upper estimate, checked
-    against the 4.8 to 5.6 GiB (dense) that vLLM reports for 16,384-token steps.
-    """
-    routed = model.moe_intermediate_size * (model.experts_per_token + model.shared_experts)
-    width = max(model.intermediate_size if model.moe_layers < model.layers else 0, routed)
-    per_token = 4 * model.hidden_size + 3 * width / tp
-    return np.asarray(ACTIVATION_COPIES * budget * WIDE_BYTES * per_token + ACTIVATION_FLOOR_BYTES, dtype=np.float64)
-
-
-def reserved_activation_bytes(model: Model, candidates: Candidates, capacity: Floats, usable: Floats) -> Floats:
-    """Activations of the engine's step on each GPU.
-
-    From 70 GiB on engines take larger steps by default. Just above that size the larger step is taken only as far as
-    the memory gained holds it, as an operator would set it: more memory never holds fewer sequences.
-    """
-    whole = activation_bytes(model, candidates.column(lambda r: r.engine.budget(r.gpu)), candidates.tp)
-    small = activation_bytes(model, candidates.column(lambda r: r.engine.token_budget[0]), candidates.tp)
-    gained = usable * (1.0 - LARGE_MEMORY_BYTES / capacity)
-    return np.where(gained >= 0, np.minimum(whole, small + gained), whole)
-
-
 def weights_per_gpu(model: Model, candidates: Candidates) -> Floats:
-    """Weights on the fullest GPU: experts over TP x DP, everything else over TP, layers over PP, a draft over all."""
+    """Weights on the fullest GPU: experts over TP x DP, most else over TP, layers over PP, a draft over all."""
     c = candidates
-    model_bytes = split_weight_bytes(model, c.column(lambda r: r.precision.bytes), c.tp, c.pp, c.dp, c.ep)
+    number: dict[str, WeightParts] = {u.precision.id: weight_parts(model, u.precision) for u in c.units}
+
+    def part(name: str) -> Callable[[Configuration], float]:
+        return lambda row: float(getattr(number[row.precision.id], name))
+
+    parts = WeightParts(**{name: c.column(part(name)) for name in PARTS})
+    model_bytes = on_fullest_gpu(parts, model, c.tp, c.pp, c.dp, c.ep, _padding(model, c))
     return model_bytes + of_drafts(c, lambda drafts: drafts.weight_bytes) / c.gpus
+
+
+def _padding(model: Model, c: Candidates) -> Floats:
+    """By how much kernels need the experts larger than they are, (C,)."""
+    padding = np.ones(len(c))
+    if not model.is_moe:
+        return padding
+    needs = c.per_unit("padded", lambda u: int(u.precision.expert_alignment(u.gpu) != (1, 1)))[c.unit]
+    for unit in np.unique(c.unit[needs > 0]):
+        rows = c.unit == unit
+        padding[rows] = expert_padding(model, c.units[unit].precision, c.units[unit].gpu, c.tp[rows])
+    return padding
 
 
 def of_drafts(candidates: Candidates, value: Callable[[Speculation], float]) -> Floats:
@@ -113,34 +89,73 @@ def of_drafts(candidates: Candidates, value: Callable[[Speculation], float]) -> 
     return values
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Divided:
+    """How an engine divides a GPU: see :class:`MemoryFit`."""
+
+    usable: Floats
+    activations: Floats
+    graphs: Floats
+    outside: Floats
+
+
+def _divided(model: Model, candidates: Candidates, weights: Floats) -> _Divided:
+    """What is left for the KV cache is a fraction f of the memory M a program sees, less what is not cache.
+
+    vLLM: f M - W - A - O, and less graphs since 0.21. SGLang: f (M - O) - W; a step's activations and graphs lie in
+    what f leaves. TensorRT-LLM: f (M - W - A - O). ``usable`` is the sum of the cache and what is taken off.
+    """
+    c = candidates
+    memory = c.column(lambda r: r.gpu.program_bytes)
+    fraction = _fraction(c)
+    activations, outside = activation_bytes(model, c), outside_bytes(c)
+    static = c.column(lambda r: float(r.engine.memory.fraction_of == "static")) > 0
+    free = c.column(lambda r: float(r.engine.memory.fraction_of == "free")) > 0
+    graphs = np.where(c.column(lambda r: float(r.engine.memory.graphs_counted)) > 0, graphs_bytes(model, c), 0.0)
+    activations = np.where(static, 0.0, activations)
+    taken = weights + activations + outside + graphs
+    usable = fraction * memory
+    usable = np.where(static, fraction * (memory - outside) + outside, usable)
+    usable = np.where(free, fraction * np.maximum(memory - taken, 0.0) + taken, usable)
+    return _Divided(usable=usable, activations=activations, graphs=graphs, outside=outside)
+
+
+def _fraction(candidates: Candidates) -> Floats:
+    """The fraction of each candidate: what the scenario sets, or the engine's own."""
+    fixed = candidates.column(lambda r: r.engine.memory.fraction or 0.0)
+    chosen = np.flatnonzero(fixed == 0.0)
+    for i in chosen:
+        row = candidates.rows[i]
+        fixed[i] = row.engine.fraction(row.gpu, row.tp * row.pp)
+    return fixed
+
+
 def memory_fit(model: Model, candidates: Candidates, tokens: float | Floats) -> MemoryFit:
     """Memory of every candidate and how many sequences of ``tokens`` (prompt plus output; one number or (C,)) one
     instance holds.
 
-    usable = fraction x capacity; KV available = usable - weights - activations - overhead;
-    sequences = floor(KV available / KV per sequence) x DP, at most what the engine schedules. The KV cache of a whole
+    KV available = usable - weights - activations - graphs - outside; sequences = floor((KV available - what windows
+    keep of prompts in flight) / KV per sequence) x DP, at most what the engine schedules. The KV cache of a whole
     sequence is reserved, so nothing is ever evicted at mean lengths.
     """
-    capacity = candidates.column(lambda r: r.gpu.memory_bytes)
-    usable = capacity * candidates.column(lambda r: r.engine.memory_fraction)
     weights = weights_per_gpu(model, candidates)
-    activations = reserved_activation_bytes(model, candidates, capacity, usable)
-    overhead = RUNTIME_BYTES + np.where(candidates.gpus > 1, COMMUNICATION_BYTES, 0.0)
-    kv_bytes = candidates.column(lambda r: KV_BYTES[r.kv_precision])
-    blocks = candidates.column(lambda r: r.engine.block_tokens)
-    whole = kv_bytes_per_sequence(model, tokens, kv_bytes, blocks)
-    whole = whole * (1.0 + of_drafts(candidates, lambda drafts: drafts.kv_share))
-    per_sequence = whole * kv_share(model, candidates.tp) / candidates.pp
-    available = np.maximum(usable - weights - activations - overhead, 0.0)
+    divided = _divided(model, candidates, weights)
+    taken = weights + divided.activations + divided.graphs + divided.outside
+    available = np.maximum(divided.usable - taken, 0.0)
+    drafts = 1.0 + of_drafts(candidates, lambda drafts: drafts.kv_share)
+    per_sequence = sequence_bytes(model, candidates, tokens) * drafts
+    beside = sequence_bytes(model, candidates, tokens, in_flight_tokens(candidates)) * drafts - per_sequence
     scheduled = candidates.column(lambda r: r.engine.sequences(r.gpu))
-    held = np.floor(available / np.maximum(per_sequence, 1.0)) * candidates.dp
+    held = np.floor(np.maximum(available - beside, 0.0) / np.maximum(per_sequence, 1.0)) * candidates.dp
     return MemoryFit(
-        capacity=capacity,
-        usable=usable,
+        capacity=candidates.column(lambda r: r.gpu.memory_bytes),
+        usable=divided.usable,
         weights=weights,
-        activations=activations,
-        overhead=overhead,
+        activations=divided.activations,
+        graphs=divided.graphs,
+        outside=divided.outside,
         kv_available=available,
+        kv_in_flight=np.maximum(beside, 0.0),
         kv_per_sequence=per_sequence,
         max_concurrency=np.minimum(held, scheduled * candidates.dp),
     )

@@ -65,7 +65,7 @@ def stated_layout(gpus: int, tp: int, pp: int, ep: int, dp: int, model: Model, b
 
 def gpus_holding(model: Model, precision: Precision, gpu: Gpu) -> int:
     """The fewest GPUs whose memory holds the weights alone."""
-    return math.ceil(float(weight_bytes(model, precision.bytes)) / gpu.memory_bytes)
+    return math.ceil(weight_bytes(model, precision) / gpu.memory_bytes)
 
 
 def one_instance(gpus: int, tp: int, pp: int, ep: int, dp: int, *, moe: bool, fewest: int = 1) -> tuple[int, int, int]:
@@ -90,7 +90,7 @@ def open_layouts(gpus: int, pp: int, ep: int, model: Model, base: Configuration,
     """Without a TP: all GPUs of one node, or every TP that fits where the submitter ``tuned`` the whole run."""
     fitting = [t for t in TUNED_TP if t * pp <= gpus and gpus % (t * pp) == 0 and model.heads % t == 0]
     room = WEIGHT_SHARE_AT_MOST * base.gpu.memory_bytes
-    fitting = [t for t in fitting if float(weight_bytes(model, base.precision.bytes)) <= room * t * pp] or fitting[-1:]
+    fitting = [t for t in fitting if weight_bytes(model, base.precision) <= room * t * pp] or fitting[-1:]
     fitting = fitting or [1]
     if not tuned:
         whole = [t for t in fitting if t * pp == gpus]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ from sizing.catalog.precisions import (
     resolve_kv_precision,
 )
 from sizing.catalog.resolve import ResolvedModel
+from sizing.evidence.cells import BadCell, degree, is_empty, needed, number_in, rows, text, whole
 from sizing.evidence.layouts import Instances, Layout, closed_loop_layouts, open_layouts, stated_layout
 from sizing.evidence.protocols import assumed_variation
 from sizing.question.configuration import Configuration
@@ -36,9 +37,6 @@ REQUIRED = ("model", "gpu", "gpus", "isl", "osl", "mode")
 LOADED_MODES = ("static_batch", CLOSED_LOOP)  # with a number of requests at once
 WHOLE_RUN_MODES = (OFFLINE, "fixed_rate")
 """Modes in which a submitter tunes the layout: without a TP the best one is taken."""
-
-MAX_COUNT = 1e9
-"""Largest number of a cell: a larger one is a typing error."""
 
 LOWEST_RPS = 1e-9  # lowest rate of a cell: an open loop has some arrivals
 
@@ -94,10 +92,6 @@ class Point:
         return assumed_variation(self.output_tokens) if self.stated_variation is None else self.stated_variation
 
 
-class _BadCell(SizingError):
-    """One cell that cannot be used; the message is the row's ``error``."""
-
-
 def points_of(frame: pd.DataFrame) -> tuple[list[Point], dict[int, str]]:
     """Points (several per row where the best layout is sought) and the error of every row that has none.
 
@@ -107,7 +101,7 @@ def points_of(frame: pd.DataFrame) -> tuple[list[Point], dict[int, str]]:
     if missing:
         raise InvalidPoints(f"The table lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}.")
     points, errors = list[Point](), dict[int, str]()
-    for row, cells in enumerate(_rows(frame)):
+    for row, cells in enumerate(rows(frame)):
         try:
             points.extend(_points(row, cells))
         except SizingError as error:
@@ -115,71 +109,20 @@ def points_of(frame: pd.DataFrame) -> tuple[list[Point], dict[int, str]]:
     return points, errors
 
 
-def _rows(frame: pd.DataFrame) -> Iterator[Mapping[str, object]]:
-    from pandas import NA
-
-    columns = {str(k): [None if value is NA else value for value in cells.tolist()] for k, cells in frame.items()}
-    return (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))
-
-
-def _empty(value: object) -> bool:
-    return math.isnan(value) if isinstance(value, float) else value is None or str(value).strip() == ""
-
-
-def _text(cells: Mapping[str, object], name: str) -> str:
-    return "" if _empty(value := cells.get(name)) else str(value).strip()
-
-
-def _number(
-    cells: Mapping[str, object], name: str, *, at_least: float = 0.0, at_most: float = MAX_COUNT
-) -> float | None:
-    """A number between ``at_least`` and ``at_most``, or None where the cell is empty."""
-    value = cells.get(name)
-    if _empty(value):
-        return None
-    try:
-        number = value if isinstance(value, float) else float(str(value))
-    except ValueError:
-        raise _BadCell(f"{name} is not a number: “{shown(value)}”") from None
-    if not (math.isfinite(number) and at_least <= number <= at_most):
-        raise _BadCell(f"{name} must be between {at_least:g} and {at_most:g}, not {shown(value)}")
-    return number
-
-
-def _needed(cells: Mapping[str, object], name: str, *, at_least: float) -> float:
-    number = _number(cells, name, at_least=at_least)
-    if number is None:
-        raise _BadCell(f"{name} is empty")
-    return number
-
-
-def _whole(cells: Mapping[str, object], name: str) -> int | None:
-    """A whole number of at least 1, or None where the cell is empty."""
-    number = _number(cells, name, at_least=1.0)
-    if number is not None and number != int(number):
-        raise _BadCell(f"{name} must be a whole number, not {number:g}")
-    return None if number is None else int(number)
-
-
-def _degree(cells: Mapping[str, object], name: str) -> int:
-    """A degree of parallelism; 0 says like an empty cell that there is none of the kind, which is 1."""
-    return 1 if _number(cells, name) == 0 else _whole(cells, name) or 1
-
-
 def _points(row: int, cells: Mapping[str, object]) -> list[Point]:
     """The point of one row, or one per possible layout where the table leaves the layout open."""
-    mode, name, gpu = _mode(cells), _text(cells, "model"), _gpu(_text(cells, "gpu"))
+    mode, name, gpu = _mode(cells), text(cells, "model"), _gpu(text(cells, "gpu"))
     if not name:
-        raise _BadCell("model is empty")
+        raise BadCell("model is empty")
     named = resolve_model(name)
-    engine = _engine(_text(cells, "engine"), _number(cells, "software_year", at_least=2000.0))
-    stated = _stated_precision(_text(cells, "weight_precision"), named.weight_format)
+    engine = _engine(text(cells, "engine"), number_in(cells, "software_year", at_least=2000.0))
+    stated = _stated_precision(text(cells, "weight_precision"), named.weight_format)
     precision = stated.precision if stated else _weight_format(named, gpu, _submission(cells, mode))
     isl, osl = _tokens(cells, mode)
-    cached = min(_number(cells, "prefix_cached_tokens") or 0.0, isl - 1.0)
-    kv = _kv_precision(_text(cells, "kv_precision"), _submission(cells, mode) or engine.narrow_kv, precision, gpu)
+    cached = min(number_in(cells, "prefix_cached_tokens") or 0.0, isl - 1.0)
+    kv = _kv_precision(text(cells, "kv_precision"), _submission(cells, mode) or engine.narrow_kv, precision, gpu)
     base = Configuration(gpu=gpu, engine=engine, precision=precision, kv_precision=kv)
-    year = _number(cells, "software_year", at_least=2000.0)
+    year = number_in(cells, "software_year", at_least=2000.0)
     concurrency, rate = _load(cells, mode)
     layouts = _layouts(cells, mode, named.model, base)
     point = Point(
@@ -188,7 +131,7 @@ def _points(row: int, cells: Mapping[str, object]) -> list[Point]:
         configuration=base,
         instances=1.0,
         open_split=any(each.prefill for each in layouts),
-        orchestrated=runs_apart(_text(cells, "engine")),
+        orchestrated=runs_apart(text(cells, "engine")),
         input_tokens=isl,
         output_tokens=osl,
         cached_tokens=cached,
@@ -196,8 +139,8 @@ def _points(row: int, cells: Mapping[str, object]) -> list[Point]:
         concurrency=concurrency,
         rate_rps=rate,
         software_year=REFERENCE_YEAR if year is None else year,
-        requests=(_number(cells, "requests", at_least=1.0) if mode == OFFLINE else None) or math.nan,
-        stated_variation=_number(cells, "output_variation", at_most=MAX_CV**2),
+        requests=(number_in(cells, "requests", at_least=1.0) if mode == OFFLINE else None) or math.nan,
+        stated_variation=number_in(cells, "output_variation", at_most=MAX_CV**2),
         named=named,
         stated_precision=stated,
     )
@@ -211,39 +154,39 @@ def _laid_out(point: Point, layout: Layout) -> Point:
 
 
 def _mode(cells: Mapping[str, object]) -> str:
-    mode = _text(cells, "mode")
+    mode = text(cells, "mode")
     if mode not in MODES:
         near = nearest_names(mode, MODES, 1)
         hint = f" Did you mean {near[0]}?" if near else f" It must be one of {', '.join(MODES)}."
-        raise _BadCell(f"Unknown mode “{shown(mode, 60)}”.{hint}" if mode else "mode is empty")
+        raise BadCell(f"Unknown mode “{shown(mode, 60)}”.{hint}" if mode else "mode is empty")
     return mode
 
 
 def _tokens(cells: Mapping[str, object], mode: str) -> tuple[float, float]:
     """ISL and OSL: an empty OSL of a static batch is a measurement of the first token."""
-    isl, first_only = _needed(cells, "isl", at_least=1.0), mode == "static_batch" and _empty(cells.get("osl"))
-    osl = 1.0 if first_only else _needed(cells, "osl", at_least=1.0)
+    isl, first_only = needed(cells, "isl", at_least=1.0), mode == "static_batch" and is_empty(cells.get("osl"))
+    osl = 1.0 if first_only else needed(cells, "osl", at_least=1.0)
     if max(isl, osl) > MAX_TOKENS:
-        raise _BadCell(f"isl and osl must be at most {MAX_TOKENS:,}")
+        raise BadCell(f"isl and osl must be at most {MAX_TOKENS:,}")
     return isl, osl
 
 
 def _load(cells: Mapping[str, object], mode: str) -> tuple[float, float]:
     """(concurrency or batch, requests/s) as far as the mode uses them, else NaN; an unknown rate means the highest."""
-    concurrency = _number(cells, "concurrency_or_batch", at_least=1.0)
-    rate = _number(cells, "request_rate_rps", at_least=LOWEST_RPS)
+    concurrency = number_in(cells, "concurrency_or_batch", at_least=1.0)
+    rate = number_in(cells, "request_rate_rps", at_least=LOWEST_RPS)
     if mode in LOADED_MODES and concurrency is None:
-        raise _BadCell("concurrency_or_batch is empty")
+        raise BadCell("concurrency_or_batch is empty")
     return (math.nan if concurrency is None else concurrency), (math.nan if rate is None else rate)
 
 
 @cache
 def _gpu(name: str) -> Gpu:
     if not name:
-        raise _BadCell("gpu is empty")
+        raise BadCell("gpu is empty")
     gpu = resolve_gpu(name)
     if not gpu.sizable:
-        raise _BadCell(f"{gpu.name} has no published matrix rate, so nothing can be predicted for it")
+        raise BadCell(f"{gpu.name} has no published matrix rate, so nothing can be predicted for it")
     return gpu
 
 
@@ -252,7 +195,7 @@ _engine = cache(engine_in_a_benchmark)
 
 def _submission(cells: Mapping[str, object], mode: str) -> bool:
     """Whether the row is a whole system tuned for throughput (MLPerf): all is queued or offered, no layout stated."""
-    return mode in WHOLE_RUN_MODES and _empty(cells.get("tp"))
+    return mode in WHOLE_RUN_MODES and is_empty(cells.get("tp"))
 
 
 @lru_cache(maxsize=1024)
@@ -284,17 +227,17 @@ def _kv_precision(name: str, narrow_kv: bool, precision: Precision, gpu: Gpu) ->
 
 def _layouts(cells: Mapping[str, object], mode: str, model: Model, base: Configuration) -> list[Layout]:
     """How the instances of a row may share its GPUs; see :mod:`sizing.evidence.layouts`."""
-    gpus = _whole(cells, "gpus")
+    gpus = whole(cells, "gpus")
     if gpus is None:
-        raise _BadCell("gpus is empty")
-    tp = _whole(cells, "tp")
-    pp, dp, ep = (_degree(cells, name) for name in ("pp", "dp", "ep"))
+        raise BadCell("gpus is empty")
+    tp = whole(cells, "tp")
+    pp, dp, ep = (degree(cells, name) for name in ("pp", "dp", "ep"))
     if tp is None and dp > 1 and gpus % (dp * pp) == 0:
         tp = gpus // (dp * pp)
     if tp is None:
         if mode == CLOSED_LOOP and pp == 1:
-            return closed_loop_layouts(gpus, ep, model, base, apart=runs_apart(_text(cells, "engine")))
+            return closed_loop_layouts(gpus, ep, model, base, apart=runs_apart(text(cells, "engine")))
         return open_layouts(gpus, pp, ep, model, base, tuned=mode in WHOLE_RUN_MODES)
     if tp * pp > gpus:
-        raise _BadCell(f"tp {tp} x pp {pp} needs {tp * pp} GPUs, and gpus is {gpus}")
+        raise BadCell(f"tp {tp} x pp {pp} needs {tp * pp} GPUs, and gpus is {gpus}")
     return [stated_layout(gpus, tp, pp, ep, dp, model, base)]

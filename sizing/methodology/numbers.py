@@ -10,7 +10,7 @@ from typing import Any
 from sizing.base import units
 from sizing.base.constants import CONSTANTS
 from sizing.base.format import percent
-from sizing.catalog.engines import engines
+from sizing.catalog.engines import Tiers, engines
 from sizing.catalog.files import read_yaml
 from sizing.catalog.precisions import precisions
 from sizing.catalog.support_rows import by_generation
@@ -92,7 +92,7 @@ def engines_and_formats() -> Section:
             "Block (tokens)": e.block_tokens,
             "Token budget per step": _sizes(e.token_budget),
             "Sequences in flight, at most": _sizes(e.max_sequences),
-            "Memory used": percent(e.memory_fraction),
+            "Memory used": "by what is reserved" if e.memory.fraction is None else percent(e.memory.fraction),
             "Version": e.version,
             "Runs on": ", ".join(
                 g for (name, g), fact in by_generation().items() if name == e.id and fact.entry == "supported"
@@ -119,8 +119,9 @@ def engines_and_formats() -> Section:
     )
 
 
-def _sizes(pair: tuple[int, int]) -> str:
-    return f"{pair[0]:,} / {pair[1]:,}" if pair[0] != pair[1] else f"{pair[0]:,}"
+def _sizes(tiers: Tiers) -> str:
+    """A default by the memory of a GPU: "2,048; from 70 GiB 8,192"."""
+    return "; ".join(f"{value:,}" if not least else f"from {least:g} GiB {value:,}" for least, value in tiers)
 
 
 def _is_nested(value: Any) -> bool:

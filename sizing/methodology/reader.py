@@ -16,7 +16,7 @@ import numpy as np
 
 from sizing.base.constants import constant
 from sizing.base.format import percent
-from sizing.base.units import GB, HOURS_PER_MONTH, MS_PER_S
+from sizing.base.units import HOURS_PER_MONTH, MS_PER_S
 from sizing.catalog import gpus
 from sizing.catalog.engines import engines
 from sizing.catalog.precisions import precisions
@@ -76,9 +76,9 @@ def numbers() -> Mapping[str, str]:
         "gpus": str(sum(gpu.sizable for gpu in gpus().values())),
         "engines": str(len(engines())),
         "formats": str(len(precisions())),
-        "runtime_gb": f"{constant('runtime_bytes') / GB:g}",
-        "communication_gb": f"{constant('communication_bytes') / GB:g}",
-        "vllm_fraction": percent(engines()["vllm"].memory_fraction),
+        "outside_gib": f"{engines()['vllm'].memory.outside_gib(1):g}",
+        "communication_gib": f"{engines()['vllm'].memory.outside_gib(4):g}",
+        "vllm_fraction": percent(engines()["vllm"].memory.fraction or 0.0),
         "pipeline_pct": f"{100 * constant('pipeline_efficiency'):g}",
         "reference_year": f"{REFERENCE_YEAR:g}",
         "grid_points": str(concurrency_grid(np.ones(1)).shape[1]),

@@ -145,7 +145,7 @@ def of_pools(
     (prefill, row), named = configurations, question.scenario.deployment.batch_limits
     yield (
         f"{row.engine.label}: {row.engine.budget(row.gpu):,} tokens per step, at most "
-        f"{row.engine.sequences(row.gpu):,} sequences, {percent(row.engine.memory_fraction)} of GPU memory on prefill "
+        f"{row.engine.sequences(row.gpu):,} sequences, {percent(row.memory_fraction)} of GPU memory on prefill "
         "and decode instances alike."
     )
     if spares := question.scenario.deployment.spare_instances:

@@ -13,8 +13,7 @@ from sizing.base.choices import DecidedBy
 from sizing.base.deployed import Deployed, PerInstance, Pool
 from sizing.base.result import CrossCheck, Explained, LoadPoint, PlanWarning
 from sizing.base.units import GB, MS_PER_S
-from sizing.deployments.kv_transfer import link_name, prompt_kv_bytes
-from sizing.deployments.memory import kv_share
+from sizing.deployments.kv_transfer import largest_share, link_name, prompt_kv_bytes
 from sizing.evidence.error_factors import ErrorFactors
 from sizing.planning import assumptions, rules
 from sizing.planning.binding import Binding
@@ -143,7 +142,8 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
         i, n = int(pools.prefill[self.k]), self.kind.working(self.k)[0]
         state, rps = self.state, question.demand.sustained_rps / n
         candidates, memory = evaluated.candidates, evaluated.memory
-        copies = float(kv_share(question.model, candidates.tp)[i]) * row.tp  # heads beyond the KV heads are copied
+        shares = largest_share(question.model, candidates, pools.prefill[[self.k]])
+        copies = float(shares[0]) * row.tp * row.pp  # heads beyond the KV heads are copied
         of_row = prompt_kv_bytes(question.model, candidates, question.traffic.input_tokens, pools.prefill[[self.k]])
         prompt = float(of_row[0]) * copies / GB
         fits = int(float(memory.kv_available[i]) * row.gpus / GB / max(prompt, LEAST_PROMPT_GB))

@@ -13,9 +13,9 @@ from sizing.base.units import BILLION, GB
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import KV_BYTES, WIDE_BYTES
 from sizing.catalog.weights import dense_bytes, dense_parameters, embedding_parameters, weight_bytes
-from sizing.deployments.memory import STATE_BYTES
 from sizing.planning.arithmetic import entry, number, step
 from sizing.question.configuration import Configuration
+from sizing.steps.shape import STATE_BYTES
 
 MEMORY_SOURCE = "module sizing.deployments.memory; Kwon et al., PagedAttention (SOSP 2023)"
 _BYTES_IN = {"GB": "10^9", "GiB": "2^30"}
@@ -27,7 +27,7 @@ def explain_memory(row: Configuration, one: PerInstance, model: Model, tokens: f
     """Weights, KV cache and the sequences of ``tokens`` that it holds."""
     unit = _BYTES_IN[memory_unit(one.memory_per_gpu_gb).value]
     sized = partial(memory, gpu_gb=one.memory_per_gpu_gb)
-    alone = float(weight_bytes(model, row.precision.bytes)) / GB
+    alone = weight_bytes(model, row.precision) / GB
     apart, parts = _weights_by_width(model, row.precision.bytes)
     yield entry(
         "weights_gb",
@@ -114,7 +114,7 @@ def _kv_cache(row: Configuration, one: PerInstance) -> Explained:
         "usable memory - weights - activations - overhead",
         step(
             "GPUs x memory x share that the engine uses - weights - activations - overhead",
-            f"{row.gpus} x {number(of(one.memory_per_gpu_gb))} x {row.engine.memory_fraction:g} - "
+            f"{row.gpus} x {number(of(one.memory_per_gpu_gb))} x {row.memory_fraction:g} - "
             + " - ".join(number(of(size)) for size in taken),
             memory(one.kv_gb, one.memory_per_gpu_gb),
         ),

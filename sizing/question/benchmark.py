@@ -15,7 +15,7 @@ from sizing.catalog.engines import resolve_engine
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import gpu_supports, resolve_kv_precision, resolve_precision
-from sizing.catalog.weights import split_weight_bytes
+from sizing.catalog.weights import on_fullest_gpu, weight_parts
 from sizing.question.configuration import Configuration
 from sizing.scenario.schema import Benchmark
 
@@ -59,7 +59,7 @@ def _check_possible(row: Configuration, gpus: int, model: Model) -> None:
     """Raises InvalidBenchmark for what cannot have run: half an instance, or weights larger than memory."""
     if gpus % row.gpus:
         raise InvalidBenchmark({"gpus": f"{gpus} GPUs are no whole number of instances of {row.gpus} (TP x PP x DP)."})
-    weights = float(split_weight_bytes(model, row.precision.bytes, row.tp, row.pp, row.dp, row.ep))
+    weights = float(on_fullest_gpu(weight_parts(model, row.precision), model, row.tp, row.pp, row.dp, row.ep))
     if weights > row.gpu.memory_bytes:
         needed, whole = (memory(size / GB, row.gpu.memory_bytes / GB) for size in (weights, row.gpu.memory_bytes))
         raise InvalidBenchmark(

@@ -38,6 +38,11 @@ class Configuration:
         return self.tp * self.pp * self.dp
 
     @property
+    def memory_fraction(self) -> float:
+        """Share of a GPU's memory that the engine uses."""
+        return self.engine.fraction(self.gpu, self.tp * self.pp)
+
+    @property
     def parallelism(self) -> str:
         """Parallelism in words, "TP4 PP2"; degrees of 1 are left out, but for TP."""
         each = (("TP", self.tp), ("PP", self.pp), ("EP", self.ep), ("DP", self.dp))

@@ -1,0 +1,93 @@
+"""How each engine divides the memory of a GPU, version by version: ``engine_memory.csv``.
+
+What an engine leaves to its KV cache is a fraction of the memory less weights and what a step needs. The fraction, what
+it is a fraction of, and how much a step needs changed with almost every year of vLLM.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from sizing.catalog.files import typed_rows
+
+FractionOf = Literal["whole", "static", "free"]
+"""What the fraction counts of: ``whole`` memory, less weights and what a step needs (vLLM); the memory free before
+loading, less weights alone (``static``, SGLang); what is ``free`` after weights and activations (TensorRT-LLM)."""
+
+
+EARLY = 0.3
+"""Part of a year in which software is taken to be of which no month is known."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineMemory:
+    """The rule of one engine ``since`` a version, which came out in ``year`` (decimal).
+
+    ``fraction`` is its default; None where the engine chooses it by what it reserves. ``sampler_bytes`` are held per
+    sequence and vocabulary entry while a first step is tried; ``outside_gib_N`` by driver context and communication on
+    each of N GPUs (4: four and more). ``graphs_counted``: whether captured graphs are taken off the KV cache. Layers
+    with a window keep, beyond it, the tokens of ``batches_in_flight`` steps; a sequence has ``state_blocks`` blocks of
+    recurrent state. Where an engine has pools of their own: ``window_pool`` is the share of tokens for which window
+    layers have room, ``state_pool`` the memory of states relative to that of the KV cache, of which a sequence takes
+    ``states_per_sequence``. ``tokens_by_blocks``: whether the printed size of the cache is its blocks over the groups
+    of layers, not contexts that fit; ``largest_steps``: whether GPUs of 160 GiB and more have steps of their own.
+    """
+
+    engine: str
+    since: str
+    year: float | None
+    fraction: float | None
+    fraction_of: str
+    sampler_bytes: float
+    outside_gib_1: float
+    outside_gib_2: float
+    outside_gib_4: float
+    graphs_counted: bool
+    batches_in_flight: int
+    state_blocks: int
+    window_pool: float | None
+    state_pool: float | None
+    states_per_sequence: int | None
+    tokens_by_blocks: bool
+    largest_steps: bool
+    source: str
+    date: str
+
+    def outside_gib(self, gpus: int) -> float:
+        """GiB on each GPU of an instance that no allocator of the engine sees: driver context, communication."""
+        return self.outside_gib_1 if gpus == 1 else self.outside_gib_2 if gpus < 4 else self.outside_gib_4
+
+
+@cache
+def memory_rules() -> tuple[EngineMemory, ...]:
+    """All rows, oldest version of each engine first."""
+    return typed_rows("engine_memory.csv", EngineMemory)
+
+
+def memory_rule(engine: str, version: str = "") -> EngineMemory:
+    """The rule of an engine in a version: a number ("0.11.2+rhai1", "v0.30"), or the date of one ("2026-02", "2025");
+    today's where the text says neither."""
+    rules = [rule for rule in memory_rules() if rule.engine == engine]
+    number, year = _numbers(version), _year(version)
+    held = [
+        rule
+        for rule in rules
+        if (number is None or (_numbers(rule.since) or (0, 0)) <= number)
+        and (year is None or (rule.year or 0.0) <= year)
+    ]
+    return (held or rules)[-1]
+
+
+def _numbers(version: str) -> tuple[int, int] | None:
+    """Major and minor number of a version; None for a date or nothing."""
+    found = re.match(r"v?(\d{1,2})\.(\d+)", version.strip())
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def _year(version: str) -> float | None:
+    """The decimal year of a version known by its date, early in a year that is stated alone; None for another text."""
+    found = re.match(r"(20\d\d)(?:-(\d\d))?", version.strip())
+    return int(found[1]) + (int(found[2]) / 12 if found[2] else EARLY) if found else None

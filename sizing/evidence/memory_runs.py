@@ -1,0 +1,181 @@
+"""Start-up of engines as their logs print it: a table of runs in, weights, KV pool and concurrency of each out.
+
+``python -m sizing memory RUNS.csv --out OUT.csv`` answers with the formulas of the planner, and with the settings of
+each run instead of the defaults of the engine: fraction of memory, tokens of a step, sequences, context, version.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sizing.base.errors import InvalidPoints, SizingError
+from sizing.base.units import GIB
+from sizing.catalog import Gpu, Model, resolve_gpu, resolve_model
+from sizing.catalog.engine_memory import memory_rule
+from sizing.catalog.engines import Engine, resolve_engine
+from sizing.catalog.precisions import named_precision, resolve_kv_precision
+from sizing.deployments.candidates import Candidates, table
+from sizing.deployments.kv_cache import in_flight_tokens, sequence_bytes, tokens_by_blocks
+from sizing.deployments.memory import memory_fit
+from sizing.evidence.cells import BadCell, Cells, degree, number_in, rows, text, whole
+from sizing.question.configuration import Configuration
+from sizing.scenario.bounds import MAX_TOKENS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ANSWERS = (
+    "weights_gib",
+    "activations_gib",
+    "graphs_gib",
+    "kv_pool_gib",
+    "kv_tokens",
+    "max_concurrency",
+    "starts",
+    "error",
+)
+REQUIRED = ("model", "gpu")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryRun:
+    """One start of an engine: a configuration whose engine has the run's settings, and its context in tokens."""
+
+    model: Model
+    configuration: Configuration
+    context: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class StartUp:
+    """What the engine prints at its start: GiB per GPU, tokens that the cache holds, sequences of the whole context.
+
+    ``starts``: whether one sequence of the whole context fits.
+    """
+
+    weights_gib: float
+    activations_gib: float
+    graphs_gib: float
+    kv_pool_gib: float
+    kv_tokens: int
+    max_concurrency: float
+    starts: bool
+
+
+def memory_runs(frame: pd.DataFrame) -> pd.DataFrame:
+    """The answers, one row for each run in the same order; ``error`` says why a row has none.
+
+    Raises InvalidPoints when the table lacks a required column.
+    """
+    import pandas as pd
+
+    missing = [name for name in REQUIRED if name not in frame.columns]
+    if missing:
+        raise InvalidPoints(f"The table lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}.")
+    answers: list[dict[str, object]] = []
+    for cells in rows(frame):
+        try:
+            found = start_up(run_of(cells))
+            answers.append(vars(found) | {"error": ""})
+        except SizingError as error:
+            answers.append({"error": str(error)})
+    return pd.DataFrame(answers, columns=list(ANSWERS), index=frame.index)
+
+
+def run_of(cells: Cells) -> MemoryRun:
+    """One row as a run. Raises BadCell or UnknownName with one sentence."""
+    name = text(cells, "model")
+    if not name:
+        raise BadCell("model is empty")
+    named = resolve_model(name)
+    stated = text(cells, "fmt")
+    precision = named_precision(stated).precision if stated else named.weight_format
+    gpu = _gpu(text(cells, "gpu"), number_in(cells, "total_gib", at_least=1.0))
+    tp, pp, dp, ep = (degree(cells, key) for key in ("tp", "pp", "dp", "ep"))
+    if not named.model.is_moe:
+        ep = 1
+    configuration = Configuration(
+        gpu=gpu,
+        engine=_engine(cells),
+        precision=precision,
+        kv_precision=resolve_kv_precision(text(cells, "kv") or "auto"),
+        tp=tp,
+        pp=pp,
+        dp=dp if ep > 1 else 1,
+        ep=min(ep, tp * dp),
+    )
+    context = whole(cells, "max_model_len") or named.model.max_context or MAX_TOKENS
+    return MemoryRun(model=named.model, configuration=configuration, context=min(context, MAX_TOKENS))
+
+
+@cache
+def _gpu(name: str, visible_gib: float | None) -> Gpu:
+    """The GPU, with the memory that the run saw where it says so."""
+    if not name:
+        raise BadCell("gpu is empty")
+    gpu = resolve_gpu(name)
+    return gpu if visible_gib is None else replace(gpu, visible_bytes=visible_gib * GIB)
+
+
+def _engine(cells: Cells) -> Engine:
+    """The engine of the run's version with its settings; defaults where a cell is empty."""
+    today = resolve_engine(text(cells, "engine") or "vllm")
+    engine = today.with_memory(memory_rule(today.memory.engine, text(cells, "version")))
+    memory = engine.memory
+    fraction = number_in(cells, "util", at_least=0.01, at_most=1.0)
+    if fraction is not None:
+        memory = replace(memory, fraction=fraction)
+    if text(cells, "eager").lower() in ("true", "1", "yes"):
+        memory = replace(memory, graphs_counted=False)
+    budget, sequences = whole(cells, "max_num_batched_tokens"), whole(cells, "max_num_seqs")
+    return replace(
+        engine,
+        memory=memory,
+        token_budget=((0.0, budget),) if budget else engine.token_budget,
+        max_sequences=((0.0, sequences),) if sequences else engine.max_sequences,
+    )
+
+
+def start_up(run: MemoryRun) -> StartUp:
+    """What the engine prints when it starts.
+
+    The printed concurrency counts sequences of the whole context, each with the tokens of all steps in flight that
+    layers with a window keep; tokens are that many contexts, where layers differ.
+    """
+    candidates = table([run.configuration])
+    fit = memory_fit(run.model, candidates, float(run.context))
+    pool = float((fit.usable - fit.weights - fit.activations - fit.overhead)[0])
+    whole = float(sequence_bytes(run.model, candidates, float(run.context), in_flight_tokens(candidates))[0])
+    held = max(pool, 0.0) / max(whole, 1.0) * run.configuration.dp
+    share = _share_of_keys(run, pool)
+    return StartUp(
+        weights_gib=float(fit.weights[0]) / GIB,
+        activations_gib=float(fit.activations[0]) / GIB,
+        graphs_gib=float(fit.graphs[0]) / GIB,
+        kv_pool_gib=pool * share / GIB,
+        kv_tokens=int(printed_tokens(run, candidates, max(pool, 0.0) * share, held)),
+        max_concurrency=held,
+        starts=held >= 1.0,
+    )
+
+
+def _share_of_keys(run: MemoryRun, pool: float) -> float:
+    """Share of the pool that is keys and values where recurrent states have one of their own (SGLang)."""
+    ratio = run.configuration.engine.memory.state_pool
+    own = ratio if ratio and run.model.linear_layers and run.model.full_layers else 0.0
+    return 1.0 / (1.0 + own)
+
+
+def printed_tokens(run: MemoryRun, candidates: Candidates, pool: float, held: float) -> float:
+    """The size of the cache in tokens as the engine prints it: whole contexts that fit, or by its blocks.
+
+    SGLang prints the tokens of its pool of keys and values.
+    """
+    memory = run.configuration.engine.memory
+    if memory.fraction_of == "whole" and not memory.tokens_by_blocks:
+        return held * run.context
+    return float(tokens_by_blocks(run.model, candidates, np.array([pool]))[0]) * run.configuration.dp
