@@ -190,6 +190,7 @@ def _deployment(values: Values) -> dict[str, Any]:
         "accurate_formats_only": values["accurate"],
         "location": values["where"],
         "spare_instances": _whole(values, "spare"),
+        "memory_fraction": _share(values, "memory"),
         "max_utilization": times(needed(values, "util"), FIELDS["util"].scale),
         "confidence": values["confidence"],
         "objective": values["obj"],
@@ -198,6 +199,12 @@ def _deployment(values: Values) -> dict[str, Any]:
         "speculation": values["drafts"],
         "speculative_decoding": _speculation(values) if values["spec"] else None,
     }
+
+
+def _share(values: Values, key: str) -> float | None:
+    """A share typed in per cent; None where the field is empty."""
+    typed = optional(values, key)
+    return None if typed is None else times(typed, FIELDS[key].scale)
 
 
 def _layout(values: Values, key: str) -> dict[str, int] | None:

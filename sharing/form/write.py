@@ -54,6 +54,7 @@ _PLAIN = (
     "proven",
     "confidence",
     "util",
+    "memory",
     "spare",
     "obj",
     "steps",

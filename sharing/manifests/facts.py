@@ -17,7 +17,7 @@ from sizing.base.deployed import Deployed, Drafts, Pool
 from sizing.base.result import Plan
 from sizing.base.units import GB
 from sizing.catalog import gpus
-from sizing.catalog.engines import Engine, resolve_engine
+from sizing.catalog.engines import Engine, resolve_engine, with_fraction
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
 from sizing.question.limits import LatencyLimits
@@ -133,7 +133,8 @@ def facts_of(scenario: Scenario, plan: Plan) -> Facts:
         raise NothingToDeploy
     question = understand(scenario)
     custom = {gpu.id: gpu for gpu in question.gpus}
-    engine, gpu = resolve_engine(deployment.engine), custom.get(deployment.gpu) or gpus()[deployment.gpu]
+    engine = with_fraction(resolve_engine(deployment.engine), scenario.deployment.memory_fraction)
+    gpu = custom.get(deployment.gpu) or gpus()[deployment.gpu]
     checkpoint = checkpoint_of(scenario, question.model, deployment)
     return Facts(
         name=dns_label(scenario.name),

@@ -67,11 +67,12 @@ def memory_rules() -> tuple[EngineMemory, ...]:
     return typed_rows("engine_memory.csv", EngineMemory)
 
 
-def memory_rule(engine: str, version: str = "") -> EngineMemory:
+def memory_rule(engine: str, version: str = "", year: float | None = None) -> EngineMemory:
     """The rule of an engine in a version: a number ("0.11.2+rhai1", "v0.30"), or the date of one ("2026-02", "2025");
-    today's where the text says neither."""
+    else in a decimal ``year``, else today's."""
     rules = [rule for rule in memory_rules() if rule.engine == engine]
-    number, year = _numbers(version), _year(version)
+    number = _numbers(version)
+    year = _year(version) or (None if number else year)
     held = [
         rule
         for rule in rules

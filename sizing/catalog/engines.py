@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Literal
 
@@ -109,6 +109,12 @@ class Engine:
         if gpu.memory_bytes > 60 * GIB:
             reserved = max(reserved, 10 * 1024)
         return round(1.0 - reserved * MIB / gpu.memory_bytes, 3)
+
+
+@lru_cache(maxsize=256)
+def with_fraction(engine: Engine, fraction: float | None) -> Engine:
+    """The engine told to use that share of a GPU's memory, one object for equal ones; itself without one."""
+    return engine if fraction is None else replace(engine, memory=replace(engine.memory, fraction=fraction))
 
 
 @cache

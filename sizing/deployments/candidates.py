@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from sizing.base.arrays import PER_ROW, Columns, Counts, Flags, Floats, Rows
-from sizing.catalog.engines import Engine, engines
+from sizing.catalog.engines import Engine, engines, with_fraction
 from sizing.catalog.execution import execution
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.layout_support import Degrees, LayoutSupport
@@ -140,8 +140,9 @@ def enumerate_for(model: Model, gpu: Gpu, allowed: Allowed) -> tuple[Configurati
 
 
 def engines_allowed(allowed: Allowed) -> Iterator[Engine]:
-    """Engines that the scenario allows, in the order of the catalogue."""
-    return (one for one in engines().values() if not allowed.engines or one.id in allowed.engines)
+    """Engines that the scenario allows, in the order of the catalogue, with the share of memory that it sets."""
+    known = (one for one in engines().values() if not allowed.engines or one.id in allowed.engines)
+    return (with_fraction(one, allowed.memory_fraction) for one in known)
 
 
 def runnable(model: Model, gpu: Gpu, engine: Engine, precision: Precision, allowed: Allowed) -> LayoutSupport | None:

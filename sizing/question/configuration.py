@@ -88,6 +88,7 @@ class Allowed:
     ``accuracy``: without a choice of ``precisions``, whether only formats in which the answers of the checkpoint are
     "kept", only those in which they are "lost", or "any".
     ``pools``: layouts (TP, PP, EP, DP) asked for prefill or decode instances, considered beside the others;
+    ``memory_fraction``: share of a GPU's memory that engines use; None: their own.
     ``gpus_named``: the scenario names its accelerators, so that one is considered which today's engines dropped;
     ``speculation``: the drafts that every instance takes, as asked.
     """
@@ -102,6 +103,7 @@ class Allowed:
     dp: tuple[int, ...] = ()
     pools: tuple[tuple[int, int, int, int], ...] = ()
     gpus_named: bool = False
+    memory_fraction: float | None = None
     speculation: Speculation = NO_SPECULATION
 
     @property

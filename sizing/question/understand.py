@@ -234,6 +234,7 @@ def _allowed(scenario: Scenario, named_precision: Precision | None, problems: _P
         dp=tuple(deployment.dp),
         pools=_pool_layouts(deployment),
         gpus_named=bool(deployment.gpus),
+        memory_fraction=deployment.memory_fraction,
     )
 
 

@@ -125,7 +125,8 @@ class Deployment(Part):
 
     ``serving``: prefill and decode in the same instances (aggregated) or in pools of their own (disaggregated).
     ``prefill``, ``decode``: the one layout that such an instance may have; none: the best that ``tp`` to ``dp`` leave.
-    ``batch_limits``: sequences in flight per instance; empty: whatever serves best. ``max_utilization`` is room for
+    ``batch_limits``: sequences in flight per instance; empty: whatever serves best. ``memory_fraction``: share of a
+    GPU's memory that the engine may use; none: its default. ``max_utilization`` is room for
     more load than asked, ``confidence`` (percent) for an engine slower than expected: two doubts, neither counted in
     the other. ``measured_gpus_only`` narrows an empty ``gpus`` to the types with published benchmarks; by default all
     that are sold for servers are considered, as one that nobody measured pays for that by ``confidence``.
@@ -148,6 +149,7 @@ class Deployment(Part):
     prefill: Layout | None = None
     decode: Layout | None = None
     batch_limits: list[Annotated[int, Field(ge=1, le=100_000)]] = Field(default_factory=list, max_length=16)
+    memory_fraction: Annotated[float, Field(ge=0.1, le=0.99, allow_inf_nan=False)] | None = None
     custom_gpus: list[CustomGpu] = Field(default_factory=list, max_length=20)
     measured_gpus_only: bool = False
     accurate_formats_only: bool = True
