@@ -74,6 +74,8 @@ class Engine:
 
     def with_memory(self, rule: EngineMemory) -> Engine:
         """The engine as it was when that rule held: without steps of its own for the largest GPUs, if it had none."""
+        if rule is self.memory:
+            return self
         if rule.largest_steps:
             return replace(self, memory=rule)
         tiers = tuple(tier for tier in self.token_budget if tier[0] < LARGEST_GIB)
@@ -192,9 +194,7 @@ def _of_year(engine: Engine, software_year: float | None) -> Engine:
     if software_year < engine.until:
         then = engines()[engine.before]
         engine = replace(then, id=engine.id, label=engine.label, disaggregated=engine.disaggregated)
-    return engine.with_memory(
-        memory_rule(engine.memory.engine, f"{software_year:.0f}-{1 + int(software_year % 1 * 12):02d}")
-    )
+    return engine.with_memory(memory_rule(engine.memory.engine, year=software_year))
 
 
 def _not_sized(defaults: Engine, name: str, label: str, surrogate: str) -> Engine:

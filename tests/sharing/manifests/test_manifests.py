@@ -70,7 +70,7 @@ def test_vllm_has_the_arguments_of_the_plan():
     _, plan = planned("vllm amd")
     assert given["--tensor-parallel-size"] == str(plan.deployment.tp)
     assert given["--max-num-seqs"] == "64" == str(plan.deployment.batch_limit)
-    assert given["--max-num-batched-tokens"] == "8192"
+    assert given["--max-num-batched-tokens"] == "16384"  # the default from 160 GiB
     assert given["--max-model-len"] == "4096"  # 3,000 + 300, rounded up
     assert given["--kv-cache-dtype"] == "fp8"
     assert given["--quantization"] == "fp8"

@@ -37,7 +37,7 @@ def test_vllm_takes_the_a100_for_a_small_gpu(gpu: str, tokens: int, sequences: i
 
 def test_nim_is_vllm_since_2_and_was_tensorrt_llm_before() -> None:
     """Its 2.0 replaced the engine; what was measured until 2025 is of 1.x (docs.nvidia.com, 1.x migration guide)."""
-    now, then = engine_in_a_benchmark("nim", 2026.5), engine_in_a_benchmark("nim", 2025.4)
+    now, then = engine_in_a_benchmark("nim", 2026.8), engine_in_a_benchmark("nim", 2025.4)
     assert now is engines()["nim"]
     assert (now.surrogate, now.evicts, now.narrow_kv, now.block_tokens) == ("vllm", True, False, 16)
     assert (then.id, then.surrogate, then.evicts, then.narrow_kv, then.block_tokens) == (
