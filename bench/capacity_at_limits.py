@@ -20,7 +20,7 @@ from bench.crossvalidate import EXTRAPOLATED, SCHEMES, Refit, group_of
 from bench.runs_at_limits import Run, labels
 from sizing.base.provenance import StepSource
 from sizing.deployments.candidates import table
-from sizing.deployments.memory import memory_fit
+from sizing.deployments.concurrency import running_fit
 from sizing.planning.aggregated import step_intervals
 from sizing.planning.spread import with_slower_steps
 from sizing.question.configuration import Configuration
@@ -110,7 +110,7 @@ def _spread(mean: float, variation: float) -> dict[str, float]:
 def evaluated_with(question: Question, rows: Sequence[Configuration], source: Mixture) -> Evaluated:
     """Those of the configurations that fit, by the analytic load model with step times of ``source``."""
     every = table(rows)
-    memory = memory_fit(question.model, every, question.traffic.resident_kv_tokens)
+    memory = running_fit(question.model, every, question.traffic)
     kept = np.flatnonzero(memory.fits)
     candidates, memory = every.take(kept), memory.take(kept)
     grid = concurrency_grid(memory.max_concurrency)

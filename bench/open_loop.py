@@ -71,7 +71,7 @@ class Run:
     row: int
     name: str
     point: Point
-    fits: float
+    holds: float
     shape: tuple[float, float, float, float]
     requests: int
     itl_mean: float
@@ -104,12 +104,12 @@ def runs() -> list[Run]:
     points, _ = points_of(kept)
     table = point_table(points)
     return [
-        _run(kept.iloc[points[i].row], int(kept.index[points[i].row]), points[i], float(table.fits[i, 0]))
+        _run(kept.iloc[points[i].row], int(kept.index[points[i].row]), points[i], float(table.holds[i, 0]))
         for i in best_layouts(table, roofline())
     ]
 
 
-def _run(cells: pd.Series, row: int, point: Point, fits: float) -> Run:
+def _run(cells: pd.Series, row: int, point: Point, holds: float) -> Run:
     chosen, dstack = point.configuration, str(cells["source"]).startswith("dstack")
     count = int(point.instances * chosen.gpus)
     name = f"{point.model.id.rpartition('/')[2]}, {count} x {chosen.gpu.name}, {chosen.engine.label}, TP{chosen.tp}"
@@ -117,7 +117,7 @@ def _run(cells: pd.Series, row: int, point: Point, fits: float) -> Run:
         row=row,
         name=f"{name}, {point.rate_rps:.4g}/s ({cells['source']})",
         point=point,
-        fits=fits,
+        holds=holds,
         shape=SPREADS[str(cells["model"])],
         requests=DSTACK_REQUESTS if dstack else REQUESTS,
         itl_mean=float(cells["itl_ms_mean"]),
@@ -149,7 +149,7 @@ def replica_of(run: Run) -> Replica:
             }
         )
     )
-    held = run.fits * (point.input_tokens + point.output_tokens)
+    held = run.holds * (point.input_tokens + point.output_tokens)
     return replace(as_replica(question, point.configuration), kv_tokens=held, reserve_output=False)
 
 

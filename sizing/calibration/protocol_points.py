@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from sizing.base.arrays import Floats
 from sizing.base.compiled_rows import position
-from sizing.evidence.expected import first_token, offline, offline_sizes
+from sizing.deployments.concurrency import evicted_share
+from sizing.evidence.expected import closed_loop, first_token, offline, offline_sizes
 from sizing.evidence.open_loop import EQUAL_LENGTHS, System, columns, fitted_to, systems
 from sizing.evidence.point_table import PointTable, alike, asked_at, point_table, step_times, traffic_of
 from sizing.evidence.points import Point
-from sizing.evidence.protocols import Expected, fixed_concurrency, static_batch
+from sizing.evidence.protocols import Expected, static_batch
 from sizing.queueing.steady_state import SteadyState, steady_state
 from sizing.steps.mixture import Mixture
 from sizing.steps.roofline import Roofline
@@ -72,12 +73,11 @@ class Prepared:
         points, lengths = self.points, self.points.lengths
         match self.mode:
             case "static_batch":
-                return static_batch(times, lengths, points.concurrency, points.fits)
+                return static_batch(times, lengths, points.concurrency, points.holds)
             case "offline_max_throughput":
                 return offline(points, times)
             case _:
-                first = first_token(points, self.source)
-                return fixed_concurrency(times, lengths, points.concurrency, points.fits, first)
+                return closed_loop(points, times, first_token(points, self.source))
 
     def unstable(self) -> dict[int, float]:
         """The largest stable rate, of all instances, for each point of an open loop that asks for more."""
@@ -132,6 +132,8 @@ def _prepared(mode: str, index: NDArray[np.intp], whole: PointTable, source: Mix
             grid = asked_at(points)
         case "offline_max_throughput":
             grid = offline_sizes(points)
+        case "static_batch":
+            grid = np.minimum(points.concurrency, points.holds)
         case _:
             grid = np.minimum(points.concurrency, points.fits)
     times = step_times(points, grid, source)
@@ -151,9 +153,10 @@ def _steady(points: PointTable, times: StepTimes, grid: Floats) -> Expected:
     out = {f.name: np.full((len(points), 1), np.nan) for f in fields(Expected)}
     for index in alike([traffic_of(p) for p in points.points]):
         some, budget = times.take(index), points.facts.budget[index, 0]
-        slots = np.minimum(points.fits, points.scheduled)[index, 0]
+        slots = np.minimum(points.fits, points.scheduled)[index]
+        again = points.again[index] * evicted_share(slots, points.fits[index])
         traffic = traffic_of(points.points[index[0]])
-        state = steady_state(some, grid[index], slots, budget, traffic, EQUAL_LENGTHS)
+        state = steady_state(some, grid[index], slots[:, 0], budget, traffic, EQUAL_LENGTHS, again)
         for name, values in vars(_read(state, points.rate_rps[index])).items():
             out[name][index] = values
     return Expected(**out)

@@ -10,6 +10,7 @@ from typing import Literal
 
 from sizing.base.errors import UnknownName
 from sizing.base.units import GIB, MIB
+from sizing.catalog.admission import NO_PROMISES, Promises
 from sizing.catalog.engine_memory import EngineMemory, memory_rule
 from sizing.catalog.files import read_yaml
 from sizing.catalog.gpu import Gpu
@@ -33,8 +34,8 @@ class Engine:
     was another engine, by whose fit and defaults benchmarks of that time are predicted.
     ``surrogate`` is the engine whose fitted step times are used, mostly itself; ``dense_short_prompts`` GPU families on
     which sparse layers attend densely to prompts that they would choose all of; ``evicts`` whether a running sequence
-    can lose its KV cache to another; ``narrow_kv`` whether an unstated KV format is FP8 beside narrow weights;
-    ``batch_option`` the setting that limits the sequences in flight, "" where none is documented; ``disaggregated`` the
+    can lose its KV cache to another, ``promises`` what such an engine keeps free when it admits one; ``narrow_kv``
+    whether an unstated KV format is FP8 beside narrow weights; ``batch_option`` the setting that limits the sequences in flight, "" where none is documented; ``disaggregated`` the
     GPU families on which prefill and decode may be instances of their own; ``kernel_tables`` its name in NVIDIA's
     tables, "" where it was not measured; ``stands_in_for`` engines outside the catalogue that run by its defaults.
     """
@@ -52,6 +53,7 @@ class Engine:
     aliases: tuple[str, ...]
     evicts: bool
     eviction_source: str
+    promises: Promises = NO_PROMISES
     status: Literal["active", "archived"] = "active"
     status_source: str = ""
     built_on: str = ""
@@ -88,6 +90,15 @@ class Engine:
     def sequences(self, gpu: Gpu) -> int:
         """Sequences the engine keeps in flight on this GPU, by its defaults."""
         return self._tier(self.max_sequences, gpu)
+
+    @property
+    def answer_held(self) -> float:
+        """Share of its answer for which a sequence in flight takes KV cache, in the mean over its life.
+
+        All of it where nothing is evicted: it is reserved. Else half, the mean of what has been generated so far, and
+        what the engine keeps free of the half to come.
+        """
+        return (1.0 + self.promises.of_running) / 2.0 if self.evicts else 1.0
 
     def state_value_bytes(self, hf_architecture: str) -> float:
         """Bytes of one value of recurrent state of a class of models."""
@@ -142,6 +153,8 @@ def _engine(name: str, row: dict[str, object]) -> Engine:
         "wide_state",
     ):
         values[key] = tuple(values.get(key, ()))  # type: ignore[arg-type]
+    if "promises" in values:
+        values["promises"] = Promises(**{k: float(v) for k, v in row["promises"].items()})  # type: ignore[attr-defined]
     for key in ("date", "version"):
         values[key] = str(values[key])
     return Engine(id=name, **{"surrogate": name, **values})  # type: ignore[arg-type]

@@ -41,17 +41,22 @@ def expected(points: PointTable, source: AnySource) -> Expected:
 
 def _of_mode(mode: str, points: PointTable, source: AnySource) -> Expected:
     if mode == "static_batch":
-        running = np.minimum(points.concurrency, points.fits)
-        return static_batch(step_times(points, running, source), points.lengths, points.concurrency, points.fits)
+        running = np.minimum(points.concurrency, points.holds)
+        return static_batch(step_times(points, running, source), points.lengths, points.concurrency, points.holds)
     if mode == "fixed_concurrency":
         running = np.minimum(points.concurrency, points.fits)
-        times, first = step_times(points, running, source), first_token(points, source)
-        return fixed_concurrency(times, points.lengths, points.concurrency, points.fits, first)
+        return closed_loop(points, step_times(points, running, source), first_token(points, source))
     if mode == POOLS:
         return disaggregated_concurrency(points, first_token(points, source), source)
     if mode == "fixed_rate":
         return fixed_rate(points, source)
     return offline(points, step_times(points, offline_sizes(points), source))
+
+
+def closed_loop(points: PointTable, times: StepTimes, first: FirstToken) -> Expected:
+    """So many requests in flight all the time, with step times at those of them that fit."""
+    again = points.again_at(np.minimum(points.concurrency, points.fits))
+    return fixed_concurrency(times, points.lengths, points.concurrency, points.fits, first, again)
 
 
 def offline_slots(points: PointTable) -> Floats:
@@ -74,7 +79,8 @@ def offline(points: PointTable, times: StepTimes) -> Expected:
     how many requests it sent."""
     fits, requests = offline_slots(points), points.requests
     full = replace(times, decode_s=times.decode_s[:, :1])
-    steady = offline_max_throughput(full, points.lengths, np.fmin(requests, fits))
+    running = np.fmin(requests, fits)
+    steady = offline_max_throughput(full, points.lengths, running, points.again_at(running))
     if not np.any(np.isfinite(requests)):
         return steady
     return offline_burst(times, steady, points.lengths, requests, fits)

@@ -16,7 +16,7 @@ import numpy as np
 
 from sizing.base.arrays import Floats
 from sizing.base.constants import constant
-from sizing.evidence.point_table import AnySource, PointTable, asked_at, roofline_times, step_times
+from sizing.evidence.point_table import AnySource, PointTable, asked_at, roofline_times, step_times, traffic_of
 from sizing.evidence.points import Point
 from sizing.evidence.protocols import Expected
 from sizing.question.length_distributions import FixedLength
@@ -163,7 +163,7 @@ def systems(points: PointTable, source: AnySource) -> list[System]:
     for i, point in enumerate(points.points):
         key = (point.model.id, *(getattr(point, name) for name in SAME_SYSTEM))
         if key not in known:
-            one = system_of(point, float(points.fits[i, 0]), Roofline(fit, point.software_year))
+            one = system_of(point, float(points.holds[i, 0]), Roofline(fit, point.software_year))
             if times is not None and reference is not None:
                 rows = np.array([i])
                 one = fitted_to(one, times.take(rows), reference.take(rows), grid[i])
@@ -172,17 +172,20 @@ def systems(points: PointTable, source: AnySource) -> list[System]:
     return of_points
 
 
-def system_of(point: Point, fits: float, source: Roofline) -> System:
+def system_of(point: Point, holds: float, source: Roofline) -> System:
     """A point with step times of the roofline: the replica of a plan.
 
-    What was measured has run: where a plan's memory does not hold one sequence, ``fits`` is how many a tuned run has.
+    What was measured has run: where a plan's memory does not hold one sequence, ``holds`` is how many a tuned run has
+    room for.
     """
     tokens = point.input_tokens + point.output_tokens
     committed = source == roofline()
-    replica = configured_replica(point.model, point.configuration, tokens, source=None if committed else source)
-    whole = tokens + 2.0 * replica.block_tokens  # blocks are filled up, and the step that ends it emits one token more
+    traffic = replace(traffic_of(point), output_variation=0.0)  # the lengths of all requests are the same here
+    replica = configured_replica(point.model, point.configuration, traffic, source=None if committed else source)
+    # Blocks are filled up, and the step that ends it emits one token more.
+    whole = tokens + 2.0 * replica.block_tokens + replica.sequence_tokens
     if replica.kv_tokens < whole:
-        replica = replace(replica, kv_tokens=fits * whole)
+        replica = replace(replica, kv_tokens=holds * whole)
     return System(replica=replica, lengths=lengths_of(point))
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.arrays import PER_ROW, Columns, Floats
 from sizing.deployments.candidates import Candidates, table
+from sizing.deployments.concurrency import evicted_share, evictions, held_bytes, sequences_at_once
 from sizing.deployments.memory import memory_fit
 from sizing.evidence.points import Point
 from sizing.evidence.protocols import Lengths
@@ -35,7 +36,9 @@ the offline and static rows of the evidence library best."""
 
 @dataclass(frozen=True, kw_only=True)
 class PointTable(Columns):
-    """Points as columns (C, 1) beside their candidates; ``fits`` is how many sequences one instance's memory holds.
+    """Points as columns (C, 1) beside their candidates. ``holds`` is how many sequences of full length one instance's
+    memory holds, ``fits`` how many run at once there, and ``again`` the prompts that each request computes again,
+    evicted, while more of them wait (:mod:`sizing.deployments.concurrency`).
 
     ``concurrency``, ``rate_rps`` and ``requests`` (NaN: without end) are per instance; ``instances``, those that have
     requests, scales rates back to the row. ``variation``: squared coefficient of variation of the output.
@@ -54,7 +57,9 @@ class PointTable(Columns):
     concurrency: Floats
     rate_rps: Floats
     requests: Floats
+    holds: Floats
     fits: Floats
+    again: Floats
     scheduled: Floats
 
     @property
@@ -63,6 +68,10 @@ class PointTable(Columns):
         return Lengths(
             new=self.prompt - self.cached, output=self.output, budget=self.facts.budget, variation=self.variation
         )
+
+    def again_at(self, running: Floats) -> Floats:
+        """Prompts that each request computes again with so many sequences ``running`` at once, (C, 1)."""
+        return np.asarray(self.again * evicted_share(running, self.fits))
 
     @property
     def context(self) -> Floats:
@@ -85,6 +94,7 @@ def point_table(points: Sequence[Point]) -> PointTable:
         return np.asarray(values, dtype=np.float64)[:, None]
 
     instances = col([p.busy for p in points])
+    held = _held(points, candidates)
     return PointTable(
         points=tuple(points),
         candidates=candidates,
@@ -99,25 +109,38 @@ def point_table(points: Sequence[Point]) -> PointTable:
         concurrency=np.maximum(col([p.concurrency for p in points]) / instances, 1.0),
         rate_rps=col([p.rate_rps for p in points]) / instances,
         requests=col([p.requests for p in points]) / instances,
-        fits=_fits(points, candidates),
+        holds=held.holds,
+        fits=held.fits,
+        again=held.again,
         scheduled=col([float(r.engine.sequences(r.gpu) * r.dp) for r in rows]),
     )
 
 
-def _fits(points: Sequence[Point], candidates: Candidates) -> Floats:
-    """Sequences of the mean full length of those in flight that fit in memory, at least 1: what has been measured must
-    have run.
+class _Held(NamedTuple):
+    """Columns (C, 1) of :class:`PointTable`."""
+
+    holds: Floats
+    fits: Floats
+    again: Floats
+
+
+def _held(points: Sequence[Point], candidates: Candidates) -> _Held:
+    """Sequences that fit in memory, at least 1: what has been measured must have run.
 
     A benchmark uses more of the memory than an engine's defaults, which keep the margin that a plan needs.
     """
-    held = np.ones(len(points))
-    for index in alike([(p.model.id, traffic_of(p).resident_kv_tokens) for p in points]):
+    held = _Held(*np.ones((3, len(points), 1)))
+    for index in alike([(p.model.id, traffic_of(p)) for p in points]):
         some, first = candidates.take(index), points[index[0]]
-        memory = memory_fit(first.model, some, traffic_of(first).resident_kv_tokens)
+        traffic = traffic_of(first)
+        memory = memory_fit(first.model, some, traffic.resident_kv_tokens)
         tuned = BENCHMARK_MEMORY_SHARE * memory.capacity - BENCHMARK_ACTIVATION_SHARE * memory.activations
-        available = np.maximum(tuned - memory.weights - memory.overhead, 0.0)
-        held[index] = np.floor(available / np.maximum(memory.kv_per_sequence, 1.0)) * some.dp
-    return np.maximum(held, 1.0)[:, None]
+        available, whole = np.maximum(tuned - memory.weights - memory.overhead, 0.0), memory.kv_per_sequence
+        at_once = sequences_at_once(available, held_bytes(first.model, some, traffic, whole), whole)
+        held.holds[index, 0] = np.maximum(np.floor(available / np.maximum(whole, 1.0)) * some.dp, 1.0)
+        held.fits[index, 0] = np.maximum(at_once * some.dp, 1.0)
+        held.again[index, 0] = evictions(some, traffic)
+    return held
 
 
 def alike(keys: Sequence[Hashable]) -> Iterator[NDArray[np.intp]]:

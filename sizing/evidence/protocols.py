@@ -103,19 +103,24 @@ def _stalled_s(times: StepTimes, batch: Floats) -> Floats:
     return np.asarray(own * (np.ceil(batch / ranks) - 1.0 - (batch - 1.0) / ranks))
 
 
-def work_conserving_itl_s(times: StepTimes, lengths: Lengths, concurrency: Floats) -> Floats:
+def work_conserving_itl_s(
+    times: StepTimes, lengths: Lengths, concurrency: Floats, again: Floats | float = 0.0
+) -> Floats:
     """ITL with B sequences in flight, each replaced when it ends: decode(B) + (B - 1) x work / OSL + share of prompt
-    steps x their fixed time (work conservation). On attention-DP ranks the work is that with B / OSL prompts a step."""
-    shared = prompt_steps_share(lengths, concurrency) * np.reshape(times.prompt_step_s, (-1, 1))
-    others = np.maximum(concurrency - 1.0, 0.0)
-    work = times.work_s(concurrency / lengths.output * lengths.chunks, lengths.held)
+    steps x their fixed time (work conservation). On attention-DP ranks the work is that with B / OSL prompts a step. A
+    request that is evicted ``again`` times has its prompt computed as many times more."""
+    prompts = concurrency * (1.0 + again)
+    shared = prompt_steps_share(lengths, prompts) * np.reshape(times.prompt_step_s, (-1, 1))
+    others = np.maximum(concurrency - 1.0, 0.0) * (1.0 + again)
+    work = times.work_s(prompts / lengths.output * lengths.chunks, lengths.held)
     itl: Floats = times.decode_s + others * work / lengths.output + shared
     return itl
 
 
-def prompt_steps_share(lengths: Lengths, concurrency: Floats) -> Floats:
-    """Share of steps that carry prompt tokens: 1 - exp(-a), with a = B / OSL x chunks per prompt prompts per step."""
-    return -np.expm1(-concurrency / lengths.output * lengths.chunks)
+def prompt_steps_share(lengths: Lengths, prompts: Floats) -> Floats:
+    """Share of steps that carry prompt tokens: 1 - exp(-a), with a = B / OSL x chunks per prompt prompts per step; B
+    ``prompts`` in the time of an answer, as many as are in flight."""
+    return -np.expm1(-prompts / lengths.output * lengths.chunks)
 
 
 FULL_SHARE = 0.978
@@ -125,7 +130,12 @@ quartiles 0.972 and 0.984, at every concurrency 0.97 to 0.99."""
 
 
 def fixed_concurrency(
-    times: StepTimes, lengths: Lengths, concurrency: Floats, fits: Floats, first: FirstToken
+    times: StepTimes,
+    lengths: Lengths,
+    concurrency: Floats,
+    fits: Floats,
+    first: FirstToken,
+    again: Floats | float = 0.0,
 ) -> Expected:
     """Closed loop: B requests always in flight, all starting together; mean TTFT over all rounds.
 
@@ -133,10 +143,10 @@ def fixed_concurrency(
     ln B + burst x (B - 1)): requests that end in one step start the next round together (cohort), and the first round
     queues as a whole (burst; InferenceMAX sends 10 x B requests, so a tenth); so many prompts at once share the work on
     attention-DP ranks. E2E = TTFT + (OSL - 1) x ITL; rate = full share x B / E2E. What does not fit in memory waits for
-    a whole stay.
+    a whole stay, and each request is evicted ``again`` times to be computed anew.
     """
     active = np.minimum(concurrency, fits)
-    itl = work_conserving_itl_s(times, lengths, active)
+    itl = work_conserving_itl_s(times, lengths, active, again)
     queued = first.cohort * np.log(active) + first.burst * (active - 1.0)
     host = first.request_s + first.prompt_token_s * lengths.new
     ttft = host + times.prefill_s[:, None] + first.first_token_steps * times.decode_s
@@ -146,17 +156,17 @@ def fixed_concurrency(
     return without_percentiles(ttft, itl, e2e, FULL_SHARE * concurrency / e2e)
 
 
-def offline_max_throughput(times: StepTimes, lengths: Lengths, fits: Floats) -> Expected:
+def offline_max_throughput(times: StepTimes, lengths: Lengths, fits: Floats, again: Floats | float = 0.0) -> Expected:
     """All requests queued: as many in flight as memory and engine hold; then work conservation. TTFT excludes the
     queue.
 
-    rate = B / (OSL x decode(B) + B x work). Attention-DP ranks are even: published runs queue requests of equal lengths
-    ("standard deviations set to 0", TensorRT-LLM performance overview 1.2), so that all ranks begin and end prompts in
-    the same steps.
+    rate = B / (OSL x decode(B) + B x work x (1 + again)), ``again`` the evictions of a request. Attention-DP ranks are
+    even: published runs queue requests of equal lengths ("standard deviations set to 0", TensorRT-LLM performance
+    overview 1.2), so that all ranks begin and end prompts in the same steps.
     """
     even = replace(times, stall_s=0.0)
-    itl = work_conserving_itl_s(even, lengths, fits)
-    own = even.work_s(fits / lengths.output * lengths.chunks, lengths.held)
+    itl = work_conserving_itl_s(even, lengths, fits, again)
+    own = even.work_s(fits * (1.0 + again) / lengths.output * lengths.chunks, lengths.held) * (1.0 + again)
     e2e = own + lengths.output * itl
     return without_percentiles(times.prefill_s[:, None] + itl, itl, e2e, fits / e2e)
 

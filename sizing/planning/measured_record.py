@@ -17,7 +17,7 @@ from sizing.catalog.engines import engines
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.precisions import precisions
 from sizing.deployments.candidates import enumerate_for, table
-from sizing.deployments.memory import memory_fit
+from sizing.deployments.concurrency import running_fit
 from sizing.planning.aggregated import deployed_as
 from sizing.planning.deployment import memory_gb
 from sizing.prices.hardware import HardwareOption, options
@@ -120,7 +120,7 @@ class Record:
     def per_instance(self) -> PerInstance:
         """Rates from the record, memory from the architecture at the number format shown."""
         question, row, deployed = self.question, self.row, self.deployed()
-        fit = memory_fit(question.model, table([row]), question.traffic.resident_kv_tokens)
+        fit = running_fit(question.model, table([row]), question.traffic)
         each = self.systems() / deployed.instances
         rps = question.demand.peak_rps / max(deployed.instances - deployed.spare_instances, 1)
         e2e = self.latency().e2e_ms.at_percentile

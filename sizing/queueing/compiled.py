@@ -82,7 +82,7 @@ def behind_prompts(
     A prompt also waits for the decode part of the steps that its share of the token budget of all ranks fills.
     Attention-DP ranks serve one queue, and a prompt that waits has all of them full, hence even, ahead of it.
     """
-    gaps, _, chunks, filled, _ = of_row
+    gaps, chunks, filled = of_row[0], of_row[2], of_row[3]
     arrivals, prompt, _ = spread
     rest, rest_var = residual_step(decode, work / chunks, itl, gaps, prompt)
     service = even + filled * decode
@@ -111,7 +111,7 @@ def _entry(sources: str) -> Callable[..., None]:
         decode, concurrency, rps, itl, work, even, past_prompt, floor = tables
         _, prompt, output = spread
         for c in range(decode.shape[0] if len(sources) > 0 else 0):
-            gaps, per_token, _, _, slots = of_rows[c]
+            gaps, per_token, _, _, slots, again = of_rows[c]
             full_rps = largest(rps[c])
             for k in range(decode.shape[1]):
                 rate, at, gap, own = rps[c, k], concurrency[c, k], itl[c, k], work[c, k]
@@ -125,7 +125,10 @@ def _entry(sources: str) -> Callable[..., None]:
                 at_random = 1.0 - waits * (1.0 - min(output, 1.0))
                 moving = drift(slope_at(itl[c], concurrency[c], k), at, varies, held)
                 itl_var = interruption * (prompt + at_random) + moving
-                out[PREFILL_LOAD, c, k] = min(rate * own, 1.0)
+                # While requests wait, those that were evicted have their prompts computed again.
+                evicted = waits * again
+                gap += evicted * slots * own * min(gaps, 1.0) / max(gaps, 1.0)
+                out[PREFILL_LOAD, c, k] = min(rate * own * (1.0 + evicted), 1.0)
                 out[TTFT_MEAN, c, k] = floor[c, k] + wait + slot
                 out[TTFT_VAR, c, k] = ttft_var
                 out[ITL_MEAN, c, k] = gap * per_token
@@ -228,7 +231,7 @@ queues: Any = _entry(digest(waiting.__file__))
 """``queues(tables, of_rows, spread, never_full, out)``.
 
 ``tables``, (C, K) each and as in :mod:`sizing.queueing.steady_state`: decode steps, concurrency, rate, ITL, work, work
-with even ranks, share past the prompt, own prefill; ``of_rows`` (C, 5): decode steps of a request, of a token, chunks
-of a prompt, share of the token budget of all ranks that it fills, slots. ``out`` (7, C, K) is filled in the order of
-:data:`PREFILL_LOAD` and so on.
+with even ranks, share past the prompt, own prefill; ``of_rows`` (C, 6): decode steps of a request, of a token, chunks
+of a prompt, share of the token budget of all ranks that it fills, slots, prompts computed again. ``out`` (7, C, K) is
+filled in the order of :data:`PREFILL_LOAD` and so on.
 """

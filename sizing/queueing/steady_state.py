@@ -104,6 +104,7 @@ def steady_state(
     budget: Floats,
     traffic: Traffic | TrafficColumns,
     variability: Variability,
+    recomputed: Floats | float = 0.0,
 ) -> SteadyState:
     """Steady state at each concurrency of the grid.
 
@@ -112,7 +113,10 @@ def steady_state(
     (Little's law, work conservation); on attention-DP ranks W falls with the B / D prompts that begin per step.
     ITL(B) = (decode(B) + B x W / D) / tokens per step; an answer of one token has no gap that a prompt could interrupt.
     TTFT = front end + rest of the running step + prompt queue + slot queue + own prefill, each chunk of which shares
-    its step with the decoding sequences. Validity: against the simulator, ``docs/LOAD_MODEL.md``.
+    its step with the decoding sequences. While requests wait for a place, each is evicted and computed anew as often as
+    ``recomputed`` says (C,), so that no more is served than with all places taken: the rate is min(rate(B), slots /
+    (P + D x decode + (slots - 1) x W + slots x recomputed x W)). Validity: against the simulator,
+    ``docs/LOAD_MODEL.md``.
     """
     budget, tokens = budget[:, None], np.maximum(traffic.output_tokens - 1.0, 0.0)
     at_once = np.reshape(times.tokens_per_step, (-1, 1))
@@ -120,8 +124,10 @@ def steady_state(
     per_token = np.where(tokens > 0.0, gaps / np.maximum(tokens, TINY), 1.0)
     chunks = np.ceil(traffic.new_tokens / budget)
     load = _loaded(times, concurrency, gaps, chunks, budget * chunks / traffic.new_tokens)
+    again = np.broadcast_to(np.reshape(np.asarray(recomputed, dtype=np.float64), (-1, 1)), (len(concurrency), 1))
+    load[RATE] = np.minimum(load[RATE], _served_in_full(load, concurrency, again))
     filled = traffic.new_tokens / (budget * np.reshape(times.ranks, (-1, 1)))
-    rows = _side_by_side(len(concurrency), gaps, per_token, chunks, filled, max_concurrency[:, None])
+    rows = _side_by_side(len(concurrency), gaps, per_token, chunks, filled, max_concurrency[:, None], again)
     spread = (float(variability.arrivals), float(variability.prompt), float(variability.output))
     out = np.empty((RESULTS, *concurrency.shape))
     in_mean = (load[name] for name in (RATE, GAP, WORK, EVEN, PAST_PROMPT, FLOOR))
@@ -138,11 +144,23 @@ def steady_state(
         ttft_var=out[TTFT_VAR],
         itl_mean_s=out[ITL_MEAN],
         itl_var=out[ITL_VAR],
-        itl_full_s=load[GAP, :, -1:] * per_token,
+        itl_full_s=_gap_in_full(load, concurrency, again, gaps) * per_token,
         itl_full_var=full_var * (variability.prompt + min(variability.output, 1.0)) * per_token**2,
         e2e_mean_s=out[E2E_MEAN] + front,
         e2e_var=out[E2E_VAR],
     )
+
+
+def _served_in_full(load: Floats, concurrency: Floats, again: Floats) -> Floats:
+    """Requests/s (C, 1) with all places taken, each request computed ``again`` (C, 1) times more; inf where none is."""
+    at, work, rate = concurrency[:, -1:], load[WORK, :, -1:], load[RATE, :, -1:]
+    return np.where(again > 0.0, at / (at / rate + at * again * work), np.inf)
+
+
+def _gap_in_full(load: Floats, concurrency: Floats, again: Floats, gaps: Floats | float) -> Floats:
+    """Seconds between the steps of a request (C, 1) with all places taken, as :func:`_served_in_full`."""
+    recomputed = again * concurrency[:, -1:] * load[WORK, :, -1:]
+    return np.asarray(load[GAP, :, -1:] + recomputed * np.minimum(gaps, 1.0) / np.maximum(gaps, 1.0))
 
 
 def _loaded(times: StepTimes, concurrency: Floats, gaps: Floats | float, chunks: Floats, held: Floats) -> Floats:

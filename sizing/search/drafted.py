@@ -16,7 +16,7 @@ import numpy as np
 from sizing.base.arrays import Floats, Rows, least_by_group
 from sizing.base.compiled_rows import non_decreasing, position
 from sizing.deployments.candidates import Candidates
-from sizing.deployments.memory import memory_fit
+from sizing.deployments.concurrency import running_fit
 from sizing.question.speculation import LONGEST_PROMPT, Speculation, published
 from sizing.question.understand import Question
 from sizing.queueing.capacity import Bound, rate_at_limit
@@ -107,7 +107,7 @@ def _drafting(question: Question, evaluated: Evaluated, rows: Rows, drafts: Sequ
     """The candidates at ``rows``, each with its drafts, as far as these fit in memory; step times between known
     concurrencies are interpolated."""
     candidates = _named(evaluated.candidates.take(rows), drafts)
-    memory = memory_fit(question.model, candidates, question.traffic.resident_kv_tokens)
+    memory = running_fit(question.model, candidates, question.traffic)
     fits = np.flatnonzero(memory.fits)
     candidates, memory, rows = candidates.take(fits), memory.take(fits), rows[fits]
     slots = np.minimum(memory.max_concurrency, evaluated.memory.max_concurrency[rows])

@@ -96,8 +96,7 @@ def replica_at(question: Question, evaluated: Evaluated, index: int) -> Replica:
 
 def as_replica(question: Question, row: Configuration) -> Replica:
     """A configuration as a replica at the mean lengths of a question, with step times of the roofline."""
-    tokens = question.traffic.input_tokens + question.traffic.output_tokens
-    return configured_replica(question.model, row, tokens)
+    return configured_replica(question.model, row, question.traffic)
 
 
 def lengths_of(question: Question) -> DrawnLengths:

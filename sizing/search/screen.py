@@ -16,7 +16,7 @@ from sizing.calibration.step_source import step_times
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates, enumerate_for, table
-from sizing.deployments.memory import MemoryFit, memory_fit
+from sizing.deployments.concurrency import RunningFit, running_fit
 from sizing.prices.cost import Offers
 from sizing.prices.hardware import options
 from sizing.prices.packing import MAX_GPUS_PER_SYSTEM
@@ -42,7 +42,7 @@ class Evaluated(Columns):
     """
 
     candidates: Candidates
-    memory: MemoryFit
+    memory: RunningFit
     times: StepTimes
     slowness: Slowness
     sources: tuple[StepSource, ...] = field(metadata=PER_ROW)
@@ -153,7 +153,7 @@ class _States:
     """The candidates that fit in memory, under load."""
 
     candidates: Candidates
-    memory: MemoryFit
+    memory: RunningFit
     times: StepTimes
     slowness: Slowness
     sources: tuple[StepSource, ...]
@@ -168,7 +168,7 @@ def _kept_states(conditions: _Conditions, chosen: Had, allowed: Allowed, choice:
 def _states(
     conditions: _Conditions, everything: Candidates, choice: StepTimesFrom, calibrated: CalibratedConfiguration | None
 ) -> _States:
-    fit = memory_fit(conditions.model, everything, conditions.traffic.resident_kv_tokens)
+    fit = running_fit(conditions.model, everything, conditions.traffic)
     kept = np.flatnonzero(fit.fits)
     candidates = everything if len(kept) == len(everything) else everything.take(kept)
     memory = fit.take(kept)
@@ -189,7 +189,7 @@ def _states(
 def under_load(
     question: Question,
     candidates: Candidates,
-    memory: MemoryFit,
+    memory: RunningFit,
     times: StepTimes,
     sources: tuple[StepSource, ...],
     grid: Floats,
@@ -228,14 +228,15 @@ def expected(question: Question, evaluated: Evaluated) -> Evaluated:
 def _under_load(
     conditions: _Conditions,
     candidates: Candidates,
-    memory: MemoryFit,
+    memory: RunningFit,
     times: StepTimes,
     slow: Slowness,
     sources: tuple[StepSource, ...],
     grid: Floats,
 ) -> _States:
     budget = candidates.column(lambda r: r.engine.budget(r.gpu))
-    state = steady_state(times, grid, memory.max_concurrency, budget, conditions.traffic, conditions.variability)
+    slots, traffic = memory.max_concurrency, conditions.traffic
+    state = steady_state(times, grid, slots, budget, traffic, conditions.variability, memory.recomputed)
     return _States(candidates=candidates, memory=memory, times=times, slowness=slow, sources=sources, state=state)
 
 

@@ -3,38 +3,68 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import table
 from sizing.deployments.memory import memory_fit
 from sizing.question.configuration import Configuration
+from sizing.question.traffic import Traffic
 from sizing.simulator.fleet import Replica
 from sizing.simulator.step_grid import roofline_grid
 from sizing.steps.roofline import Roofline, roofline
 
+SMALLEST_SLOPE = 1e-6
+"""Bytes that a token adds, over the mean of a sequence's, at least. Chosen: where nothing grows (windows that are full,
+recurrent state alone) tokens still have to be counted, and so few change nothing."""
 
-def configured_replica(model: Model, row: Configuration, tokens: float, *, source: Roofline | None = None) -> Replica:
-    """A configuration as a replica, for sequences of ``tokens`` tokens in the mean, prompt and answer.
 
-    KV tokens = sequences of mean length that fit x their tokens in whole blocks, which is exact for full attention.
+class KvTokens(NamedTuple):
+    """A KV cache in tokens: all of it, and what a sequence holds of it whatever its length."""
+
+    capacity: float
+    of_sequence: float
+
+
+def configured_replica(
+    model: Model, row: Configuration, traffic: Traffic, *, source: Roofline | None = None
+) -> Replica:
+    """A configuration as a replica, for requests of the mean lengths of ``traffic``.
+
     Pipeline stages and attention-DP ranks take a token budget each; DP ranks a full set of sequences each. Step times
     are those of ``source``, the committed roofline unless given.
     """
     speculation, engine = row.speculation, row.engine
     fit = (source or roofline()).fit
-    memory = memory_fit(model, table([row]), tokens)
-    block = float(engine.block_tokens)
-    held = math.ceil(tokens / block) * block
-    per_rank = float(memory.kv_available[0] / max(float(memory.kv_per_sequence[0]), 1.0))
+    kv = kv_tokens(model, row, traffic)
     sequences = min(engine.sequences(row.gpu) * row.dp, row.batch_limit or engine.sequences(row.gpu) * row.dp)
     return Replica(
         grid=roofline_grid(model, row, sequences, source=source),
         max_sequences=sequences,
         token_budget=max(float(engine.budget(row.gpu) * row.pp * row.dp), sequences * speculation.rows_per_sequence),
-        kv_tokens=max(per_rank * held * row.dp, block),
-        block_tokens=block,
+        kv_tokens=kv.capacity,
+        sequence_tokens=kv.of_sequence,
+        block_tokens=float(engine.block_tokens),
         speculation=speculation,
         reserve_output=not engine.evicts,
+        promises=engine.promises,
         request_s=fit.overhead(engine.surrogate).request_s,
         prompt_token_s=fit.common.prompt_token_s,
     )
+
+
+def kv_tokens(model: Model, row: Configuration, traffic: Traffic) -> KvTokens:
+    """The KV cache of a configuration in tokens of a sequence that grows from its prompt to its full length.
+
+    bytes(n) = bytes(p) + (n - p) x slope, the line through the memory of a prompt and of a whole sequence in flight, p
+    and w tokens in whole blocks: exact for full attention, and at both ends for windows and recurrent state. So there
+    are KV available / slope tokens, and a sequence has bytes(p) / slope - p beside its own.
+    """
+    block, one = float(row.engine.block_tokens), table([row])
+    prompt = math.ceil(traffic.input_tokens / block) * block
+    whole = max(math.ceil(traffic.resident_kv_tokens / block) * block, prompt + block)
+    short, long = (memory_fit(model, one, tokens) for tokens in (prompt, whole))
+    at_prompt, at_end = float(short.kv_per_sequence[0]), float(long.kv_per_sequence[0])
+    slope = max((at_end - at_prompt) / (whole - prompt), SMALLEST_SLOPE * max(at_end, 1.0) / whole)
+    capacity = max(float(long.kv_available[0]) / slope * row.dp, block)
+    return KvTokens(capacity=capacity, of_sequence=max(at_prompt / slope - prompt, 0.0))

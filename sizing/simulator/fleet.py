@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from sizing.base.arrays import Floats
 from sizing.base.choices import Routing
+from sizing.catalog.admission import NO_PROMISES, Promises
 from sizing.question.speculation import Speculation
 from sizing.simulator.layout import LEAST_LOADED, PREFIX_AWARE, RANDOM, ROUND_ROBIN, WEIGHTED
 from sizing.simulator.step_grid import StepGrid
@@ -28,7 +29,9 @@ class Replica:
 
     ``token_budget`` tokens per step, ``max_sequences`` in flight, ``kv_tokens`` of KV cache in blocks of
     ``block_tokens``. ``queue_limit``: requests beyond so many waiting are rejected. ``reserve_output``: a request is
-    admitted when its whole answer fits in the KV cache, and never evicted. ``static_batching``: a batch runs to the end
+    admitted when its whole answer fits in the KV cache, and never evicted; ``promises``: what is kept free of it for
+    answers to come where it may be. ``sequence_tokens``: what a sequence has in the KV cache whatever its length
+    (windows, recurrent state), as tokens of the part that grows. ``static_batching``: a batch runs to the end
     of its longest answer before the next one starts. ``weight``: share of the load under weighted routing, and speed
     relative to others under least-loaded routing. ``request_s`` and ``prompt_token_s``: what a request, and each token
     of its prompt, takes before the engine has it (server, tokeniser, client): it delays the first token and no other
@@ -42,6 +45,8 @@ class Replica:
     block_tokens: float = 1.0
     speculation: Speculation = field(default_factory=Speculation)
     reserve_output: bool = False
+    promises: Promises = NO_PROMISES
+    sequence_tokens: float = 0.0
     static_batching: bool = False
     queue_limit: int | None = None
     weight: float = 1.0
@@ -58,8 +63,9 @@ class Replica:
 
     @property
     def waste_tokens(self) -> float:
-        """Mean unused part of a sequence's last KV block: (block - 1) / 2 tokens."""
-        return (self.block_tokens - 1.0) / 2.0
+        """KV cache of a sequence beside its tokens: the mean unused part of its last block, (block - 1) / 2 tokens, and
+        what does not depend on its length."""
+        return (self.block_tokens - 1.0) / 2.0 + self.sequence_tokens
 
 
 @dataclass(frozen=True, kw_only=True)

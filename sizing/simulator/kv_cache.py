@@ -24,6 +24,20 @@ def cache_tokens(replica: Any, request: Any) -> float:
 
 
 @compiled
+def give_back(replica: Any, request: Any, held: float) -> None:
+    """Free what a sequence occupied, and what it would have grown to."""
+    replica.kv -= held
+    replica.whole -= request.prompt + request.output + replica.waste_tokens
+
+
+@compiled
+def promised(replica: Any, request: Any) -> float:
+    """Tokens that must stay free when a request is admitted, for what it and those running have yet to generate."""
+    own = min(request.output - request.done, replica.promised_most)
+    return replica.promised_new * own + replica.promised_running * (replica.whole - replica.kv)  # type: ignore[no-any-return]
+
+
+@compiled
 def evict_last(requests: Any, heap: Heap, state: Any, replica: Any) -> None:
     """Free the KV cache of the sequence admitted last; it goes to the front of the queue, to be recomputed."""
     begun = heap[BEGUN, replica.partials - 1] if replica.partials > 0 else NONE
@@ -40,7 +54,7 @@ def evict_last(requests: Any, heap: Heap, state: Any, replica: Any) -> None:
         request, held = requests[row], requests[row].target
         state.recomputed += request.computed - request.cached
         replica.partials -= 1
-    replica.kv -= held + replica.waste_tokens
+    give_back(replica, request, held + replica.waste_tokens)
     request.target = request.prompt + request.done
     request.computed = request.cached
     request.preempted += 1
@@ -68,10 +82,12 @@ def admit(requests: Any, replica: Any) -> int:
     need = request.target + replica.waste_tokens
     if replica.reserve == 1:
         need += request.output - request.done
-    if replica.kv + need + (replica.running + 1) * replica.tokens_per_step > replica.kv_tokens:
+    growth = max((replica.running + 1) * replica.tokens_per_step, promised(replica, request))
+    if replica.kv + need + growth > replica.kv_tokens:
         return NONE
     row: int = dequeue(requests, replica)
     replica.kv += need
+    replica.whole += request.prompt + request.output + replica.waste_tokens
     request.order = replica.order
     replica.order += 1
     if request.started < 0.0:

@@ -86,10 +86,10 @@ REPLICA = np.dtype(
         *_counts("kind up"),
         *_reals("now"),
         *_counts("step"),
-        # Decoding sequences (with the padding of a static batch), those of them still alive, their cached tokens;
-        # prompts begun and not ended.
+        # Decoding sequences (with the padding of a static batch), those of them still alive, their cached tokens, what
+        # all that were admitted occupy, and what they will when they end; prompts begun and not ended.
         *_counts("running alive"),
-        *_reals("context kv"),
+        *_reals("context kv whole"),
         *_counts("partials head tail waiting order newest in_flight"),
         # Of the requests just counted out, those that end at ``now``, which the front end may not know yet.
         *_counts("ending"),
@@ -98,6 +98,7 @@ REPLICA = np.dtype(
         # Settings of its kind.
         *_counts("max_sequences"),
         *_reals("budget kv_tokens waste_tokens tokens_per_step rows_per_sequence launch_s full_pair_s"),
+        *_reals("promised_new promised_running promised_most"),
         *_reals("sliding_pair_s window token_s pair_lag ranks"),
         *_counts("static reserve queue_limit role"),
     ]

@@ -81,7 +81,7 @@ def take_down(world: World, event: Event) -> Floats:
         request["after"] = state["free"]
         state["free"] = row
     state["failed_over"] += len(rows)
-    for name in ("up", "running", "alive", "waiting", "in_flight", "context", "kv", "ending"):
+    for name in ("up", "running", "alive", "waiting", "in_flight", "context", "kv", "whole", "ending"):
         replica[name] = 0
     replica["back"] = event.back
     replica["partials"], replica["newest"] = 0, NONE

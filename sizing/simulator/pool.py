@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.arrays import Floats
+from sizing.catalog.admission import NO_PROMISES
 from sizing.simulator import layout
 from sizing.simulator.entry import run_chunk
 from sizing.simulator.fleet import POLICIES, Fleet, Replica
@@ -157,6 +158,9 @@ def _replicas(fleet: Fleet, kinds: Sequence[Replica], role: int) -> NDArray[Any]
         row["kind"], row["weight"], row["role"] = kinds.index(replica), replica.weight, role
         row["max_sequences"], row["static"] = replica.max_sequences, replica.static_batching
         row["reserve"] = (replica.reserve_output or replica.static_batching) and role == layout.WHOLE
+        promises = replica.promises if role == layout.WHOLE else NO_PROMISES
+        row["promised_new"], row["promised_running"] = promises.of_new, promises.of_running
+        row["promised_most"] = min(promises.most_tokens, HUGE_TOKENS)
         row["budget"] = np.inf if replica.static_batching else replica.token_budget
         row["kv_tokens"], row["waste_tokens"] = min(replica.kv_tokens, HUGE_TOKENS), replica.waste_tokens
         row["tokens_per_step"], row["rows_per_sequence"] = speculation.tokens_per_step, speculation.rows_per_sequence

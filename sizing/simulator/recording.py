@@ -163,3 +163,4 @@ def settle(replica: Any) -> None:
         replica.context = 0.0
         if replica.partials == 0:
             replica.kv = 0.0
+            replica.whole = 0.0

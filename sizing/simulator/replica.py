@@ -3,7 +3,8 @@
 In-flight batching as in vLLM's scheduler (v1): decoding sequences first, then the rest of a partial prompt, then
 waiting requests in order of arrival, within a token budget per step (chunked prefill after Agrawal et al.,
 Sarathi-Serve, OSDI 2024). When the KV cache is full, the sequence admitted last is evicted and recomputed later, unless
-the engine reserves the cache of the whole answer at admission (TensorRT-LLM's default, guaranteed no evict).
+the engine reserves the cache of the whole answer at admission (TensorRT-LLM's default, guaranteed no evict). An engine
+may also keep some of it free for what is yet to be generated when it admits another (SGLang).
 Between two events (a sequence ends, a request arrives, the cache fills up) the decoding batch does not change, its mean
 context grows by the tokens of a step, and step times are linear in it: k steps take k T + s k (k - 1) / 2, so they are
 one event.
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from sizing.base.compiled import compiled
 from sizing.simulator.batch import Heap, heap_push, heap_remove, line_out, line_up
-from sizing.simulator.kv_cache import admit, cache_tokens, make_room, resident_kv_tokens
+from sizing.simulator.kv_cache import admit, cache_tokens, give_back, make_room, resident_kv_tokens
 from sizing.simulator.layout import BEGUN, FINISH_STEP, NONE, PREFILL_ONLY, SCRATCH, World
 from sizing.simulator.recording import record_finish, record_row, record_time, release, settle
 from sizing.simulator.step_time import decode_time, pair_time, pipeline_lag, prompt_time
@@ -62,7 +63,7 @@ def finish_due(world: World, r: int) -> None:
         if replica.static == 0:
             replica.running -= 1
             replica.context -= resident_kv_tokens(replica, requests[row])
-            replica.kv -= cache_tokens(replica, requests[row])
+            give_back(replica, requests[row], cache_tokens(replica, requests[row]))
         record_finish(world, row, replica.now + requests[row].lag)
         leave(requests, world.state[0], replica, row)
     if replica.static == 1 and replica.alive == 0:
@@ -139,7 +140,7 @@ def first_token(world: World, r: int, row: int) -> None:
         return
     if replica.static == 0:
         reserved = replica.reserve * (request.prompt + request.output - request.target)
-        replica.kv -= request.target + reserved + replica.waste_tokens
+        give_back(replica, request, request.target + reserved + replica.waste_tokens)
     leave(world.requests, state, replica, row)
 
 

@@ -86,8 +86,10 @@ def _rate(ended: Floats, emptying: int) -> float:
 
 
 def slots(replica: Replica, sample: Floats) -> int:
-    """Sequences that fit at once: by the scheduler and by KV cache at mean lengths."""
-    mean = float(sample[0].mean() + sample[1].mean())
+    """Sequences that fit at once: by the scheduler and by KV cache at mean lengths, of answers half where nothing is
+    reserved."""
+    of_answer = 1.0 if replica.reserve_output else 0.5
+    mean = float(sample[0].mean() + of_answer * sample[1].mean()) + replica.sequence_tokens
     return max(int(min(replica.max_sequences, replica.kv_tokens / mean)), 1)
 
 

@@ -62,7 +62,7 @@ def test_nobody_waits_where_the_tail_has_ended() -> None:
 def test_the_table_is_filled_as_the_arrays_say() -> None:
     rps, itl = rates()
     spread = (1.0, 0.5, 0.5)
-    of_rows = np.array([[100.0, 1.0, 2.0, 0.25, SLOTS]])
+    of_rows = np.array([[100.0, 1.0, 2.0, 0.25, SLOTS, 0.0]])
     ones, work = np.ones_like(rps), np.full_like(rps, 0.004)
     out = np.empty((compiled.RESULTS, *rps.shape))
     tables = (itl, CONCURRENCY, rps, itl, work, work, ones, ones)

@@ -114,7 +114,11 @@ class SlowEngine:
         if not (admitting and self.queue and len(self.running) < replica.max_sequences):
             return None
         sequence = self.queue[0]
-        need = sequence.target + replica.waste_tokens + (decoding + 1) * per_step
+        promises = replica.promises
+        left = sum(s.prompt + s.output + replica.waste_tokens for s in self.running) - self.kv()
+        own = min(sequence.output - sequence.emitted, promises.most_tokens)
+        promised = promises.of_new * own + promises.of_running * left
+        need = sequence.target + replica.waste_tokens + max((decoding + 1) * per_step, promised)
         if replica.reserve_output:
             need += sequence.output - sequence.emitted
         if self.kv() + need > replica.kv_tokens:

@@ -1,0 +1,103 @@
+"""How many sequences run at once where the KV cache limits them, and what evictions make an engine compute again.
+
+The cache of an engine that evicts is full of what its sequences have now, not of what they will have; one that never
+evicts keeps room for whole answers. Bytes are per GPU, arrays have one entry per candidate (C,).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from sizing.base.arrays import Floats
+from sizing.catalog.model import Model
+from sizing.deployments.candidates import Candidates
+from sizing.deployments.memory import MemoryFit, memory_fit
+from sizing.question.traffic import Traffic
+
+NEARLY_CACHED = 0.9
+"""Sequences at once, as a share of those that the KV cache holds in the mean, up to which next to nothing is evicted.
+From simulations of 10 to 150 whole sequences, prompts of 200 to 4,000 tokens and a limit on the sequences at once: at
+0.9 of the cache 0 to 6 % of an answer is computed again where answers vary, at 1.05 40 to 75 %."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunningFit(MemoryFit):
+    """Memory per GPU, and the sequences that one instance runs at once (``max_concurrency``).
+
+    ``held_per_sequence``: KV cache of one in flight, mean over its life; ``cached``: how many of them the KV cache of
+    the instance holds; ``evictions``: of each request, while more wait than it holds. All (C,).
+    """
+
+    held_per_sequence: Floats
+    cached: Floats
+    evictions: Floats
+
+    @property
+    def recomputed(self) -> Floats:
+        """Prompts that each request computes again when all places are taken, (C,)."""
+        return self.evictions * evicted_share(self.max_concurrency, self.cached)
+
+
+def evicted_share(at_once: Floats, cached: Floats) -> Floats:
+    """Part of the evictions of a full KV cache with ``at_once`` sequences in one that holds ``cached``: none where a
+    limit on the sequences keeps it from being full (:data:`NEARLY_CACHED`), all when it is, and linear between."""
+    taken = at_once / np.maximum(cached, 1.0)
+    return np.asarray(np.clip((taken - NEARLY_CACHED) / (1.0 - NEARLY_CACHED), 0.0, 1.0))
+
+
+def running_fit(model: Model, candidates: Candidates, traffic: Traffic) -> RunningFit:
+    """Memory of every candidate with the sequences that it runs at once; none where not one of full length fits."""
+    memory = memory_fit(model, candidates, traffic.resident_kv_tokens)
+    held = held_bytes(model, candidates, traffic, memory.kv_per_sequence)
+    cached = sequences_at_once(memory.kv_available, held, memory.kv_per_sequence) * candidates.dp
+    scheduled = candidates.column(lambda r: r.engine.sequences(r.gpu)) * candidates.dp
+    known = {f.name: getattr(memory, f.name) for f in fields(MemoryFit)}
+    return RunningFit(
+        **known | {"max_concurrency": np.minimum(cached, scheduled)},
+        held_per_sequence=held,
+        cached=cached,
+        evictions=evictions(candidates, traffic),
+    )
+
+
+def held_bytes(model: Model, candidates: Candidates, traffic: Traffic, whole: Floats) -> Floats:
+    """KV cache per GPU that a sequence in flight takes, in the mean over its life; ``whole``: at its full length.
+
+    bytes(p) + share x (bytes(w) - bytes(p)), p its prompt, w its full length, share the part of its answer that it has
+    in the mean or that is kept free for it (:attr:`sizing.catalog.engines.Engine.answer_held`). Between a prompt and
+    the full length the bytes are taken to lie on a line, as in the simulation. Every token of an answer is generated
+    once, evicted or not, so that the mean over decode steps is that of lengths spread evenly from p to w.
+    """
+    share = candidates.column(lambda r: r.engine.answer_held)
+    growing = np.flatnonzero(share < 1.0)
+    held = whole.copy()
+    if len(growing):
+        some = candidates if len(growing) == len(candidates) else candidates.take(growing)
+        prompt = memory_fit(model, some, traffic.input_tokens).kv_per_sequence
+        held[growing] = prompt + share[growing] * (whole[growing] - prompt)
+    return held
+
+
+def sequences_at_once(available: Floats, held: Floats, whole: Floats) -> Floats:
+    """Sequences of ``held`` bytes in the mean in ``available`` bytes: floor((available - whole / 2) / held + 1 / 2).
+
+    The next of them is admitted when there is room for it: so half of a sequence of full length stays free in the mean.
+    The same as floor(available / whole) where whole sequences are reserved. 0 where not one of full length fits.
+    """
+    full = np.maximum(whole, 1.0)
+    at_once = np.floor((available - full / 2.0) / np.maximum(held, 1.0) + 0.5)
+    return np.where(available >= full, np.maximum(at_once, 1.0), 0.0)
+
+
+def evictions(candidates: Candidates, traffic: Traffic) -> Floats:
+    """How often each request is evicted while more wait than the KV cache holds: OSL / ISL.
+
+    An engine that admits a request once its prompt fits fills all room with prompts; then every token that is generated
+    needs room that an eviction makes, the newest sequence going first, which has little more than its prompt. Of OSL
+    tokens to a request that is OSL / ISL evictions. 0 where room is kept for answers to come: with evenly spread
+    lengths as many tokens are freed as are generated. Validity: against the simulator, ``docs/LOAD_MODEL.md``.
+    """
+    greedy = candidates.column(lambda r: float(r.engine.evicts and r.engine.promises.of_new == 0.0))
+    return greedy * traffic.output_tokens / max(traffic.input_tokens, 1.0)
