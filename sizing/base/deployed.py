@@ -163,8 +163,8 @@ class PerInstance(Result):
     max_concurrency: int = quantity(
         "Maximum concurrency",
         "requests",
-        "KV memory / KV bytes per sequence, capped by the engine",
-        "Sequences that fit in the KV cache at mean lengths.",
+        "KV memory / KV bytes that a sequence in flight holds, capped by the engine",
+        "Sequences that run at once at mean lengths, as far as the KV cache holds them.",
     )
     memory_per_gpu_gb: float = quantity("Memory per GPU", "GB", "datasheet", "Memory of one GPU (10^9 bytes).")
     weights_gb: float = quantity(
@@ -192,7 +192,7 @@ class PerInstance(Result):
         "Memory the runtime keeps for itself, on all GPUs of one instance.",
     )
     free_gb: float = quantity("Free", "GB", "KV cache - KV in use at the asked load", "KV cache not in use.")
-    kv_used_gb: float = quantity("KV in use", "GB", "requests in flight x KV per sequence", "KV cache in use.")
+    kv_used_gb: float = quantity("KV in use", "GB", "requests in flight x KV that each holds", "KV cache in use.")
     output_tokens_per_s: float = quantity(
         "Output tokens/s per instance", "tokens/s", "requests/s x OSL", "Generated tokens per second at the peak load."
     )

@@ -13,7 +13,7 @@ from sizing.base.choices import DecidedBy
 from sizing.base.deployed import Deployed, PerInstance
 from sizing.base.format import percent
 from sizing.base.result import CrossCheck, Explained, LoadPoint, PlanWarning
-from sizing.base.units import GB, MS_PER_S
+from sizing.base.units import MS_PER_S
 from sizing.calibration.benchmark import calibrated_configuration
 from sizing.evidence.error_factors import ErrorFactors
 from sizing.planning import assumptions, rules
@@ -82,7 +82,6 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
         i, row, evaluated, rps = self.index, self.row, self.evaluated, float(self.kind.rps[self.k])
         memory, state, at = evaluated.memory, evaluated.state, self.kind.position.take(np.array([self.k]))
         concurrency = float(at.of(state.concurrency[[i]])[0])
-        per_sequence = float(memory.kv_per_sequence[i]) * row.tp * row.pp / GB
         tokens_per_s = rps * self.question.traffic.output_tokens
         return PerInstance(
             max_rps=self.max_rps,
@@ -90,7 +89,7 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
             rps=rps,
             concurrency=concurrency,
             max_concurrency=int(memory.max_concurrency[i]),
-            **memory_gb(memory, i, row, concurrency, per_sequence),
+            **memory_gb(memory, i, row, concurrency),
             output_tokens_per_s=tokens_per_s,
             output_tokens_per_s_per_gpu=tokens_per_s / row.gpus,
             prefill_share=float(at.of(state.prefill_load[[i]])[0]),

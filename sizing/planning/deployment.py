@@ -22,7 +22,7 @@ from sizing.base.deployed import Cost, Deployed, Drafts, Latencies, Latency, Per
 from sizing.base.provenance import Provenance
 from sizing.base.result import Candidate, CrossCheck, Explained, LoadPoint, PlanWarning
 from sizing.base.units import GB, MS_PER_S
-from sizing.deployments.memory import MemoryFit
+from sizing.deployments.concurrency import RunningFit
 from sizing.planning.binding import Binding
 from sizing.planning.business import business_of
 from sizing.planning.explain import Stated
@@ -323,18 +323,22 @@ def _drafts_of(speculation: Speculation) -> Drafts | None:
 
 
 def memory_gb(
-    memory: MemoryFit, i: int, row: Configuration, in_flight: float, per_sequence_gb: float
+    memory: RunningFit, i: int, row: Configuration, in_flight: float, prompt_gb: float | None = None
 ) -> dict[str, float]:
-    """Memory of an instance of candidate ``i`` with so many requests in flight: the fields of :class:`PerInstance`."""
+    """Memory of an instance of candidate ``i`` with so many requests in flight, of ``prompt_gb`` each where they are
+    prompts alone: the fields of :class:`PerInstance`."""
+    stages = row.tp * row.pp / GB
+    per_sequence = float(memory.kv_per_sequence[i]) * stages if prompt_gb is None else prompt_gb
+    used = in_flight * (float(memory.held_per_sequence[i]) * stages if prompt_gb is None else prompt_gb)
     whole = row.gpus / GB
     kv = float(memory.kv_available[i]) * whole
     return {
         "memory_per_gpu_gb": row.gpu.memory_bytes / GB,
         "weights_gb": float(memory.weights[i]) * whole,
         "kv_gb": kv,
-        "kv_per_sequence_gb": per_sequence_gb,
+        "kv_per_sequence_gb": per_sequence,
         "activations_gb": float(memory.activations[i]) * whole,
         "overhead_gb": float(memory.overhead[i]) * whole,
-        "kv_used_gb": min(in_flight * per_sequence_gb, kv),
-        "free_gb": max(kv - in_flight * per_sequence_gb, 0.0),
+        "kv_used_gb": min(used, kv),
+        "free_gb": max(kv - used, 0.0),
     }

@@ -121,14 +121,13 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
         concurrency = float(self.state.concurrency[0, 0])
         tokens = question.demand.sustained_rps / n_d * question.traffic.output_tokens
         times, known, memory = evaluated.times, evaluated.state.concurrency[i], evaluated.memory
-        per_sequence = float(memory.kv_per_sequence[i]) * row.tp * row.pp / GB
         return PerInstance(
             max_rps=self.max_rps,
             stable_rps=decode_stable(question, self.sized.pools.take(np.array([self.sized_k]))),
             rps=question.demand.sustained_rps / n_d,
             concurrency=concurrency,
             max_concurrency=int(memory.max_concurrency[i]),
-            **memory_gb(memory, i, row, concurrency, per_sequence),
+            **memory_gb(memory, i, row, concurrency),
             output_tokens_per_s=tokens,
             output_tokens_per_s_per_gpu=tokens * n_d / (n_p * self.configurations[0].gpus + n_d * row.gpus),
             prefill_share=None,

@@ -62,8 +62,7 @@ def explain(stated: Stated) -> Iterator[Explained]:
     """Every public figure of instances that do both."""
     yield explain_demand(stated.question)
     yield from _counts(stated)
-    tokens = stated.question.traffic.resident_kv_tokens
-    yield from explain_memory(stated.row, stated.one, stated.question.model, tokens)
+    yield from explain_memory(stated.row, stated.one, stated.question.model, stated.question.traffic)
     yield from _speed(stated)
     yield from explain_latency(stated)
     yield from explain_money(stated.question, stated.deployed, stated.cost, stated.business)

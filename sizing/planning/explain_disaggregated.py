@@ -29,8 +29,7 @@ def explain_pools(stated: Stated, transfer_s: float, link: str) -> Iterator[Expl
     yield explain_demand(stated.question)
     yield from _counts(stated)
     yield _transfer(stated, transfer_s, link)
-    tokens = stated.question.traffic.resident_kv_tokens
-    yield from explain_memory(stated.row, stated.one, stated.question.model, tokens)
+    yield from explain_memory(stated.row, stated.one, stated.question.model, stated.question.traffic)
     yield from _speed(stated)
     yield from explain_latency(
         stated,

@@ -13,21 +13,24 @@ from sizing.base.units import BILLION, GB
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import KV_BYTES, WIDE_BYTES
 from sizing.catalog.weights import dense_bytes, dense_parameters, embedding_parameters, weight_bytes
+from sizing.deployments.candidates import table
+from sizing.deployments.concurrency import running_fit
+from sizing.deployments.memory import STATE_BYTES
 from sizing.planning.arithmetic import entry, number, step
 from sizing.question.configuration import Configuration
-from sizing.steps.shape import STATE_BYTES
+from sizing.question.traffic import Traffic
 
-MEMORY_SOURCE = "module sizing.deployments.memory; Kwon et al., PagedAttention (SOSP 2023)"
+MEMORY_SOURCE = "modules sizing.deployments.memory, concurrency; Kwon et al., PagedAttention (SOSP 2023)"
 _BYTES_IN = {"GB": "10^9", "GiB": "2^30"}
 SAME = 1e-4
 """Relative difference below which two sizes are the same: it does not show in three digits."""
 
 
-def explain_memory(row: Configuration, one: PerInstance, model: Model, tokens: float) -> Iterator[Explained]:
-    """Weights, KV cache and the sequences of ``tokens`` that it holds."""
+def explain_memory(row: Configuration, one: PerInstance, model: Model, traffic: Traffic) -> Iterator[Explained]:
+    """Weights, KV cache and the sequences of a traffic that it holds."""
     unit = _BYTES_IN[memory_unit(one.memory_per_gpu_gb).value]
     sized = partial(memory, gpu_gb=one.memory_per_gpu_gb)
-    alone = weight_bytes(model, row.precision) / GB
+    alone = float(weight_bytes(model, row.precision.bytes)) / GB
     apart, parts = _weights_by_width(model, row.precision.bytes)
     yield entry(
         "weights_gb",
@@ -40,8 +43,8 @@ def explain_memory(row: Configuration, one: PerInstance, model: Model, tokens: f
         ),
         source=f"{model.source}; {MEMORY_SOURCE}",
     )
-    yield _per_sequence(row, one, model, tokens, unit)
-    yield _sequences(row, one)
+    yield _per_sequence(row, one, model, traffic.resident_kv_tokens, unit)
+    yield _sequences(row, one, held_gb(model, row, traffic))
     yield _kv_cache(row, one)
 
 
@@ -82,26 +85,37 @@ def _per_sequence(row: Configuration, one: PerInstance, model: Model, tokens: fl
     )
 
 
-def _sequences(row: Configuration, one: PerInstance) -> Explained:
-    """How many sequences the KV cache holds."""
+def held_gb(model: Model, row: Configuration, traffic: Traffic) -> float:
+    """KV cache that a sequence in flight holds on the GPUs of its rank, in the mean over its life (10^9 bytes)."""
+    return float(running_fit(model, table([row]), traffic).held_per_sequence[0]) * row.tp * row.pp / GB
+
+
+def _sequences(row: Configuration, one: PerInstance, held: float) -> Explained:
+    """How many sequences the KV cache holds; ``held`` GB each."""
     unit = memory_unit(one.memory_per_gpu_gb)
-    kv, each = unit.of(one.kv_gb), unit.of(one.kv_per_sequence_gb)
+    kv, whole, each = (unit.of(size) for size in (one.kv_gb, one.kv_per_sequence_gb, held))
     most = row.batch_limit or int(row.engine.sequences(row.gpu) * row.dp)
     ranks = f" / {row.dp}" if row.dp > 1 else ""
     times = f" x {row.dp}" if row.dp > 1 else ""
+    most = max(most, one.max_concurrency)
+    cap = "the batch limit" if row.batch_limit else "what is scheduled"
     return entry(
         "max_concurrency",
         count(one.max_concurrency),
-        "floor(KV memory / KV per sequence), at most what the engine schedules",
+        "floor((KV memory - KV per sequence / 2) / KV that one in flight holds + 1/2), at most what is scheduled",
         step(
-            f"KV memory over KV of a sequence, at most {'the batch limit' if row.batch_limit else 'what is scheduled'}",
-            f"min(floor({number(kv)}{ranks} / {number(each)}){times}; {max(most, one.max_concurrency)})"
-            if most >= one.max_concurrency
-            else f"min(floor({number(kv)}{ranks} / {number(each)}){times}; {one.max_concurrency})",
+            f"KV memory but for half a sequence, over what one in flight holds ({_share(row)}), at most {cap}",
+            f"min(floor(({number(kv)}{ranks} - {number(whole)} / 2) / {number(each)} + 0.5){times}; {most})",
             count(one.max_concurrency),
         ),
-        source=f"{MEMORY_SOURCE}; {row.engine.source}",
+        source=f"{MEMORY_SOURCE}; {row.engine.source}; {row.engine.eviction_source}",
     )
+
+
+def _share(row: Configuration) -> str:
+    """What a sequence in flight holds, in words."""
+    share = row.engine.answer_held
+    return "its prompt and all of its answer" if share == 1.0 else f"its prompt and {number(share)} of its answer"
 
 
 def _kv_cache(row: Configuration, one: PerInstance) -> Explained:
@@ -114,7 +128,7 @@ def _kv_cache(row: Configuration, one: PerInstance) -> Explained:
         "usable memory - weights - activations - overhead",
         step(
             "GPUs x memory x share that the engine uses - weights - activations - overhead",
-            f"{row.gpus} x {number(of(one.memory_per_gpu_gb))} x {row.memory_fraction:g} - "
+            f"{row.gpus} x {number(of(one.memory_per_gpu_gb))} x {row.engine.memory_fraction:g} - "
             + " - ".join(number(of(size)) for size in taken),
             memory(one.kv_gb, one.memory_per_gpu_gb),
         ),

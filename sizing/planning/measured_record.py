@@ -11,7 +11,7 @@ from sizing.base.constants import constant
 from sizing.base.deployed import Deployed, Latencies, Latency, PerInstance
 from sizing.base.errors import InvalidScenario, UnknownName
 from sizing.base.provenance import Provenance, StepSource
-from sizing.base.units import GB, MS_PER_S
+from sizing.base.units import MS_PER_S
 from sizing.catalog import gpus, resolve_gpu, resolve_system
 from sizing.catalog.engines import engines
 from sizing.catalog.gpu import Gpu
@@ -125,7 +125,6 @@ class Record:
         rps = question.demand.peak_rps / max(deployed.instances - deployed.spare_instances, 1)
         e2e = self.latency().e2e_ms.at_percentile
         concurrency = rps * e2e / MS_PER_S if e2e is not None else 0.0
-        per_sequence = float(fit.kv_per_sequence[0]) * row.tp * row.pp / GB
         tokens_per_s = rps * question.traffic.output_tokens
         return PerInstance(
             max_rps=self.measured.rps_per_system * each * question.scenario.deployment.max_utilization,
@@ -133,7 +132,7 @@ class Record:
             rps=rps,
             concurrency=concurrency,
             max_concurrency=int(fit.max_concurrency[0]),
-            **memory_gb(fit, 0, row, concurrency, per_sequence),
+            **memory_gb(fit, 0, row, concurrency),
             output_tokens_per_s=tokens_per_s,
             output_tokens_per_s_per_gpu=tokens_per_s / row.gpus,
             prefill_share=None,

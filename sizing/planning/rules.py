@@ -180,7 +180,8 @@ def about_room(evaluated: Evaluated, index: int) -> Iterator[PlanWarning]:
     left = float(room(evaluated, np.array([index]))[0])
     if left >= LITTLE_ROOM:
         return
-    row, sequences = evaluated.candidates.rows[index], int(evaluated.memory.max_concurrency[index])
+    row, memory = evaluated.candidates.rows[index], evaluated.memory
+    sequences = int(memory.kv_available[index] / max(memory.kv_per_sequence[index], 1.0)) * row.dp
     more = [tp for tp in TP_SIZES if tp > row.tp]
     yield PlanWarning(
         code="little_kv_room",
