@@ -12,6 +12,7 @@ import numpy as np
 from bench.load_cases import CASES, KEYS, WIDE, Compared, Latencies, at_loads
 from bench.load_model_pools import report
 from bench.open_loop import section
+from bench.running import section as full_caches
 from bench.table import Row
 
 NAME = "Load model: analytic over simulated, median of the ratios"
@@ -85,7 +86,7 @@ def markdown(rows: list[Compared]) -> str:
             f"| {r.case} | {'vary' if r.varies else 'fixed'} | {r.stable[0]:.3g} / {r.stable[1]:.3g} | {r.load:g} "
             f"| {cells} |"
         )
-    return "\n".join([*lines, "", *report(), "", *section()]).rstrip() + "\n"
+    return "\n".join([*lines, "", *full_caches(), "", *report(), "", *section()]).rstrip() + "\n"
 
 
 if __name__ == "__main__":

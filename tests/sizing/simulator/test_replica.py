@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sizing.catalog.admission import NO_PROMISES, Promises
 from sizing.question.speculation import Speculation
 from sizing.simulator.fleet import Replica
 from sizing.steps.ranks import busiest_share
@@ -41,6 +42,8 @@ def cases(draw: st.DrawFn) -> tuple[Replica, list[tuple[float, float, float, flo
         kv_tokens=draw(st.sampled_from([math.inf, 900.0, 1500.0])),
         block_tokens=draw(st.sampled_from([1.0, 16.0])),
         reserve_output=draw(st.booleans()),
+        promises=draw(st.sampled_from([NO_PROMISES, Promises(of_new=1.0, of_running=0.1, most_tokens=100.0)])),
+        sequence_tokens=draw(st.sampled_from([0.0, 0.0, 40.0])),
         speculation=Speculation(draft_tokens=draft, acceptance=0.7 if draft else 0.0),
     )
     gaps = st.floats(0.0, 1.0).map(lambda x: round(x, 3) * math.sqrt(2.0))  # never a whole number of steps
