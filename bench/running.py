@@ -118,8 +118,8 @@ def counted(replica: Replica, sample: Floats) -> tuple[float, float, float]:
 
 def run() -> list[Row]:
     """One row an engine; 1 is perfect agreement."""
-    found = list(cases())
-    return [Row(what=e, unit="", samples=tuple(c.ratio for c in found if c.engine == e)) for e in ENGINES]
+    each = list(cases())
+    return [Row(what=e, unit="", samples=tuple(c.ratio for c in each if c.engine == e)) for e in ENGINES]
 
 
 INTRODUCTION = """\
@@ -137,10 +137,10 @@ def section() -> Iterator[str]:
     yield from INTRODUCTION.splitlines()
     yield from ("", "| Engine | Answers | Cases | Running, rule / simulated | least | most | Evictions | KV in use |")
     yield "|---|---|---|---|---|---|---|---|"
-    found = list(cases())
+    each = list(cases())
     for engine in ENGINES:
         for variation in (0.0, 1.0):
-            some = [c for c in found if c.engine == engine and c.variation == variation]
+            some = [c for c in each if c.engine == engine and c.variation == variation]
             ratios = [c.ratio for c in some]
             evicted = [np.median([getattr(c, name) for c in some]) for name in ("evictions", "preempted")]
             yield (

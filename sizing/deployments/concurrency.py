@@ -13,7 +13,7 @@ import numpy as np
 from sizing.base.arrays import Floats
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates
-from sizing.deployments.memory import MemoryFit, memory_fit
+from sizing.deployments.memory import MemoryFit, kv_of_sequence, memory_fit
 from sizing.question.traffic import Traffic
 
 NEARLY_CACHED = 0.9
@@ -51,7 +51,7 @@ def running_fit(model: Model, candidates: Candidates, traffic: Traffic) -> Runni
     """Memory of every candidate with the sequences that it runs at once; none where not one of full length fits."""
     memory = memory_fit(model, candidates, traffic.resident_kv_tokens)
     held = held_bytes(model, candidates, traffic, memory.kv_per_sequence)
-    cached = sequences_at_once(memory.kv_available, held, memory.kv_per_sequence) * candidates.dp
+    cached = sequences_at_once(memory.kv_available - memory.kv_in_flight, held, memory.kv_per_sequence) * candidates.dp
     scheduled = candidates.column(lambda r: r.engine.sequences(r.gpu)) * candidates.dp
     known = {f.name: getattr(memory, f.name) for f in fields(MemoryFit)}
     return RunningFit(
@@ -75,7 +75,7 @@ def held_bytes(model: Model, candidates: Candidates, traffic: Traffic, whole: Fl
     held = whole.copy()
     if len(growing):
         some = candidates if len(growing) == len(candidates) else candidates.take(growing)
-        prompt = memory_fit(model, some, traffic.input_tokens).kv_per_sequence
+        prompt = kv_of_sequence(model, some, traffic.input_tokens)
         held[growing] = prompt + share[growing] * (whole[growing] - prompt)
     return held
 

@@ -89,6 +89,14 @@ def of_drafts(candidates: Candidates, value: Callable[[Speculation], float]) -> 
     return values
 
 
+def kv_of_sequence(
+    model: Model, candidates: Candidates, tokens: float | Floats, beside: float | Floats = 0.0
+) -> Floats:
+    """KV cache of one sequence and of its drafts on each GPU, (C,): :func:`sizing.deployments.kv_cache.sequence_bytes`."""
+    drafts = 1.0 + of_drafts(candidates, lambda drafts: drafts.kv_share)
+    return sequence_bytes(model, candidates, tokens, beside) * drafts
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Divided:
     """How an engine divides a GPU: see :class:`MemoryFit`."""
@@ -135,16 +143,15 @@ def memory_fit(model: Model, candidates: Candidates, tokens: float | Floats) -> 
     instance holds.
 
     KV available = usable - weights - activations - graphs - outside; sequences = floor((KV available - what windows
-    keep of prompts in flight) / KV per sequence) x DP, at most what the engine schedules. The KV cache of a whole
-    sequence is reserved, so nothing is ever evicted at mean lengths.
+    keep of prompts in flight) / KV per sequence) x DP, at most what the engine schedules. These are whole sequences;
+    how many an engine that evicts runs at once: :func:`sizing.deployments.concurrency.running_fit`.
     """
     weights = weights_per_gpu(model, candidates)
     divided = _divided(model, candidates, weights)
     taken = weights + divided.activations + divided.graphs + divided.outside
     available = np.maximum(divided.usable - taken, 0.0)
-    drafts = 1.0 + of_drafts(candidates, lambda drafts: drafts.kv_share)
-    per_sequence = sequence_bytes(model, candidates, tokens) * drafts
-    beside = sequence_bytes(model, candidates, tokens, in_flight_tokens(candidates)) * drafts - per_sequence
+    per_sequence = kv_of_sequence(model, candidates, tokens)
+    beside = kv_of_sequence(model, candidates, tokens, in_flight_tokens(candidates)) - per_sequence
     scheduled = candidates.column(lambda r: r.engine.sequences(r.gpu))
     held = np.floor(np.maximum(available - beside, 0.0) / np.maximum(per_sequence, 1.0)) * candidates.dp
     return MemoryFit(

@@ -23,7 +23,7 @@ FORMULAS = {
     "max_rps": "Steady state",
     "weights_gb": "Weight bytes",
     "kv_per_sequence_gb": "KV bytes per sequence",
-    "max_concurrency": "Memory fit",
+    "max_concurrency": "Sequences at once",
     "kv_gb": "Memory fit",
     "decode_step_ms": "Decode step",
     "prefill_ms": "Prefill",
