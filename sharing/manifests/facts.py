@@ -35,12 +35,6 @@ RACK_FROM_GPUS = 17
 RACK_NODE_GPUS = 4
 """A system with more GPUs than a server holds is a rack of trays with four each (NVIDIA GB200 NVL72: 18 x 4)."""
 
-LONGEST_SHARE = 0.999
-"""Share of prompts, and of answers, that the context must hold. Chosen: a longer one is refused by the engine."""
-
-CONTEXT_STEP = 1024
-"""Contexts are rounded up to this many tokens. Chosen: a number that a person reads."""
-
 STORAGE_ROOM = 1.2
 STORAGE_STEP_GB = 10
 """Room in the volume of the checkpoint beside its weights (tokenizer, partial downloads). Chosen."""
@@ -149,7 +143,7 @@ def facts_of(scenario: Scenario, plan: Plan) -> Facts:
         hardware=hardware_of(gpu),
         groups=_groups(plan, deployment, _Steps(engine, gpu, deployment.speculation, deployment.batch_limit)),
         node_gpus=node_gpus(deployment),
-        context=_context(question, deployment.speculation),
+        context=question.served_context(deployment.speculation.draft_tokens if deployment.speculation else 0),
         storage_gb=_storage_gb(question.model, checkpoint, plan.per_instance.weights_gb),
         speculation=deployment.speculation,
         limits=question.limits,
@@ -227,15 +221,6 @@ def _group(role: Role, kind: Deployed | Pool, load: tuple[float, float, float], 
 def _nodes(gpus: int, per_node: int) -> int:
     """The fewest nodes that hold an instance with as many of its GPUs on each."""
     return next(nodes for nodes in range(math.ceil(gpus / per_node), gpus + 1) if gpus % nodes == 0)
-
-
-def _context(question: Question, drafts: Drafts | None) -> int:
-    """Tokens of the longest request that is let in; never more than the model can."""
-    share = np.array([LONGEST_SHARE])
-    drafted = drafts.draft_tokens if drafts else 0
-    longest = float(question.prompt.at(share)[0] + question.output.at(share)[0]) + drafted
-    context = math.ceil(longest / CONTEXT_STEP) * CONTEXT_STEP
-    return min(context, question.model.max_context or context)
 
 
 def _storage_gb(model: Model, checkpoint: Checkpoint, served_gb: float) -> int:

@@ -183,13 +183,30 @@ class PerInstance(Result):
         "KV cache of one mean request at its full length.",
     )
     activations_gb: float = quantity(
-        "Activations", "GB", "token budget x widest layer", "Working memory of one instance, all its GPUs together."
+        "Activations", "GB", "largest step + sampling", "Working memory of one instance, all its GPUs together."
     )
     overhead_gb: float = quantity(
         "Runtime overhead",
         "GB",
-        "runtime + communication buffers + reserve",
+        "captured graphs + driver context + communication buffers",
         "Memory the runtime keeps for itself, on all GPUs of one instance.",
+    )
+    graphs_gb: float = quantity(
+        "CUDA graphs",
+        "GB",
+        "fixed part + layers x part of each",
+        "The part of the runtime overhead that captured graphs take; 0 where the engine takes it from elsewhere.",
+        default=0.0,
+    )
+    context: int = quantity(
+        "Context", "tokens", "prompt + answer, 99.9 % of each", "The longest request that is let in (max-model-len).", default=0
+    )
+    kv_tokens: int = quantity(
+        "KV cache size",
+        "tokens",
+        "sequences of the whole context x context, as the engine counts them",
+        "What the engine prints when an instance starts: compare its log line with it.",
+        default=0,
     )
     free_gb: float = quantity("Free", "GB", "KV cache - KV in use at the asked load", "KV cache not in use.")
     kv_used_gb: float = quantity("KV in use", "GB", "requests in flight x KV that each holds", "KV cache in use.")

@@ -10,17 +10,15 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from sizing.base.errors import InvalidPoints, SizingError
 from sizing.base.units import GIB
 from sizing.catalog import Gpu, Model, resolve_gpu, resolve_model
 from sizing.catalog.engine_memory import memory_rule
 from sizing.catalog.engines import Engine, resolve_engine
 from sizing.catalog.precisions import named_precision, resolve_kv_precision
-from sizing.deployments.candidates import Candidates, table
-from sizing.deployments.kv_cache import in_flight_tokens, sequence_bytes, tokens_by_blocks
+from sizing.deployments.candidates import table
 from sizing.deployments.memory import memory_fit
+from sizing.deployments.start_up import printed
 from sizing.evidence.cells import BadCell, Cells, degree, number_in, rows, text, whole
 from sizing.question.configuration import Configuration
 from sizing.scenario.bounds import MAX_TOKENS
@@ -80,10 +78,11 @@ def memory_runs(frame: pd.DataFrame) -> pd.DataFrame:
     for cells in rows(frame):
         try:
             found = start_up(run_of(cells))
-            answers.append(vars(found) | {"error": ""})
+            answers.append(vars(found) | {"starts": str(found.starts).lower(), "error": ""})
         except SizingError as error:
             answers.append({"error": str(error)})
-    return pd.DataFrame(answers, columns=list(ANSWERS), index=frame.index)
+    table_of_answers = pd.DataFrame(answers, columns=list(ANSWERS), index=frame.index)
+    return table_of_answers.astype({"kv_tokens": "Int64"})
 
 
 def run_of(cells: Cells) -> MemoryRun:
@@ -141,41 +140,16 @@ def _engine(cells: Cells) -> Engine:
 
 
 def start_up(run: MemoryRun) -> StartUp:
-    """What the engine prints when it starts.
-
-    The printed concurrency counts sequences of the whole context, each with the tokens of all steps in flight that
-    layers with a window keep; tokens are that many contexts, where layers differ.
-    """
-    candidates = table([run.configuration])
-    fit = memory_fit(run.model, candidates, float(run.context))
-    pool = float((fit.usable - fit.weights - fit.activations - fit.overhead)[0])
-    whole = float(sequence_bytes(run.model, candidates, float(run.context), in_flight_tokens(candidates))[0])
-    held = max(pool, 0.0) / max(whole, 1.0) * run.configuration.dp
-    share = _share_of_keys(run, pool)
+    """What the engine prints when it starts; it does where one sequence of the whole context fits."""
+    candidates, context = table([run.configuration]), float(run.context)
+    fit, lines = memory_fit(run.model, candidates, context), printed(run.model, candidates, context)
+    held = float(lines.max_concurrency[0])
     return StartUp(
         weights_gib=float(fit.weights[0]) / GIB,
         activations_gib=float(fit.activations[0]) / GIB,
         graphs_gib=float(fit.graphs[0]) / GIB,
-        kv_pool_gib=pool * share / GIB,
-        kv_tokens=int(printed_tokens(run, candidates, max(pool, 0.0) * share, held)),
+        kv_pool_gib=float(lines.kv_pool[0]) / GIB,
+        kv_tokens=int(lines.kv_tokens[0]),
         max_concurrency=held,
-        starts=held >= 1.0,
+        starts=held >= run.configuration.dp,
     )
-
-
-def _share_of_keys(run: MemoryRun, pool: float) -> float:
-    """Share of the pool that is keys and values where recurrent states have one of their own (SGLang)."""
-    ratio = run.configuration.engine.memory.state_pool
-    own = ratio if ratio and run.model.linear_layers and run.model.full_layers else 0.0
-    return 1.0 / (1.0 + own)
-
-
-def printed_tokens(run: MemoryRun, candidates: Candidates, pool: float, held: float) -> float:
-    """The size of the cache in tokens as the engine prints it: whole contexts that fit, or by its blocks.
-
-    SGLang prints the tokens of its pool of keys and values.
-    """
-    memory = run.configuration.engine.memory
-    if memory.fraction_of == "whole" and not memory.tokens_by_blocks:
-        return held * run.context
-    return float(tokens_by_blocks(run.model, candidates, np.array([pool]))[0]) * run.configuration.dp

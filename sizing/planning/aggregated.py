@@ -89,7 +89,7 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
             rps=rps,
             concurrency=concurrency,
             max_concurrency=int(memory.max_concurrency[i]),
-            **memory_gb(memory, i, row, concurrency),
+            **memory_gb(self.question, memory, i, row, concurrency),
             output_tokens_per_s=tokens_per_s,
             output_tokens_per_s_per_gpu=tokens_per_s / row.gpus,
             prefill_share=float(at.of(state.prefill_load[[i]])[0]),

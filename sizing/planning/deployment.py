@@ -22,7 +22,9 @@ from sizing.base.deployed import Cost, Deployed, Drafts, Latencies, Latency, Per
 from sizing.base.provenance import Provenance
 from sizing.base.result import Candidate, CrossCheck, Explained, LoadPoint, PlanWarning
 from sizing.base.units import GB, MS_PER_S
+from sizing.deployments.candidates import table
 from sizing.deployments.concurrency import RunningFit
+from sizing.deployments.start_up import printed
 from sizing.planning.binding import Binding
 from sizing.planning.business import business_of
 from sizing.planning.explain import Stated
@@ -323,10 +325,12 @@ def _drafts_of(speculation: Speculation) -> Drafts | None:
 
 
 def memory_gb(
-    memory: RunningFit, i: int, row: Configuration, in_flight: float, prompt_gb: float | None = None
+    question: Question, memory: RunningFit, i: int, row: Configuration, in_flight: float, prompt_gb: float | None = None
 ) -> dict[str, float]:
     """Memory of an instance of candidate ``i`` with so many requests in flight, of ``prompt_gb`` each where they are
     prompts alone: the fields of :class:`PerInstance`."""
+    context = question.served_context(row.speculation.draft_tokens)
+    lines = printed(question.model, table([row]), float(context))
     stages = row.tp * row.pp / GB
     per_sequence = float(memory.kv_per_sequence[i]) * stages if prompt_gb is None else prompt_gb
     used = in_flight * (float(memory.held_per_sequence[i]) * stages if prompt_gb is None else prompt_gb)
@@ -339,6 +343,9 @@ def memory_gb(
         "kv_per_sequence_gb": per_sequence,
         "activations_gb": float(memory.activations[i]) * whole,
         "overhead_gb": float(memory.overhead[i]) * whole,
+        "graphs_gb": float(memory.graphs[i]) * whole,
+        "context": context,
+        "kv_tokens": int(lines.kv_tokens[0]),
         "kv_used_gb": min(used, kv),
         "free_gb": max(kv - used, 0.0),
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from functools import partial
 
@@ -11,101 +10,136 @@ from sizing.base.format import count, memory, memory_unit
 from sizing.base.result import Explained
 from sizing.base.units import BILLION, GB
 from sizing.catalog.model import Model
-from sizing.catalog.precisions import KV_BYTES, WIDE_BYTES
-from sizing.catalog.weights import dense_bytes, dense_parameters, embedding_parameters, weight_bytes
+from sizing.catalog.precisions import WIDE_BYTES
+from sizing.catalog.weights import dense_bytes, dense_parameters, expert_padding, weight_parts
 from sizing.deployments.candidates import table
-from sizing.deployments.concurrency import running_fit
-from sizing.deployments.memory import STATE_BYTES
+from sizing.deployments.concurrency import RunningFit, running_fit
 from sizing.planning.arithmetic import entry, number, step
 from sizing.question.configuration import Configuration
 from sizing.question.traffic import Traffic
 
-MEMORY_SOURCE = "modules sizing.deployments.memory, concurrency; Kwon et al., PagedAttention (SOSP 2023)"
+MEMORY_SOURCE = "modules sizing.deployments.memory, kv_cache, concurrency; sizing.catalog.weights"
 _BYTES_IN = {"GB": "10^9", "GiB": "2^30"}
 SAME = 1e-4
 """Relative difference below which two sizes are the same: it does not show in three digits."""
 
 
 def explain_memory(row: Configuration, one: PerInstance, model: Model, traffic: Traffic) -> Iterator[Explained]:
-    """Weights, KV cache and the sequences of a traffic that it holds."""
+    """Weights, what else is not KV cache, the KV cache and the sequences of a traffic that it holds."""
+    fit = running_fit(model, table([row]), traffic)
+    yield _weights(row, one, model)
+    yield _not_cache(row, one)
+    yield _per_sequence(row, one, model, fit)
+    yield _sequences(row, one, fit)
+    yield _kv_cache(row, one, fit)
+
+
+def _weights(row: Configuration, one: PerInstance, model: Model) -> Explained:
+    """Weights by how they are spread, of one GPU and of all."""
     unit = _BYTES_IN[memory_unit(one.memory_per_gpu_gb).value]
-    sized = partial(memory, gpu_gb=one.memory_per_gpu_gb)
-    alone = float(weight_bytes(model, row.precision.bytes)) / GB
-    apart, parts = _weights_by_width(model, row.precision.bytes)
-    yield entry(
+    value = memory(one.weights_gb, one.memory_per_gpu_gb)
+    parts = weight_parts(model, row.precision)
+    stored = row.precision.id in dict(model.stored_bytes)
+    each = one.weights_gb / row.gpus
+    steps = [] if stored else list(_by_width(model, row))
+    padding = float(expert_padding(model, row.precision, row.gpu, row.tp)) if model.is_moe else 1.0
+    needed = f", x {number(padding)} as kernels need them" if padding > 1.0 + SAME else ""
+    sizes = {
+        f"experts{needed}": parts.experts,
+        "layers" + (", as the checkpoint stores them" if stored else ""): parts.sharded,
+        "whole on each GPU": parts.copied + parts.encoder,
+        "embeddings and head": parts.embedding + parts.head,
+        "copies of latent projections": parts.absorbed,
+    }
+    shown = {name: float(size) / GB for name, size in sizes.items() if float(size) > 0.0}
+    of_gpu = f"{number(each)} x 10^9 / {unit} x {row.gpus}"
+    what = "; ".join(f"{name} {number(size)} GB" for name, size in shown.items())
+    return entry(
         "weights_gb",
-        sized(one.weights_gb),
-        f"parameters x bytes per parameter; {apart} at their own width",
-        step(
-            f"billions of parameters, {apart} apart" + _copies(one.weights_gb, alone),
-            f"({parts}) x 10^9 / {unit}{_times(one.weights_gb, alone)}",
-            sized(one.weights_gb),
-        ),
+        value,
+        "experts / (TP x DP) + layers / TP + what every GPU holds + embeddings and head / TP, layers by PP",
+        *steps,
+        step(f"GB of the fullest GPU, spread over {row.parallelism} ({what}), x GPUs", of_gpu, value),
         source=f"{model.source}; {MEMORY_SOURCE}",
     )
-    yield _per_sequence(row, one, model, traffic.resident_kv_tokens, unit)
-    yield _sequences(row, one, held_gb(model, row, traffic))
-    yield _kv_cache(row, one)
 
 
-def _weights_by_width(model: Model, each: float) -> tuple[str, str]:
-    """What is not held at the width of the format, and billions of parameters x bytes, narrowest first."""
-    dense, head = dense_parameters(model), embedding_parameters(model)
-    beside = float(dense_bytes(model, each))
-    sizes = [(model.params_experts, each), (dense, beside), (head, WIDE_BYTES)]
-    if beside == each:
-        sizes = [(model.params_experts + dense, each), (head, WIDE_BYTES)]
-    apart = "embeddings and head" if beside == each else "weights outside the experts, embeddings and head"
-    return apart, " + ".join(f"{number(count / BILLION)} x {number(width)}" for count, width in sizes)
+def _by_width(model: Model, row: Configuration) -> Iterator[str]:
+    """Parameters x bytes of experts, other layers, embeddings and head, in GB."""
+    each, beside = row.precision.bytes, float(dense_bytes(model, row.precision.bytes))
+    embeddings = model.vocab_size * model.hidden_size * (1 if model.tie_embeddings else 2)
+    sizes = (
+        ("experts", model.params_experts, each),
+        ("layers", dense_parameters(model), beside),
+        ("embeddings and head, 16 bit", float(embeddings), WIDE_BYTES),
+    )
+    for name, parameters, width in sizes:
+        if parameters:
+            expression = f"{number(parameters / BILLION)} x {number(width)}"
+            yield step(f"{name}, billions of parameters x bytes", expression, number(parameters * width / GB))
 
 
-def _per_sequence(row: Configuration, one: PerInstance, model: Model, tokens: float, unit: str) -> Explained:
-    """KV cache of one sequence, in whole blocks."""
-    block, each = row.engine.block_tokens, KV_BYTES[row.kv_precision]
-    held = math.ceil(tokens / block) * block
-    values, alone = f"{number(model.kv_elements_full)} x {held:,}", model.kv_elements_full * held * each
-    if model.sliding_layers:
-        window = model.sliding_window or held
-        values += f" + {number(model.kv_elements_sliding)} x min({held:,}; {window:,})"
-        alone += model.kv_elements_sliding * min(held, window) * each
-    state = f" + {number(model.state_elements)} x {number(STATE_BYTES)}" if model.state_elements else ""
-    alone = (alone + STATE_BYTES * model.state_elements) / GB
+def _not_cache(row: Configuration, one: PerInstance) -> Explained:
+    """Activations, graphs, and what is outside the engine's allocator."""
+    unit, of = memory_unit(one.memory_per_gpu_gb), memory_unit(one.memory_per_gpu_gb).of
+    total = one.activations_gb + one.overhead_gb
+    parts = (one.activations_gb, one.graphs_gb, one.overhead_gb - one.graphs_gb)
+    return entry(
+        "overhead_gb",
+        memory(total, one.memory_per_gpu_gb),
+        "activations of the largest step and of sampling + captured graphs + driver context and communication",
+        step(
+            f"{unit.value} of all GPUs",
+            " + ".join(number(of(max(part, 0.0))) for part in parts),
+            memory(total, one.memory_per_gpu_gb),
+        ),
+        source=f"module sizing.deployments.working_memory; {row.engine.memory.source}",
+    )
+
+
+def _per_sequence(row: Configuration, one: PerInstance, model: Model, fit: RunningFit) -> Explained:
+    """KV cache of one sequence at its full length."""
+    unit = _BYTES_IN[memory_unit(one.memory_per_gpu_gb).value]
     value = memory(one.kv_per_sequence_gb, one.memory_per_gpu_gb)
+    kinds = (
+        (model.full_layers, "attend to everything"),
+        (model.sliding_layers, f"within {model.sliding_window or 0:,} tokens"),
+        (model.linear_layers, "keep a state"),
+    )
+    layers = ", ".join(f"{n} layers {what}" for n, what in kinds if n)
+    gpus = row.tp * row.pp
     return entry(
         "kv_per_sequence_gb",
         value,
-        "KV values per token x bytes x tokens, rounded up to blocks",
-        step("tokens in whole blocks", f"ceil({number(tokens)} / {block:g}) x {block:g}", f"{held:,}"),
+        "bytes of each kind of layer x the tokens that it keeps, in the blocks and pages of the engine",
         step(
-            "values x tokens x bytes" + _copies(one.kv_per_sequence_gb, alone),
-            f"{_in_bytes(values, each, state)} / {unit}{_times(one.kv_per_sequence_gb, alone)}",
+            f"bytes on one GPU ({layers}; blocks of {row.engine.block_tokens}) x GPUs",
+            f"{number(float(fit.kv_per_sequence[0]))} x {gpus} / {unit}",
             value,
         ),
-        source=f"{model.source}; {MEMORY_SOURCE}",
+        source=f"{model.source}; {MEMORY_SOURCE}; Kwon et al., PagedAttention (SOSP 2023)",
     )
 
 
-def held_gb(model: Model, row: Configuration, traffic: Traffic) -> float:
-    """KV cache that a sequence in flight holds on the GPUs of its rank, in the mean over its life (10^9 bytes)."""
-    return float(running_fit(model, table([row]), traffic).held_per_sequence[0]) * row.tp * row.pp / GB
-
-
-def _sequences(row: Configuration, one: PerInstance, held: float) -> Explained:
-    """How many sequences the KV cache holds; ``held`` GB each."""
-    unit = memory_unit(one.memory_per_gpu_gb)
-    kv, whole, each = (unit.of(size) for size in (one.kv_gb, one.kv_per_sequence_gb, held))
+def _sequences(row: Configuration, one: PerInstance, fit: RunningFit) -> Explained:
+    """How many sequences the KV cache holds at once."""
+    unit, stages = memory_unit(one.memory_per_gpu_gb), row.tp * row.pp / GB
+    held, kept = (float(part[0]) * stages for part in (fit.held_per_sequence, fit.kv_in_flight))
+    kv, whole, each, prompts = (unit.of(size) for size in (one.kv_gb, one.kv_per_sequence_gb, held, kept))
     most = row.batch_limit or int(row.engine.sequences(row.gpu) * row.dp)
     ranks = f" / {row.dp}" if row.dp > 1 else ""
     times = f" x {row.dp}" if row.dp > 1 else ""
     most = max(most, one.max_concurrency)
     cap = "the batch limit" if row.batch_limit else "what is scheduled"
+    windows = f" - {number(prompts)}" if prompts > SAME * kv else ""
+    but = " and what windows keep of prompts in flight" if windows else ""
     return entry(
         "max_concurrency",
         count(one.max_concurrency),
         "floor((KV memory - KV per sequence / 2) / KV that one in flight holds + 1/2), at most what is scheduled",
         step(
-            f"KV memory but for half a sequence, over what one in flight holds ({_share(row)}), at most {cap}",
-            f"min(floor(({number(kv)}{ranks} - {number(whole)} / 2) / {number(each)} + 0.5){times}; {most})",
+            f"KV memory but for half a sequence{but}, over what one in flight holds ({_share(row)}), at most {cap}",
+            f"min(floor(({number(kv)}{ranks}{windows} - {number(whole)} / 2) / {number(each)} + 0.5){times}; {most})",
             count(one.max_concurrency),
         ),
         source=f"{MEMORY_SOURCE}; {row.engine.source}; {row.engine.eviction_source}",
@@ -118,34 +152,33 @@ def _share(row: Configuration) -> str:
     return "its prompt and all of its answer" if share == 1.0 else f"its prompt and {number(share)} of its answer"
 
 
-def _kv_cache(row: Configuration, one: PerInstance) -> Explained:
+def _kv_cache(row: Configuration, one: PerInstance, fit: RunningFit) -> Explained:
     """The memory that is left for the KV cache."""
     of = memory_unit(one.memory_per_gpu_gb).of
-    taken = (one.weights_gb, one.activations_gb, one.overhead_gb)
+    weights, activations, overhead = (of(gb) for gb in (one.weights_gb, one.activations_gb, one.overhead_gb))
+    seen, outside = of(row.gpu.program_bytes / GB), of(float(fit.outside[0]) / GB)
+    fraction, gpus = f"{row.memory_fraction:g}", row.gpus
+    taken = " - ".join(number(size) for size in (weights, activations, overhead))
+    how = {
+        "whole": (
+            "GPUs x memory that programs see x share that the engine uses - weights - activations - overhead",
+            f"{gpus} x {number(seen)} x {fraction} - {taken}",
+        ),
+        "static": (
+            "GPUs x memory free before loading x share that the engine uses - weights; steps run in the rest",
+            f"{gpus} x ({number(seen)} - {number(outside)}) x {fraction} - {number(weights)}",
+        ),
+        "free": (
+            "(GPUs x memory that programs see - weights - activations - overhead) x share that the engine uses",
+            f"({gpus} x {number(seen)} - {taken}) x {fraction}",
+        ),
+    }
+    what, expression = how[row.engine.memory.fraction_of]
+    value = memory(one.kv_gb, one.memory_per_gpu_gb)
     return entry(
         "kv_gb",
-        memory(one.kv_gb, one.memory_per_gpu_gb),
+        value,
         "usable memory - weights - activations - overhead",
-        step(
-            "GPUs x memory x share that the engine uses - weights - activations - overhead",
-            f"{row.gpus} x {number(of(one.memory_per_gpu_gb))} x {row.engine.memory_fraction:g} - "
-            + " - ".join(number(of(size)) for size in taken),
-            memory(one.kv_gb, one.memory_per_gpu_gb),
-        ),
-        source=f"{row.gpu.source}; {row.engine.source}",
+        step(what, expression, value),
+        source=f"{row.gpu.source}; {row.engine.source}; {row.engine.memory.source}",
     )
-
-
-def _in_bytes(values: str, each: float, state: str) -> str:
-    """Values times their bytes, and a recurrent state, as a product or a sum in parentheses."""
-    product = f"({values}) x {number(each)}" if " + " in values else f"{values} x {number(each)}"
-    return f"({product}{state})" if state else product
-
-
-def _times(size: float, alone: float) -> str:
-    """What several GPUs hold more than once."""
-    return "" if abs(size / alone - 1.0) < SAME else f" x {number(size / alone)}"
-
-
-def _copies(size: float, alone: float) -> str:
-    return "" if abs(size / alone - 1.0) < SAME else ", x what its GPUs hold several times"

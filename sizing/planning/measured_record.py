@@ -132,7 +132,7 @@ class Record:
             rps=rps,
             concurrency=concurrency,
             max_concurrency=int(fit.max_concurrency[0]),
-            **memory_gb(fit, 0, row, concurrency),
+            **memory_gb(question, fit, 0, row, concurrency),
             output_tokens_per_s=tokens_per_s,
             output_tokens_per_s_per_gpu=tokens_per_s / row.gpus,
             prefill_share=None,

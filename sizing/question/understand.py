@@ -43,6 +43,13 @@ MOST_DISPERSION = float(MAX_CV**2)
 """Largest index of dispersion of bursts: that of the largest coefficient of variation."""
 
 
+LONGEST_SHARE = 0.999
+"""Share of prompts, and of answers, that the context must hold. Chosen: a longer one is refused by the engine."""
+
+CONTEXT_STEP = 1024
+"""Contexts are rounded up to this many tokens. Chosen: a number that a person reads."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Question:
     """What the engine works on. ``assumptions`` collects what was assumed where the scenario does not say.
@@ -70,6 +77,13 @@ class Question:
     def as_expected(self) -> Question:
         """The same with steps as long as expected: what is said of a deployment, whatever caution it is sized with."""
         return replace(self, confidence=EXPECTED)
+
+    def served_context(self, draft_tokens: int = 0) -> int:
+        """Tokens of the longest request that is let in, with its drafts; never more than the model can."""
+        share = np.array([LONGEST_SHARE])
+        longest = float(self.prompt.at(share)[0] + self.output.at(share)[0]) + draft_tokens
+        context = math.ceil(longest / CONTEXT_STEP) * CONTEXT_STEP
+        return min(context, self.model.max_context or context)
 
     @property
     def longest_tokens(self) -> float:

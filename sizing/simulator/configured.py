@@ -58,7 +58,7 @@ def kv_tokens(model: Model, row: Configuration, traffic: Traffic) -> KvTokens:
 
     bytes(n) = bytes(p) + (n - p) x slope, the line through the memory of a prompt and of a whole sequence in flight, p
     and w tokens in whole blocks: exact for full attention, and at both ends for windows and recurrent state. So there
-    are KV available / slope tokens, and a sequence has bytes(p) / slope - p beside its own.
+    are KV available / slope tokens, less what windows keep of prompts in flight, and a sequence has bytes(p) / slope - p beside its own.
     """
     block, one = float(row.engine.block_tokens), table([row])
     prompt = math.ceil(traffic.input_tokens / block) * block
@@ -66,5 +66,6 @@ def kv_tokens(model: Model, row: Configuration, traffic: Traffic) -> KvTokens:
     short, long = (memory_fit(model, one, tokens) for tokens in (prompt, whole))
     at_prompt, at_end = float(short.kv_per_sequence[0]), float(long.kv_per_sequence[0])
     slope = max((at_end - at_prompt) / (whole - prompt), SMALLEST_SLOPE * max(at_end, 1.0) / whole)
-    capacity = max(float(long.kv_available[0]) / slope * row.dp, block)
+    available = float(long.kv_available[0] - long.kv_in_flight[0])
+    capacity = max(available / slope * row.dp, block)
     return KvTokens(capacity=capacity, of_sequence=max(at_prompt / slope - prompt, 0.0))
