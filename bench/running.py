@@ -87,7 +87,7 @@ def case(engine: Engine, prompt: int, output: int, variation: float, room: float
         room=room,
         rule=rule,
         running=running,
-        evictions=float(evictions(table([row]), traffic)[0]),
+        evictions=float(evictions(table([row]), traffic, np.array([rule]))[0]),
         preempted=preempted,
         kv_share=kv_share,
     )
@@ -128,8 +128,9 @@ INTRODUCTION = """\
 An engine that never runs out of work, and whose KV cache limits it. TensorRT-LLM keeps room for whole answers; vLLM and
 SGLang hold what their sequences have now: KV cache / (prompt + half of the answer), where SGLang keeps 0.098 of the
 other half free as well, and half a sequence of full length stays free in the mean
-(`sizing/deployments/concurrency.py`). vLLM then evicts each request OSL / ISL times, which is prompts to compute again.
-Simulated with room for 10, 40 and 150 whole sequences; evictions are those of a request."""
+(`sizing/deployments/concurrency.py`). vLLM then evicts each request (OSL - running) / ISL times, which is prompts to
+compute again. Simulated with room for 10, 40 and 150 whole sequences; evictions are those of a request, by the rule and
+simulated, medians of the cases."""
 
 
 def section() -> Iterator[str]:

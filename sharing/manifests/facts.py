@@ -7,8 +7,6 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from sharing.document import file_stem
 from sharing.errors import NothingToDeploy
 from sharing.manifests.checkpoint import Checkpoint, checkpoint_of
@@ -22,7 +20,7 @@ from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
 from sizing.question.limits import LatencyLimits
 from sizing.question.traffic import Lengths
-from sizing.question.understand import Question, understand
+from sizing.question.understand import understand
 from sizing.scenario.schema import Scenario
 
 Role = Literal["both", "prefill", "decode"]

@@ -199,7 +199,11 @@ class PerInstance(Result):
         default=0.0,
     )
     context: int = quantity(
-        "Context", "tokens", "prompt + answer, 99.9 % of each", "The longest request that is let in (max-model-len).", default=0
+        "Context",
+        "tokens",
+        "prompt + answer, 99.9 % of each",
+        "The longest request that is let in (max-model-len).",
+        default=0,
     )
     kv_tokens: int = quantity(
         "KV cache size",

@@ -51,14 +51,16 @@ def running_fit(model: Model, candidates: Candidates, traffic: Traffic) -> Runni
     """Memory of every candidate with the sequences that it runs at once; none where not one of full length fits."""
     memory = memory_fit(model, candidates, traffic.resident_kv_tokens)
     held = held_bytes(model, candidates, traffic, memory.kv_per_sequence)
-    cached = sequences_at_once(memory.kv_available - memory.kv_in_flight, held, memory.kv_per_sequence) * candidates.dp
+    available = memory.kv_available - memory.kv_in_flight
+    of_rank = sequences_at_once(available, held, memory.kv_per_sequence)
+    cached = of_rank * candidates.dp
     scheduled = candidates.column(lambda r: r.engine.sequences(r.gpu)) * candidates.dp
     known = {f.name: getattr(memory, f.name) for f in fields(MemoryFit)}
     return RunningFit(
         **known | {"max_concurrency": np.minimum(cached, scheduled)},
         held_per_sequence=held,
         cached=cached,
-        evictions=evictions(candidates, traffic),
+        evictions=evictions(candidates, traffic, of_rank),
     )
 
 
@@ -91,13 +93,15 @@ def sequences_at_once(available: Floats, held: Floats, whole: Floats) -> Floats:
     return np.where(available >= full, np.maximum(at_once, 1.0), 0.0)
 
 
-def evictions(candidates: Candidates, traffic: Traffic) -> Floats:
-    """How often each request is evicted while more wait than the KV cache holds: OSL / ISL.
+def evictions(candidates: Candidates, traffic: Traffic, at_once: Floats) -> Floats:
+    """How often each request is evicted while more wait than the KV cache holds: max(OSL - N, 0) / ISL, with N
+    ``at_once`` in the KV cache of a rank.
 
-    An engine that admits a request once its prompt fits fills all room with prompts; then every token that is generated
-    needs room that an eviction makes, the newest sequence going first, which has little more than its prompt. Of OSL
-    tokens to a request that is OSL / ISL evictions. 0 where room is kept for answers to come: with evenly spread
+    An engine that admits a request once its prompt fits fills all room with prompts; then a token that is generated
+    needs room that an eviction makes, the newest sequence going first, which has little more than its prompt. OSL
+    tokens are generated from one end of an answer to the next, which lets prompts in; those of the next step, one of
+    each sequence, have room by then. 0 where room is kept for answers to come: with evenly spread
     lengths as many tokens are freed as are generated. Validity: against the simulator, ``docs/LOAD_MODEL.md``.
     """
     greedy = candidates.column(lambda r: float(r.engine.evicts and r.engine.promises.of_new == 0.0))
-    return greedy * traffic.output_tokens / max(traffic.input_tokens, 1.0)
+    return greedy * np.maximum(traffic.output_tokens - at_once, 0.0) / max(traffic.input_tokens, 1.0)

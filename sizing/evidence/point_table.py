@@ -140,7 +140,7 @@ def _held(points: Sequence[Point], candidates: Candidates) -> _Held:
         at_once = sequences_at_once(available, held_bytes(first.model, some, traffic, whole), whole)
         held.holds[index, 0] = np.maximum(np.floor(available / np.maximum(whole, 1.0)) * some.dp, 1.0)
         held.fits[index, 0] = np.maximum(at_once * some.dp, 1.0)
-        held.again[index, 0] = evictions(some, traffic)
+        held.again[index, 0] = evictions(some, traffic, at_once)
     return held
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 
 from sizing.base.deployed import PerInstance
 from sizing.base.format import count, memory, memory_unit

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
+import numpy as np
+
 from sizing.base.errors import InvalidScenario, SizingError
 from sizing.base.units import PERCENT
 from sizing.catalog import gpus, resolve_gpu, resolve_model

@@ -80,11 +80,21 @@ def test_at_once_and_fits_agree_with_the_memory():
 
 
 def test_each_request_is_evicted_for_the_tokens_of_an_answer():
-    """vLLM: 1,600 tokens to a request need the room of one prompt; half as long an answer that of half. The others keep
-    room."""
+    """vLLM with N at once: of the 1,600 tokens of an answer all but N need the room of a prompt of as many; of half as
+    long an answer, that of half. The others keep room."""
     short, rows = Traffic(input_tokens=1600, output_tokens=800), table([row(e) for e in ("vllm", "sglang", "trtllm")])
-    for traffic, expected in ((TRAFFIC, 1.0), (short, 0.5)):
-        assert running_fit(model_named(LLAMA_8B), rows, traffic).recomputed.tolist() == [expected, 0.0, 0.0]
+    for traffic in (TRAFFIC, short):
+        found = running_fit(model_named(LLAMA_8B), rows, traffic)
+        expected = (traffic.output_tokens - found.cached[0]) / 1600
+        assert found.recomputed == pytest.approx([expected, 0.0, 0.0])
+
+
+def test_an_end_a_step_leaves_nothing_to_evict():
+    """More sequences than tokens in an answer: one or more end in every step, and what they leave holds its tokens."""
+    many = Traffic(input_tokens=1000, output_tokens=20)
+    found = running_fit(model_named(LLAMA_8B), table([row("vllm", "h100_sxm")]), many)
+    assert found.cached[0] > 20
+    assert found.recomputed[0] == 0.0
 
 
 def test_a_limit_below_the_cache_avoids_evictions():

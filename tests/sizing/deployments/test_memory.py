@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sizing.catalog import gpus
 from sizing.catalog.engine_memory import memory_rule
 from sizing.catalog.engines import engines
 from sizing.catalog.precisions import precisions
-from sizing.catalog.weights import dense_parameters, embedding_parameters, weight_bytes, weight_parts
+from sizing.catalog.weights import dense_parameters, embedding_parameters, weight_bytes
 from sizing.deployments.candidates import table
 from sizing.deployments.kv_cache import head_share, sequence_bytes, state_bytes
 from sizing.deployments.memory import memory_fit
