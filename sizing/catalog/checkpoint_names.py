@@ -25,6 +25,9 @@ _SIZE = re.compile(r"^(\d+x)?[ae]?\d+(\.\d+)?[bm]$")
 _RELEASE = re.compile(r"^(\d{4}|\d{6}|\d{8})$")
 _VERSION = re.compile(r"^v\d+(\.\d+)*$")
 _CONTEXT = re.compile(r"^(\d+k|1m)$")
+_HOSTED = re.compile(r"-v?[1-9]\d*:\d+$")
+"""What Amazon Bedrock writes behind a model for the version of its own interface: ``llama3-3-70b-instruct-v1:0``."""
+
 _GGUF = re.compile(r"^i?q\d(\.\d)?$")
 _GGUF_TAIL = frozenset({"k", "0", "1", "xxs", "xs", "s", "m", "l", "xl", "nl"})
 
@@ -57,7 +60,7 @@ class CheckpointName:
 def parse(name: str) -> CheckpointName:
     """``name`` taken apart: a Hugging Face id, a path, or what an engine calls the model."""
     remarks = " ".join(re.findall(r"\(([^)]*)\)", name[:LONGEST]))
-    base = re.sub(r"\([^)]*\)", "", name[:LONGEST].lower()).strip().replace("--", "/").strip("/ ")
+    base = _HOSTED.sub("", re.sub(r"\([^)]*\)", "", name[:LONGEST].lower()).strip()).replace("--", "/").strip("/ ")
     words = _classified(_split(_without_publisher(_punctuated(base.rsplit("/", 1)[-1]))))
     marks = [word.text for word in words if word.kind == "format"]
     marks += _split(_punctuated(remarks.lower()))
@@ -81,6 +84,7 @@ def told_precision(marks: list[str]) -> Precision | None:
 def _punctuated(text: str) -> str:
     """One separator between words, and a decimal point inside numbers (``3_3``, ``3p3``, ``3-3-70b``)."""
     text = re.sub(r"(?<=\d)[_p](?=\d)", ".", text)
+    text = re.sub(r"(?<=\w)\+$", "-plus", re.sub(r"(?<=-v0):(?=\d)", ".", text))
     text = re.sub(r"(\d)[-_ ]bits?\b", r"\1bit", text)
     text = re.sub(r"([a-z]-?\d)-(\d)-(?=\d+b\b)", r"\1.\2-", text)
     return (

@@ -218,9 +218,8 @@ def _by_size(name: str, typed: CheckpointName) -> Found | None:
 
 @cache
 def _family_words() -> frozenset[str]:
-    """Words of two letters and more in the names of the catalogue."""
-    names = [*models(), *_aliases()]
-    return frozenset(w for name in names for w in parse(name).texts("model") if re.match(r"^[a-z]{2,}", w))
+    """Words of two letters and more in the ids of the catalogue."""
+    return frozenset(w for name in models() for w in parse(name).texts("model") if re.match(r"^[a-z]{2,}", w))
 
 
 @cache
