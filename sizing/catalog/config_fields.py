@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 from typing import Any, NoReturn
 
 from commandline.foreign_text import shown
-from sizing.base.errors import InvalidModelConfig
+from sizing.base.errors import InvalidModelConfig, nearest_names
 from sizing.base.units import MIB
 from sizing.catalog.files import read_yaml
 
@@ -49,22 +50,72 @@ def load_config(config: Mapping[str, Any] | str | bytes) -> dict[str, Any]:
     return parsed
 
 
+@cache
+def class_defaults() -> Mapping[str, Mapping[str, Any]]:
+    """What configuration classes of transformers hold where a file is silent, by ``model_type`` (class_defaults.yaml)."""
+    return MappingProxyType(read_yaml("class_defaults.yaml"))
+
+
 class Fields:
-    """The facts of one configuration by our names; nested text models are looked into first."""
+    """The facts of one configuration by our names.
+
+    They are looked for in the section of the language model, in the sections around it, and where the file is silent
+    among the defaults of its class, which are remembered: :meth:`taken_from_class` says which counted.
+    """
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self.outer = config
-        nested = next((config[k] for k in ("text_config", "llm_config", "language_config") if _holds(config, k)), None)
-        self.inner: Mapping[str, Any] = nested if isinstance(nested, Mapping) else config
+        self.sections = language_sections(config)
+        self.inner = self.sections[0]
+        self.class_name, self._defaults = self._class()
+        self._taken: dict[str, Any] = {}
+
+    def _class(self) -> tuple[str, Mapping[str, Any]]:
+        """The ``model_type`` whose class speaks for silent fields, and its defaults; that of a whole model leads to the
+        language model inside."""
+        for section in self.sections:
+            name = section.get("model_type")
+            name = name.lower() if isinstance(name, str) else ""
+            known = class_defaults().get(name, {}) if name != "source" else {}
+            name = str(known.get("text", name))
+            if known:
+                return name, class_defaults().get(name, {})
+        return "", {}
+
+    def taken_from_class(self) -> str:
+        """One sentence on the defaults that stand in for silent fields; "" where none counted."""
+        if not self._taken:
+            return ""
+        source = class_defaults()["source"]
+        listed = [f"{key} {json.dumps(value)}" for key, value in self._taken.items()]
+        several = len(listed) > 1
+        named = " and ".join([", ".join(listed[:-1]), listed[-1]] if several else listed)
+        verb, noun = ("are", "defaults") if several else ("is", "default")
+        return (
+            f"{named} {verb} not in the file: {noun} of {self.class_name} in {source['library']} {source['version']}"
+        )
+
+    def default(self, key: str) -> Any:
+        """What the class holds under a config.json name that the file leaves out; None where it has null or nothing."""
+        if key not in self._defaults or any(key in section for section in self.sections):
+            return None
+        return self._defaults[key]
+
+    def _taking(self, key: str) -> Any:
+        value = self.default(key)
+        if value is not None and value is not False:
+            self._taken[key] = value
+        return value
 
     def raw(self, key: str) -> Any:
-        """The value under a config.json name, from the text model first; None when absent or null."""
-        value = self.inner.get(key)
-        return self.outer.get(key) if value is None else value
+        """The value under a config.json name, from the innermost section; None when absent or null."""
+        return next((section[key] for section in self.sections if section.get(key) is not None), None)
 
     def flag(self, key: str, default: bool = False) -> bool:
-        """A true/false value under a config.json name; anything else counts as the default."""
+        """A true/false value under a config.json name; anything else counts as the class's default, then ``default``."""
         value = self.raw(key)
+        if value is None:
+            value = self._taking(key)
         return value if isinstance(value, bool) else default
 
     def text(self, key: str) -> str:
@@ -83,26 +134,94 @@ class Fields:
         return list(value) if isinstance(value, list) else []
 
     def whole(self, fact: str, *, low: int = 1, high: int = 10**7) -> int | None:
-        """A whole number by our name for it, checked against its range; None when the file does not say.
+        """A whole number by our name for it, checked against its range; None when neither file nor class says it.
 
-        ``fact`` may also be a config.json name that is the same everywhere.
+        ``fact`` may also be a config.json name that is the same everywhere. A list that repeats one number for every
+        layer is that number.
         """
-        for key in field_names().get(fact, (fact,)):
+        names = field_names().get(fact, (fact,))
+        for key in names:
             value = self.raw(key)
             if value is not None:
-                return checked_whole(key, value, low, high)
-        return None
+                return checked_whole(key, _repeated(value), low, high)
+        if any(key in section for key in names for section in self.sections):
+            return None
+        value = next((taken for key in names if (taken := self._taking(key)) is not None), None)
+        return value if isinstance(value, int) and low <= value <= high else None
+
+    def given(self, fact: str) -> bool:
+        """Whether the file itself says a fact by one of its names."""
+        return any(self.raw(key) is not None for key in field_names().get(fact, (fact,)))
 
     def needed(self, fact: str, *, low: int = 1, high: int = 10**7) -> int:
-        """Like :meth:`whole`, but the file must say it."""
+        """Like :meth:`whole`, but file or class must say it."""
         value = self.whole(fact, low=low, high=high)
         if value is None:
-            names = field_names()[fact]
-            raise InvalidModelConfig(
-                f"config.json has no {names[0]} (nor {', '.join(names[1:3])}): use the config.json of the language "
-                "model itself, not of an adapter, a tokenizer or a pipeline."
-            )
+            raise InvalidModelConfig(self._missing(fact))
         return value
+
+    def _missing(self, fact: str) -> str:
+        """What was looked for, and what of the file sounds like it."""
+        names = field_names()[fact]
+        null = next((key for key in names for section in self.sections if key in section), None)
+        if null:
+            return f"config.json says {null} = null: give the number, which the model cannot be counted without."
+        kind = self.text("model_type")
+        alike = nearest_names(names[0], map(str, self.inner), 1, cutoff=0.75)
+        hint = f" It has {shown(alike[0])}, which is not understood." if alike else ""
+        return (
+            f"config.json{f' of type “{shown(kind)}”' if kind else ''} has no {names[0]} (looked for: "
+            f"{', '.join(names[:6])}).{hint} Use the config.json of the language model itself, with all its fields."
+        )
+
+
+_LANGUAGE_KEYS = ("text_config", "llm_config", "language_config", "thinker_config", "language_model", "llm", "text")
+"""Names that whole models give to the section of their language model, asked first."""
+_NO_LANGUAGE = re.compile(
+    r"vision|visual|image|vit|audio|speech|sound|talker|token2wav|code2wav|vocoder|projector|quant|rope|draft|mtp"
+)
+"""Sections that hold widths and layers of something else."""
+_DEEPEST, _MOST_SECTIONS = 6, 500
+"""How far sections are searched. Chosen: the deepest published language model lies two sections down."""
+
+
+def language_sections(config: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """The section of the language model and those around it, innermost first: a nested one of a known name or, where
+    the file itself has no width, the first that has a width and a number of layers, at any depth."""
+    paths: list[tuple[Mapping[str, Any], ...]] = [(config,)]
+    candidates: list[tuple[Mapping[str, Any], ...]] = []
+    for path in paths:  # grows while it is read: nearer sections come first
+        if len(path) > _DEEPEST or len(paths) > _MOST_SECTIONS:
+            break
+        for key, nested in _ordered(path[0]):
+            if isinstance(nested, Mapping) and nested and not _NO_LANGUAGE.search(str(key)):
+                deeper = (nested, *path)
+                paths.append(deeper)
+                sized = _has(nested, "hidden_size") and _has(nested, "layers")
+                if sized or key in _LANGUAGE_KEYS[:3]:
+                    candidates.append(deeper)
+    named = [path for path in candidates if any(path[1].get(key) is path[0] for key in _LANGUAGE_KEYS)]
+    sized = [path for path in named if _has(path[0], "hidden_size") and _has(path[0], "layers")]
+    if sized or named:
+        return (sized or named)[0]
+    if _has(config, "hidden_size") or not candidates:
+        return (config,)
+    return candidates[0]
+
+
+def _ordered(section: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Entries of a section, those that name a language model first."""
+    return sorted(section.items(), key=lambda item: item[0] not in _LANGUAGE_KEYS)
+
+
+def _has(section: Mapping[str, Any], fact: str) -> bool:
+    return any(section.get(key) is not None for key in field_names()[fact])
+
+
+def _repeated(value: Any) -> Any:
+    """The number that a list repeats for every layer; anything else unchanged."""
+    same = isinstance(value, list) and value and all(item == value[0] for item in value[1:])
+    return value[0] if same else value
 
 
 def checked_whole(name: str, value: Any, low: int, high: int) -> int:
@@ -129,6 +248,3 @@ def reject(name: str, value: Any, expected: str) -> NoReturn:
         content = "a value"
     raise InvalidModelConfig(f"config.json says {name} = {shown(content)}: change it to {expected}.")
 
-
-def _holds(config: Mapping[str, Any], key: str) -> bool:
-    return isinstance(config.get(key), Mapping) and bool(config[key])

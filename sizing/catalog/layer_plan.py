@@ -1,57 +1,43 @@
 """Which kind of layer stands where: attention (full, sliding, linear, Mamba, none) and MLP (dense, routed, none).
 
-Families write this down in a dozen ways; each reader below knows one and returns None when the file does not use it.
+The spellings of lists over layers: :mod:`sizing.catalog.layer_lists`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from sizing.base.errors import InvalidModelConfig
-from sizing.catalog.config_fields import Fields, checked_number, checked_whole, reject
+from sizing.catalog.config_fields import Fields, checked_number, checked_whole, field_names, reject
+from sizing.catalog.layer_lists import MAX_LAYERS, MIXER_READERS, Mixer, refuse_unknown_lists
 from sizing.catalog.model_families import family, model_families
 
-Mixer = Literal["full", "sliding", "linear", "mamba", "none"]
 Mlp = Literal["dense", "moe", "none"]
-
-MAX_LAYERS = 2_000
-"""Most layers read from a config.json. Chosen: because it is more than ten times the deepest model of the catalogue."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Layer:
-    """One layer; ``kv_heads`` and ``mlp_width`` are set only where layers differ (neural architecture search).
+    """One layer; ``heads``, ``kv_heads`` and ``mlp_width`` are set only where layers differ (architecture search, OpenELM).
 
-    ``reuses_kv`` says that it attends to the keys and values of an earlier layer and caches none (Gemma 4 E2B, E4B).
+    ``reuses_kv`` says that it attends to the keys and values of an earlier layer and caches none (Gemma 4 E2B, E4B,
+    Hunyuan-Large). ``mamba_beside`` is a Mamba mixer in a layer that attends, too (Falcon-H1, Zamba); with
+    ``shared_weights`` attention and MLP are those of a block that several layers apply, each with a cache of its own.
     """
 
     mixer: Mixer = "full"
     mlp: Mlp = "dense"
+    heads: int | None = None
     kv_heads: int | None = None
     mlp_width: int | None = None
     compress_ratio: int | None = None
     reuses_kv: bool = False
+    mamba_beside: bool = False
+    shared_weights: bool = False
 
 
-MIXER_NAMES: dict[str, Mixer] = {
-    "full_attention": "full",
-    "attention": "full",
-    "global": "full",
-    "full": "full",
-    "sliding_attention": "sliding",
-    "chunked_attention": "sliding",
-    "local": "sliding",
-    "sliding": "sliding",
-    "deepseek_sparse_attention": "full",
-    "sparse_attention": "full",
-    "sparse": "full",
-    "linear_attention": "linear",
-    "kda": "linear",
-    "mamba": "mamba",
-    "mamba2": "mamba",
-}
 BLOCK_LETTERS: dict[str, Layer] = {
     "M": Layer(mixer="mamba", mlp="none"),
     "*": Layer(mixer="full", mlp="none"),
@@ -59,7 +45,7 @@ BLOCK_LETTERS: dict[str, Layer] = {
     "E": Layer(mixer="none", mlp="moe"),
 }
 """Nemotron-H writes one letter per block: Mamba, attention, MLP, experts (its ``hybrid_override_pattern``)."""
-BLOCK_NAMES = {"mamba": "M", "attention": "*", "mlp": "-", "moe": "E"}
+BLOCK_NAMES = {"mamba": "M", "linear_attention": "M", "attention": "*", "full_attention": "*", "mlp": "-", "moe": "E"}
 
 
 def layer_plan(fields: Fields) -> tuple[Layer, ...]:
@@ -68,25 +54,101 @@ def layer_plan(fields: Fields) -> tuple[Layer, ...]:
     if blocks is not None:
         return blocks
     count = fields.needed("layers", high=MAX_LAYERS)
-    mixers = next((per_layer for reader in _MIXER_READERS if (per_layer := reader(fields, count)) is not None), None)
-    if mixers is None:
-        mixers = ["full"] * count
+    refuse_unknown_lists(fields)
+    mixers = _mixers(fields, count)
     if len(mixers) != count:
         raise InvalidModelConfig(
             f"config.json lists {len(mixers)} layer types for {count} layers: make them and num_hidden_layers agree."
         )
-    plan = [Layer(mixer=mixer) for mixer in mixers]
-    return _reusing_kv(fields, [replace(layer, mlp=mlp) for layer, mlp in zip(plan, _mlps(fields, count), strict=True)])
+    layers = [_layer(fields, mixer, mlp) for mixer, mlp in zip(mixers, _mlps(fields, count), strict=True)]
+    return _reusing_kv(fields, _differing(fields, layers))
+
+
+def _mixers(fields: Fields, count: int) -> list[Mixer]:
+    """What mixes tokens in each layer, by the first spelling that the file uses."""
+    kind = family(fields)
+    if kind in model_families().attention_free or fields.section("ssm_cfg"):
+        return ["linear" if kind.startswith("rwkv") else "mamba"] * count
+    if kind in model_families().parallel_mamba:
+        return ["hybrid"] * count
+    if kind == "zamba" and not any(fields.items(key) for key in ("layers_block_type", "layer_types")):
+        period = fields.whole("attn_layer_period", high=MAX_LAYERS) or 6
+        offset = fields.whole("attn_layer_offset", low=0, high=MAX_LAYERS) or 0
+        # ZambaConfig._layers_block_type: the third layer, then by period.
+        return ["hybrid" if i == 2 or (i > 2 and (i - 3) % period == offset) else "mamba" for i in range(count)]
+    mixers = next((listed for reader in MIXER_READERS if (listed := reader(fields, count)) is not None), None)
+    mixers = ["full"] * count if mixers is None else mixers
+    crossing = fields.items("cross_attention_layers")
+    return ["cross" if i in crossing else mixer for i, mixer in enumerate(mixers)]
+
+
+def _layer(fields: Fields, mixer: Mixer, mlp: Mlp) -> Layer:
+    """A layer of this kind: in Zamba only layers that apply the shared block have attention and an MLP."""
+    zamba = family(fields) in model_families().shared_blocks
+    if mixer == "hybrid":
+        attends: Mixer = "sliding" if family(fields) == "hymba" else "full"
+        return Layer(mixer=attends, mlp=mlp, mamba_beside=True, shared_weights=zamba)
+    alone = zamba or family(fields) in model_families().attention_free
+    return Layer(mixer=mixer, mlp="none" if alone else mlp)
+
+
+def _differing(fields: Fields, plan: list[Layer]) -> list[Layer]:
+    """The layers with the heads and MLP widths that the file lists for each."""
+    kv_heads = _listed(fields, ("num_key_value_heads_per_layer", *field_names()["kv_heads"]), plan)
+    heads = _listed(fields, ("num_attention_heads_per_layer", *field_names()["heads"]), plan)
+    widths = _listed(fields, field_names()["intermediate_size"], plan) or _multiplied(fields, len(plan))
+    return [
+        replace(
+            layer,
+            heads=heads[i] if heads else None,
+            kv_heads=kv_heads[i] if kv_heads else None,
+            mlp_width=widths[i] if widths else None,
+        )
+        for i, layer in enumerate(plan)
+    ]
+
+
+def _listed(fields: Fields, names: Sequence[str], plan: list[Layer]) -> list[int]:
+    """Numbers that the file gives one per layer; empty where it gives none."""
+    for key in names:
+        numbers = fields.items(key)
+        if numbers:
+            if len(numbers) != len(plan):
+                raise InvalidModelConfig(
+                    f"config.json lists {len(numbers)} {key} for {len(plan)} layers: make it and the layers agree."
+                )
+            return [checked_whole(key, value, 1, 10**7) for value in numbers]
+    return []
+
+
+def _multiplied(fields: Fields, count: int) -> list[int]:
+    """OpenELM: ``ffn_multipliers`` of the width, each made divisible by ``ffn_dim_divisor`` as in its modelling code."""
+    factors = fields.items("ffn_multipliers")[:count]
+    if not factors:
+        return []
+    hidden, divisor = fields.needed("hidden_size", low=16, high=10**6), fields.whole("ffn_dim_divisor") or 256
+    widths = []
+    for factor in factors + factors[-1:] * (count - len(factors)):
+        wanted = checked_number("ffn_multipliers", factor, 0, 100) * hidden
+        width = max(divisor, int(wanted + divisor / 2) // divisor * divisor)
+        widths.append(width + divisor if width < 0.9 * wanted else width)
+    return widths
 
 
 def _reusing_kv(fields: Fields, plan: list[Layer]) -> tuple[Layer, ...]:
     """The last ``num_kv_shared_layers`` layers reuse earlier keys and values; with ``use_double_wide_mlp`` their MLP is
-    twice as wide (Gemma4TextMLP of transformers)."""
+    twice as wide (Gemma4TextMLP of transformers). With ``use_cla`` all but every ``cla_share_factor``-th layer reuse
+    those of the layer before (cross-layer attention of Hunyuan-Large)."""
     shared = fields.whole("num_kv_shared_layers", low=0, high=MAX_LAYERS) or 0
     first = len(plan) - shared
     wide = 2 * (fields.whole("intermediate_size") or 0) if fields.flag("use_double_wide_mlp") else None
+    factor = fields.whole("cla_share_factor", high=MAX_LAYERS) or 1
+    if not fields.flag("use_cla", default=fields.raw("use_cla") is None):
+        factor = 1
     return tuple(
-        replace(layer, reuses_kv=True, mlp_width=wide or layer.mlp_width) if i >= first else layer
+        replace(layer, reuses_kv=True, mlp_width=(wide if i >= first else None) or layer.mlp_width)
+        if i >= first or i % factor
+        else layer
         for i, layer in enumerate(plan)
     )
 
@@ -94,8 +156,11 @@ def _reusing_kv(fields: Fields, plan: list[Layer]) -> tuple[Layer, ...]:
 def _from_blocks(fields: Fields) -> tuple[Layer, ...] | None:
     """Nemotron-H (one letter or name per block), NAS models (``block_configs``), DeepSeek-V4 (``compress_ratios``)."""
     letters = fields.raw("hybrid_override_pattern")
-    if not letters and fields.items("layers_block_type"):
-        letters = "".join(BLOCK_NAMES.get(str(name), "?") for name in fields.items("layers_block_type"))
+    names = [str(name) for name in fields.items("layers_block_type")]
+    if not letters and {"mlp", "moe"} & set(names):
+        if unknown_name := next((name for name in names if name not in BLOCK_NAMES), None):
+            reject("layers_block_type", unknown_name, ", ".join(BLOCK_NAMES))
+        letters = "".join(BLOCK_NAMES[name] for name in names)
     if isinstance(letters, str) and letters:
         unknown = sorted(set(letters) - set(BLOCK_LETTERS))
         if unknown or len(letters) > MAX_LAYERS:
@@ -126,9 +191,13 @@ def _searched_block(fields: Fields, block: Any) -> Layer:
     if group is not None:
         heads = fields.needed("heads", high=10**5)
         kv_heads = max(1, heads // checked_whole("n_heads_in_group", group, 1, 10**5))
+    elif attention.get("num_key_value_heads") is not None:
+        kv_heads = checked_whole("num_key_value_heads", attention["num_key_value_heads"], 1, 10**5)
     mult = ffn.get("ffn_mult")
     # The factor counts two thirds of a 4x wide MLP, rounded up to a multiple of 256 (DeciLM modelling code).
     width = None if mult is None else -(-int(2 * checked_number("ffn_mult", mult, 0, 100) * hidden / 3) // 256) * 256
+    if ffn.get("intermediate_size") is not None:
+        width = checked_whole("intermediate_size", ffn["intermediate_size"], 1, 10**7)
     return Layer(
         mixer="none" if attention.get("no_op") or kv_heads is None else "full",
         mlp="none" if ffn.get("no_op") or width is None else "dense",
@@ -137,67 +206,15 @@ def _searched_block(fields: Fields, block: Any) -> Layer:
     )
 
 
-def _named(fields: Fields, count: int) -> list[Mixer] | None:
-    """``layer_types``: one name per layer (the form of transformers since 4.53)."""
-    names = fields.items("layer_types") or fields.items("layer_type_list")
-    if not names:
-        return None
-    mixers: list[Mixer] = []
-    for name in names[:count]:
-        mixer = MIXER_NAMES.get(name) if isinstance(name, str) else None
-        if mixer is None:
-            reject("layer_types", name, "full_attention, sliding_attention, linear_attention or mamba")
-        mixers.append(mixer)
-    return mixers
-
-
-def _hybrid(fields: Fields, count: int) -> list[Mixer] | None:
-    """Linear-attention and Mamba models: by interval, by index list, or by 0/1 per layer."""
-    interval = fields.whole("full_attention_interval", high=MAX_LAYERS)
-    if interval:
-        return ["linear" if (i + 1) % interval else "full" for i in range(count)]
-    period = fields.whole("attn_layer_period", high=MAX_LAYERS)
-    if period:
-        offset = fields.whole("attn_layer_offset", low=0, high=MAX_LAYERS) or 0
-        return ["full" if i % period == offset else "mamba" for i in range(count)]
-    full = fields.section("linear_attn_config").get("full_attn_layers")
-    if isinstance(full, list):
-        # Kimi numbers its layers from 1.
-        return ["full" if i + 1 in full else "linear" for i in range(count)]
-    if fields.items("attn_type_list"):
-        return ["full" if kind else "linear" for kind in fields.items("attn_type_list")]
-    if fields.items("hybrid_layer_pattern"):
-        return ["sliding" if kind else "full" for kind in fields.items("hybrid_layer_pattern")]
-    return None
-
-
-def _sliding(fields: Fields, count: int) -> list[Mixer] | None:
-    """Sliding-window models without layer types: by pattern, by family, or by chunk size (Llama 4)."""
-    if fields.whole("attention_chunk_size", high=10**8) and family(fields).startswith("llama4"):
-        step = 4  # every fourth layer has no rotary embedding and attends to everything (Llama 4 reference)
-        return ["sliding" if (i + 1) % step else "full" for i in range(count)]
-    window = fields.raw("sliding_window")
-    kind, families = family(fields), model_families()
-    if window is None or window is False or fields.raw("use_sliding_window") is False:
-        return None
-    pattern = fields.whole("sliding_window_pattern", high=MAX_LAYERS) or fields.whole("_sliding_window_pattern")
-    pattern = pattern or families.sliding_pattern.get(kind)
-    if pattern:
-        return ["sliding" if (i + 1) % pattern else "full" for i in range(count)]
-    if fields.raw("use_sliding_window") is True:
-        first = fields.whole("max_window_layers", low=0, high=MAX_LAYERS) or 0
-        return ["sliding" if i >= first else "full" for i in range(count)]
-    return ["sliding"] * count if kind in families.always_sliding else None
-
-
-_MIXER_READERS: tuple[Callable[[Fields, int], list[Mixer] | None], ...] = (_named, _hybrid, _sliding)
-
-
 def _mlps(fields: Fields, count: int) -> list[Mlp]:
     """Which layers route tokens to experts; all dense when the file names no experts."""
     ffn = fields.section("ffn_config")
     if not fields.whole("experts", low=0, high=10**5) and not ffn.get("moe_num_experts"):
         return ["dense"] * count
+    places = fields.text("moe_layers_enum").replace(" ", "")
+    if places and re.fullmatch(r"\d{1,4}(,\d{1,4})*", places):  # Step-3 writes the places of its routed layers as a text
+        routed_at = {int(place) for place in places.split(",")}
+        return ["moe" if i in routed_at else "dense" for i in range(count)]
     for key, routed in (("mlp_layer_types", ("sparse", "moe")), ("moe_layer_freq", (1, True))):
         listed = fields.items(key)
         if len(listed) >= count:

@@ -21,7 +21,17 @@ class ModelFamilies:
     multi_query: frozenset[str]
     parallel_blocks: frozenset[str]
     always_sliding: frozenset[str]
+    attention_free: frozenset[str]
+    parallel_mamba: frozenset[str]
+    shared_blocks: frozenset[str]
     sliding_pattern: Mapping[str, int]
+    full_interval: Mapping[str, int]
+    full_first: Mapping[str, int]
+    encoders: frozenset[str]
+    encoder_decoders: frozenset[str]
+    gated_encoders: frozenset[str]
+    rotary_encoders: frozenset[str]
+    no_language: frozenset[str]
     known: frozenset[str]
 
 
@@ -29,9 +39,11 @@ class ModelFamilies:
 def model_families() -> ModelFamilies:
     """The habits of every family, read once."""
     raw = read_yaml("model_families.yaml")
-    sets = {key: frozenset(names) for key, names in raw.items() if key not in ("like_llama", "sliding_pattern")}
-    known = frozenset().union(*sets.values(), raw["like_llama"], raw["sliding_pattern"])
-    return ModelFamilies(sliding_pattern=raw["sliding_pattern"], known=known, **sets)
+    rules = {key: raw[key] for key in ("sliding_pattern", "full_interval", "full_first")}
+    sets = {key: frozenset(names) for key, names in raw.items() if key != "like_llama" and key not in rules}
+    described = (names for key, names in sets.items() if key != "no_language")
+    known = frozenset().union(*described, raw["like_llama"], *rules.values())
+    return ModelFamilies(known=known, **rules, **sets)
 
 
 def family(fields: Fields) -> str:

@@ -92,7 +92,8 @@ def of_drafts(candidates: Candidates, value: Callable[[Speculation], float]) -> 
 def kv_of_sequence(
     model: Model, candidates: Candidates, tokens: float | Floats, beside: float | Floats = 0.0
 ) -> Floats:
-    """KV cache of one sequence and of its drafts on each GPU, (C,): :func:`sizing.deployments.kv_cache.sequence_bytes`."""
+    """KV cache of one sequence and of its drafts on each GPU, (C,), see
+    :func:`sizing.deployments.kv_cache.sequence_bytes`."""
     drafts = 1.0 + of_drafts(candidates, lambda drafts: drafts.kv_share)
     return sequence_bytes(model, candidates, tokens, beside) * drafts
 

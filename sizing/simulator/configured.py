@@ -58,7 +58,8 @@ def kv_tokens(model: Model, row: Configuration, traffic: Traffic) -> KvTokens:
 
     bytes(n) = bytes(p) + (n - p) x slope, the line through the memory of a prompt and of a whole sequence in flight, p
     and w tokens in whole blocks: exact for full attention, and at both ends for windows and recurrent state. So there
-    are KV available / slope tokens, less what windows keep of prompts in flight, and a sequence has bytes(p) / slope - p beside its own.
+    are KV available / slope tokens, less what windows keep of prompts in flight, and a sequence has bytes(p) / slope -
+    p beside its own.
     """
     block, one = float(row.engine.block_tokens), table([row])
     prompt = math.ceil(traffic.input_tokens / block) * block

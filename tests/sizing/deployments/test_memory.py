@@ -207,7 +207,7 @@ def test_attention_dp_copies_attention_and_spreads_experts():
     ],
 )
 def test_weights_are_as_large_as_vllm_loads_them(model, row, printed_gib):
-    """ "Model loading took" in start-up logs (bench/memory_runs.csv): what is copied, padded and kept in 16 bit counts."""
+    """ "Model loading took" in start-up logs (bench/memory_runs.csv): what is copied, padded and wide counts."""
     assert fit(model_named(model), configuration(**row)).weights[0] / GIB == pytest.approx(printed_gib, rel=0.01)
 
 
