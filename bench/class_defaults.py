@@ -80,12 +80,16 @@ def main() -> None:
 
     fields = yaml.safe_load((CATALOG / "data/config_fields.yaml").read_text())
     names = read_names()
-    print("# Defaults of configuration classes by `model_type`, written by bench/class_defaults.py; `text` is the type of the")
+    print(
+        "# Defaults of configuration classes by `model_type`, written by bench/class_defaults.py; `text` is the type of the"
+    )
     print("# language model inside. A field that a config.json leaves out has them; one that it sets to null has not.")
     print(f"source: {{library: transformers, version: {__version__}, date: {datetime.now(UTC).date().isoformat()}}}")
     for model_type, held, text in classes():
         defaults = kept(held, text, names)
-        is_language = all(any(name in defaults for name in fields[fact]) for fact in ("hidden_size", "layers", "vocab_size"))
+        is_language = all(
+            any(name in defaults for name in fields[fact]) for fact in ("hidden_size", "layers", "vocab_size")
+        )
         if is_language or "text" in defaults:
             print(f"{json.dumps(model_type)}: {json.dumps(defaults)}")
 

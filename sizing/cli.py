@@ -117,6 +117,10 @@ def _simulate_arguments(simulate: argparse.ArgumentParser) -> None:
 
 
 def _table_commands(commands: Commands) -> None:
+    model = commands.add_parser("model", help="what a config.json or a name says of a model")
+    model.add_argument("model", help="config.json or params.json, a folder with one, or a name")
+    model.add_argument("--json", action="store_true", help="print everything as JSON")
+    model.set_defaults(run=_model)
     predict = commands.add_parser("predict", help="predict measured configurations from a CSV table")
     predict.add_argument("points", type=Path, help="CSV with the columns of the evidence library")
     predict.add_argument("--out", type=Path, required=True, help="CSV to write")
@@ -261,6 +265,12 @@ def _memory(given: argparse.Namespace) -> int:
 
     out = _writable(given.out)
     return _answered(memory_runs(read_points(given.runs)), out)
+
+
+def _model(given: argparse.Namespace) -> int:
+    from sizing.catalog.described import as_text, describe
+
+    return show(describe(given.model), as_text, json=given.json)
 
 
 def _catalog(given: argparse.Namespace) -> int:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from sizing.base.errors import InvalidModelConfig
-from sizing.catalog.config_fields import Fields, checked_whole
+from sizing.catalog.config_fields import Fields, checked_number, checked_whole
 from sizing.catalog.layer_plan import Layer, layer_plan
 from sizing.catalog.model import LatentAttention
 from sizing.catalog.model_families import family, model_families
-from sizing.catalog.parameter_count import Architecture
-from sizing.catalog.recurrent_mixers import recurrent_mixer
+from sizing.catalog.parameter_count import CONSTANT_STATE, Architecture
+from sizing.catalog.recurrent_mixers import recurrent_mixer, state_heads
 
 MAX_WIDTH, MAX_HEADS, MAX_VOCAB, MAX_EXPERTS = 10**6, 10**5, 10**7, 10**5
 """Largest sizes read from a config.json. Chosen: because each is at least ten times the largest of
@@ -19,18 +19,20 @@ def architecture(fields: Fields) -> Architecture:
     """The decoder that the configuration describes; raises InvalidModelConfig where it is missing or contradictory."""
     hidden = fields.needed("hidden_size", low=16, high=MAX_WIDTH)
     plan = layer_plan(fields)
-    heads = _heads(fields, hidden, plan)
+    attends = any(layer.mixer in ("full", "sliding", "cross") for layer in plan)
+    heads = _heads(fields, hidden, plan) if attends else _heads_of_state(fields, hidden)
     kind, families = family(fields), model_families()
     compressed = any(layer.compress_ratio is not None for layer in plan)
-    has_state = any(layer.mixer in ("linear", "mamba") for layer in plan)
+    kinds = frozenset(layer.mixer for layer in plan) | {"mamba" for layer in plan if layer.mamba_beside}
     return Architecture(
         plan=plan,
         hidden=hidden,
         **heads,
-        vocab=fields.needed("vocab_size", high=MAX_VOCAB),
-        tied=fields.flag("tie_word_embeddings", default=kind in families.tied_by_default),
+        vocab=_vocabulary(fields),
+        embedding_width=_embedding_width(fields, hidden),
+        tied=_tied(fields, kind),
         position_table=(fields.whole("max_context", high=10**8) or 0) if kind in families.learned_positions else 0,
-        mlp_matrices=2 if kind in families.ungated_mlp else 3,
+        mlp_matrices=_mlp_matrices(fields, kind),
         gated_output=fields.flag("mla_use_output_gate")
         or fields.flag("attn_output_gate", default=kind in families.gated_output),
         shared_kv=fields.flag("attention_k_eq_v"),
@@ -39,7 +41,10 @@ def architecture(fields: Fields) -> Architecture:
         output_groups=(fields.whole("o_groups", high=MAX_HEADS) or 1) if compressed else 0,
         query_rank=fields.whole("q_lora_rank", low=0, high=MAX_WIDTH) or hidden,
         **_indexer(fields, plan, compressed),
-        recurrent=recurrent_mixer(fields, hidden, heads["heads"]) if has_state else None,
+        recurrent=recurrent_mixer(fields, hidden, heads["heads"], kinds) if kinds & set(CONSTANT_STATE) else None,
+        shared_params=_shared_blocks(fields, hidden, plan, heads)
+        if any(layer.shared_weights for layer in plan)
+        else 0.0,
         dense_beside_experts=fields.flag("enable_moe_block"),
         layer_input=fields.whole("hidden_size_per_layer_input", low=0, high=MAX_WIDTH) or 0,
         layer_input_vocab=fields.whole("vocab_size_per_layer_input", low=0, high=MAX_VOCAB) or 0,
@@ -47,13 +52,72 @@ def architecture(fields: Fields) -> Architecture:
     )
 
 
+def _embedding_width(fields: Fields, hidden: int) -> int:
+    """Width of an embedding, which a matrix widens to that of the model where they differ (ALBERT, ELECTRA, OPT-350M)."""
+    names = ("embedding_size", "word_embed_proj_dim")
+    return next((width for key in names if (width := fields.whole(key, high=MAX_WIDTH))), hidden)
+
+
+def _mlp_matrices(fields: Fields, kind: str) -> int:
+    """Matrices of an MLP: up and down, and a gate in most decoders and in encoders since ModernBERT."""
+    families = model_families()
+    ungated = kind in families.ungated_mlp or (kind in families.encoders and kind not in families.gated_encoders)
+    return 2 if ungated else 3
+
+
+def _vocabulary(fields: Fields) -> int:
+    """Rows of the embedding, which the first Mamba models pad (``pad_vocab_size_multiple``)."""
+    size = fields.needed("vocab_size", high=MAX_VOCAB)
+    multiple = fields.whole("pad_vocab_size_multiple", high=10**5) or 1
+    return -(-size // multiple) * multiple
+
+
+def _tied(fields: Fields, kind: str) -> bool:
+    """Whether input and output embeddings are one matrix, by whatever name the file says it."""
+    for key in ("tie_word_embeddings", "tie_embedding", "tie_embeddings", "share_input_output_layers"):
+        said = fields.raw(key)
+        if isinstance(said, bool):
+            return said
+    return fields.flag("tie_word_embeddings", default=kind in model_families().tied_by_default)
+
+
+def _heads_of_state(fields: Fields, hidden: int) -> dict[str, int]:
+    """The heads by which a model without attention is split, under the names of :class:`Architecture`."""
+    count, dim = state_heads(fields, hidden)
+    numbers = dict.fromkeys(("heads", "kv_heads", "swa_kv_heads"), count)
+    return numbers | dict.fromkeys(("head_dim", "v_head_dim", "swa_head_dim", "swa_v_head_dim"), dim)
+
+
+def _shared_blocks(fields: Fields, hidden: int, plan: tuple[Layer, ...], heads: dict[str, int]) -> float:
+    """Zamba: blocks of attention over twice the width and an MLP, which several layers apply; each application has a
+    projection of its own, and in Zamba 2 low-rank adapters of the MLP and, where asked for, of the attention.
+
+    Source: ZambaAttentionDecoderLayer and Zamba2MLP, Zamba2Attention of transformers 5.24.
+    """
+    first = family(fields) == "zamba"
+    width = fields.whole("attention_hidden_size", high=MAX_WIDTH) or 2 * hidden
+    inner = fields.whole("intermediate_size") or 4 * hidden
+    projected = heads["heads"] * heads["head_dim"]
+    attention = width * (projected + 2 * heads["kv_heads"] * heads["head_dim"]) + projected * hidden
+    blocks = 1 if first else fields.whole("num_mem_blocks", high=1000) or 1
+    applied = sum(layer.shared_weights for layer in plan)
+    rank = 0 if first else fields.whole("adapter_rank", low=0, high=MAX_WIDTH) or 0
+    adapter = rank * (hidden + 2 * inner)
+    if fields.flag("use_shared_attention_adapter"):
+        adapter += 3 * rank * (width + projected)
+    return float(blocks * (attention + 3 * hidden * inner) + applied * (hidden * hidden + adapter))
+
+
 def _heads(fields: Fields, hidden: int, plan: tuple[Layer, ...]) -> dict[str, int]:
     """Numbers and widths of heads, those of sliding layers apart, under the names of :class:`Architecture`."""
-    attends = any(layer.mixer in ("full", "sliding") for layer in plan)
-    heads = fields.needed("heads", high=MAX_HEADS)
-    kv_heads = _kv_heads(fields, heads)
+    heads = max((layer.heads for layer in plan if layer.heads), default=0) or fields.needed("heads", high=MAX_HEADS)
+    kv_heads = max((layer.kv_heads for layer in plan if layer.kv_heads), default=0) or _kv_heads(fields, heads)
+    if kv_heads > heads:
+        raise InvalidModelConfig(
+            f"config.json says {kv_heads:,} KV heads for {heads:,} attention heads: lower num_key_value_heads."
+        )
     dim = _head_dim(fields, hidden, heads)
-    if attends and dim < 1:
+    if dim < 1:
         raise InvalidModelConfig(
             f"config.json says {heads:,} attention heads for a width of {hidden:,}: lower the number of heads."
         )
@@ -85,12 +149,9 @@ def _kv_heads(fields: Fields, heads: int) -> int:
     multi_query = fields.flag("multi_query", default=given is None and family(fields) in model_families().multi_query)
     if multi_query and not fields.flag("new_decoder_architecture"):
         return 1
-    kv_heads = given or heads
-    if kv_heads > heads:
-        raise InvalidModelConfig(
-            f"config.json says {kv_heads:,} KV heads for {heads:,} attention heads: lower num_key_value_heads."
-        )
-    return kv_heads
+    if given and given > heads and not fields.given("kv_heads"):
+        return heads  # the class's default is of a model with more heads
+    return given or heads
 
 
 def _latent(fields: Fields, dim: int) -> LatentAttention | None:
@@ -134,7 +195,7 @@ def _mlp_widths(fields: Fields, hidden: int, kind: str) -> dict[str, int]:
     ffn = fields.section("ffn_config")
     experts = fields.whole("experts", low=0, high=MAX_EXPERTS) or _in_section(ffn, "moe_num_experts") or 0
     per_token = fields.whole("experts_per_token", low=1, high=MAX_EXPERTS) or _in_section(ffn, "moe_top_k")
-    width = fields.whole("intermediate_size", high=10**7) or _in_section(ffn, "ffn_hidden_size")
+    width = _dense_width(fields, hidden, kind) or _in_section(ffn, "ffn_hidden_size")
     expert_width = fields.whole("moe_intermediate_size", high=10**7) or width
     dense = fields.whole("dense_intermediate_size", high=10**7) or width or expert_width
     dense = dense or _default_width(fields, hidden)
@@ -150,6 +211,31 @@ def _mlp_widths(fields: Fields, hidden: int, kind: str) -> dict[str, int]:
         "shared_intermediate": shared_width(fields, expert_width or dense, kind) if experts > 1 else 0,
         "expert_hidden": fields.whole("expert_hidden_size", high=MAX_WIDTH) or hidden,
     }
+
+
+def _dense_width(fields: Fields, hidden: int, kind: str) -> int | None:
+    """Width of an MLP where the file says it, with what a family does to the number.
+
+    LFM2 takes two thirds of it, times a multiplier, rounded up (Lfm2MLP); RecurrentGemma counts both halves of a gated
+    MLP; a Granite 4 without experts has its shared MLP alone; RWKV has none.
+    """
+    listed = fields.items("intermediate_size") or fields.items("ffn_multipliers")
+    if listed and len(set(map(str, listed))) > 1:
+        return None  # layers have widths of their own
+    width = fields.whole("intermediate_size", high=10**7)
+    if kind == "granitemoehybrid" and not fields.whole("experts", low=0, high=MAX_EXPERTS):
+        return fields.whole("shared_intermediate_size", high=10**7) or width
+    if width and kind == "recurrent_gemma":
+        return width // 2
+    if (
+        width
+        and kind.startswith("lfm2")
+        and fields.flag("block_auto_adjust_ff_dim", default="block_ff_dim" in fields.inner)
+    ):
+        multiple = fields.whole("block_multiple_of", high=10**6) or 256
+        factor = checked_number("block_ffn_dim_multiplier", fields.raw("block_ffn_dim_multiplier") or 1.0, 0.01, 100)
+        return -(-int(factor * int(2 * width / 3)) // multiple) * multiple
+    return width
 
 
 def shared_width(fields: Fields, expert_width: int, kind: str) -> int:

@@ -91,9 +91,7 @@ class Fields:
         several = len(listed) > 1
         named = " and ".join([", ".join(listed[:-1]), listed[-1]] if several else listed)
         verb, noun = ("are", "defaults") if several else ("is", "default")
-        return (
-            f"{named} {verb} not in the file: {noun} of {self.class_name} in {source['library']} {source['version']}"
-        )
+        return f"{named} {verb} not in the file: {noun} of {self.class_name} in {source['library']} {source['version']}"
 
     def default(self, key: str) -> Any:
         """What the class holds under a config.json name that the file leaves out; None where it has null or nothing."""
@@ -144,7 +142,8 @@ class Fields:
             value = self.raw(key)
             if value is not None:
                 return checked_whole(key, _repeated(value), low, high)
-        if any(key in section for key in names for section in self.sections):
+        stated = any(key in section for key in names for section in self.sections)
+        if stated or (fact == "max_context" and len(self.sections) == 1):  # every published file says its own context
             return None
         value = next((taken for key in names if (taken := self._taking(key)) is not None), None)
         return value if isinstance(value, int) and low <= value <= high else None
@@ -156,7 +155,8 @@ class Fields:
     def needed(self, fact: str, *, low: int = 1, high: int = 10**7) -> int:
         """Like :meth:`whole`, but file or class must say it."""
         value = self.whole(fact, low=low, high=high)
-        if value is None:
+        own = fact in ("hidden_size", "layers") and len(self.sections) == 1  # of a nested section the class may say it
+        if value is None or (own and not self.given(fact)):
             raise InvalidModelConfig(self._missing(fact))
         return value
 
@@ -247,4 +247,3 @@ def reject(name: str, value: Any, expected: str) -> NoReturn:
     except (ValueError, RecursionError):
         content = "a value"
     raise InvalidModelConfig(f"config.json says {name} = {shown(content)}: change it to {expected}.")
-

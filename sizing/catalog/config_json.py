@@ -2,77 +2,169 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
+from commandline.foreign_text import shown
 from sizing.base.errors import InvalidModelConfig
+from sizing.base.format import percent
 from sizing.base.units import BILLION
-from sizing.catalog.checkpoint_names import parse
+from sizing.catalog.checkpoint_names import changes_architecture, parse
 from sizing.catalog.config_architecture import architecture
 from sizing.catalog.config_fields import Fields, load_config
-from sizing.catalog.model import AttentionKind, Model
+from sizing.catalog.config_kind import about_kind, class_name, has_output_head, model_kind, reject_other_files
+from sizing.catalog.encoder_count import as_encoder, encoder_decoder, halves, of_halves
+from sizing.catalog.model import AttentionKind, Model, ModelKind
 from sizing.catalog.model_families import family, model_families
 from sizing.catalog.parameter_count import (
     Architecture,
     active_params,
+    convolution_elements,
     kv_elements_full,
     kv_elements_sliding,
     lookup_params,
     sparse_attention,
     state_elements,
+    state_layers,
     total_params,
 )
+from sizing.catalog.params_json import as_config
 from sizing.catalog.precisions import precisions
-
-_CLASS_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
-"""A Python class; a hundred characters are twice the longest that vLLM 0.33.0 registers."""
+from sizing.catalog.quantization_methods import MXFP4, quantisation
+from sizing.catalog.stored_weights import stored_weights
+from sizing.catalog.vision_count import has_encoder, vision_params
 
 MAX_PARAMS = 2e13
 """Twenty trillion parameters: seven times the largest catalogue model; more is a typing error."""
 
+NAME_FACTOR = 1.5
+"""Factor between the size in a name and the parameters counted from which the file is asked about. Chosen: because names
+of published models are at most 1.3 from their parameters (Gemma 2B has 2.5 billion of which 0.5 are embeddings)."""
+
 
 def model_from_config(config: Mapping[str, Any] | str | bytes, *, name: str = "custom model") -> Model:
-    """The model that a config.json describes, parameters counted tensor by tensor.
+    """The model that a config.json (or a params.json of Mistral or Meta) describes, parameters counted tensor by tensor.
 
     Raises InvalidModelConfig, one sentence saying what to change, for anything that is not the configuration of a
-    decoder language model: over 1 MB, malformed, not an object, missing or absurd fields.
+    language model: over 1 MB, malformed, not an object, missing or absurd fields, another size than ``name`` says.
     """
-    loaded = load_config(config)
-    _reject_other_files(loaded)
+    loaded, notes = as_config(load_config(config))
+    reject_other_files(loaded)
     fields = Fields(loaded)
-    shape = architecture(fields)
-    total, active = total_params(shape), active_params(shape)
-    if total > MAX_PARAMS:
+    kind = model_kind(fields)
+    if kind == "encoder_decoder":
+        model = _encoder_decoder(fields, name)
+    else:
+        shape = architecture(fields)
+        shape = replace(shape, tied=shape.tied or not has_output_head(fields))
+        shape = as_encoder(fields, shape) if kind == "encoder" else shape
+        model = _model(fields, shape, name, kind)
+    if model.params_total > MAX_PARAMS:
         raise InvalidModelConfig(
-            f"config.json describes {total / BILLION:,.0f} billion parameters: check its width, layers and experts."
+            f"config.json describes {model.params_total / BILLION:,.0f} billion parameters: check its width, layers and "
+            "experts."
         )
-    return _model(fields, shape, name, total, active)
+    _hold_against_name(model, name)
+    taken = fields.taken_from_class()
+    said = (*model.assumptions, *notes, *([taken] if taken else []))
+    return replace(model, params_vision=vision_params(fields, model.hidden_size), assumptions=said)
 
 
-def _reject_other_files(config: Mapping[str, Any]) -> None:
-    """Recognise the files people confuse with a model's config.json."""
-    if not config:
-        raise InvalidModelConfig("config.json is empty: paste or upload the whole file of the model.")
-    if "peft_type" in config:
-        raise InvalidModelConfig("This is the configuration of a LoRA adapter: use config.json of its base model.")
-    if config.get("is_encoder_decoder") is True:
-        raise InvalidModelConfig("This is an encoder-decoder model: choose a decoder model, others are not sized.")
-    if (Fields(config).whole("loop_num_passes") or 1) > 1:
+def generating(model: Model) -> Model:
+    """The same model, if it generates token by token. Raises InvalidModelConfig for an encoder or an encoder-decoder."""
+    if model.kind == "decoder":
+        return model
+    kind, why = {
+        "encoder": ("an encoder", "it generates nothing"),
+        "encoder_decoder": ("an encoder-decoder model", "its two halves are served otherwise"),
+    }[model.kind]
+    said = f" ({shown(model.hf_architecture)})" if model.hf_architecture else ""
+    raise InvalidModelConfig(
+        f"This is {kind}{said}: {why}; choose a decoder model, others are described but not sized."
+    )
+
+
+def _hold_against_name(model: Model, name: str) -> None:
+    """Raise InvalidModelConfig where the parameters are not those that the name says, total, active or with encoders."""
+    words = parse(name)
+    sizes = [_billions(text) for text in words.texts("size")]
+    if not sizes or any(changes_architecture(word) for word in words.texts("model")):
+        return
+    counted = (
+        model.params_total,
+        model.params_active,
+        model.params_total + model.params_vision,
+        model.params_per_token,
+    )
+    near = (max(size / n, n / size) <= NAME_FACTOR for size in sizes for n in (c / BILLION for c in counted))
+    if not any(near):
         raise InvalidModelConfig(
-            "This model runs some layers several times (loop_num_passes): such models are not sized yet."
+            f"config.json describes {model.params_total / BILLION:.3g} billion parameters, but “{shown(name)}” says "
+            f"{' and '.join(f'{size:g}' for size in sizes)} billion: check width, layers, MLP width and experts, or that "
+            "it is the file of this model."
         )
-    if "tokenizer_class" in config and "model_type" not in config and "hidden_size" not in config:
-        raise InvalidModelConfig("This is a tokenizer configuration: use config.json of the model.")
 
 
-def _model(fields: Fields, a: Architecture, name: str, total: float, active: float) -> Model:
+def _billions(size: str) -> float:
+    """Billions of parameters of a size in a name: 7b, 8x22b, a22b, e4b, 270m."""
+    experts, _, each = size.rpartition("x")
+    value = float(each[:-1].lstrip("ae")) * (float(experts) if experts else 1.0)
+    return max(value / 1000 if size.endswith("m") else value, 1e-6)
+
+
+def _encoder_decoder(fields: Fields, name: str) -> Model:
+    """An encoder-decoder, which is described and not planned."""
+    sections = halves(fields.outer)
+    if sections:
+        encoder, decoder = (architecture(Fields(section)) for section in sections)
+        counted = of_halves(encoder, decoder, kv_elements_full(decoder) + kv_elements_sliding(decoder))
+    else:
+        counted = encoder_decoder(fields)
+    stored = _stored(fields, name, None)
+    return Model(
+        id=name,
+        family=family(fields) or "unknown",
+        developer="",
+        kind="encoder_decoder",
+        params_total=counted.params,
+        params_active=counted.params,
+        layers=counted.layers,
+        hidden_size=counted.hidden,
+        heads=counted.heads,
+        kv_heads=counted.heads,
+        head_dim=counted.head_dim,
+        intermediate_size=counted.intermediate,
+        vocab_size=counted.vocab,
+        tie_embeddings=counted.tied,
+        attention="mha",
+        full_layers=counted.layers,
+        kv_elements_full=counted.kv_elements,
+        max_context=fields.whole("max_context", high=10**8),
+        native_precision=stored.precision,
+        published_formats=(stored.precision,),
+        hf_architecture=class_name(fields),
+        source="config.json",
+        assumptions=(_COUNTED, *about_kind(fields, "encoder_decoder"), *stored.notes),
+    )
+
+
+_COUNTED = "parameters are counted from the tensors that the configuration implies; norms and biases are left out"
+_ENCODER_COUNTED = (
+    "the vision or audio encoder is counted apart from the language model: 16 bit, and whole on every GPU"
+)
+
+
+def _model(fields: Fields, a: Architecture, name: str, kind: ModelKind) -> Model:
+    total, active = total_params(a), active_params(a)
     moe_layers = sum(layer.mlp == "moe" for layer in a.plan)
     sliding = kv_elements_sliding(a)
     kv_heads, head_dim = _main_heads(fields, a)
-    precision = native_precision(fields, name)
+    stored = _stored(fields, name, a)
+    reads_only = kind == "encoder"
     return Model(
         id=name,
+        kind=kind,
         family=family(fields) or "unknown",
         developer="",
         params_total=total,
@@ -91,29 +183,26 @@ def _model(fields: Fields, a: Architecture, name: str, total: float, active: flo
         full_kv_heads=a.kv_heads if a.kv_heads != kv_heads and _differ(a) else None,
         full_layers=sum(layer.mixer == "full" for layer in a.plan),
         sliding_layers=sum(layer.mixer == "sliding" for layer in a.plan),
-        linear_layers=sum(layer.mixer in ("linear", "mamba") for layer in a.plan),
+        linear_layers=state_layers(a),
         sliding_window=_window(fields) if sliding else None,
-        kv_elements_full=kv_elements_full(a),
-        kv_elements_sliding=sliding,
+        kv_elements_full=0.0 if reads_only else kv_elements_full(a),
+        kv_elements_sliding=0.0 if reads_only else sliding,
         state_elements=state_elements(a),
+        convolution_elements=convolution_elements(a),
+        latent=a.latent,
+        full_kv_heads=a.kv_heads if sliding and a.kv_heads != kv_heads else None,
         norm_collectives=_norm_collectives(fields, a),
         parallel_blocks=_parallel_blocks(fields),
         sparse=sparse_attention(a),
         **(_experts(fields, a, moe_layers) if moe_layers else {}),
         max_context=fields.whole("max_context", high=10**8),
-        native_precision=precision,
-        published_formats=(precision,),
-        hf_architecture=_class_name(fields),
+        native_precision=stored.precision,
+        published_formats=(stored.precision,),
+        stored_bytes=stored.bytes,
+        hf_architecture=class_name(fields),
         source="config.json",
-        assumptions=_assumptions(fields, a),
+        assumptions=(*_assumptions(fields, a), *about_kind(fields, kind), *stored.notes),
     )
-
-
-def _class_name(fields: Fields) -> str:
-    """The class that loads the whole checkpoint, encoders included; "" where the file names none that could be one."""
-    listed = fields.outer.get("architectures")
-    first = listed[0] if isinstance(listed, list) and listed else ""
-    return first if isinstance(first, str) and _CLASS_NAME.fullmatch(first) else ""
 
 
 def _parallel_blocks(fields: Fields) -> bool:
@@ -178,61 +267,63 @@ def _window(fields: Fields) -> int:
     return window
 
 
-def native_precision(fields: Fields, name: str = "") -> str:
-    """Weight format of the published checkpoint by its id in ``precisions.yaml`` (bf16, fp8, mxfp4, int4_awq).
+@dataclass(frozen=True, kw_only=True)
+class _Stored:
+    """Format of the published weights, the bytes of all of them where the file tells, and what was assumed."""
+
+    precision: str
+    bytes: tuple[tuple[str, float], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def _stored(fields: Fields, name: str, a: Architecture | None) -> _Stored:
+    """In what the checkpoint stores its weights.
 
     ModelOpt keeps it in a file of its own (hf_quant_config.json): then the name of the checkpoint tells.
     """
-    quant = fields.section("quantization_config")
-    method = str(quant.get("quant_method", "")).lower()
-    algorithm = str(quant.get("quant_algo", "")).lower()
-    if "nvfp4" in algorithm or "nvfp4" in str(quant.get("format", "")).lower():
-        return "nvfp4"
-    if "fp8" in algorithm:
-        return "fp8"
+    section = fields.section("quantization_config") or fields.section("compression_config")
+    section = section or fields.section("quantization")
+    quantised = quantisation(section)
+    if quantised is None:
+        named = None if section else parse(name).precision
+        dtype = fields.text("torch_dtype") or fields.text("dtype")
+        wide = "fp16" if dtype in ("float16", "fp16", "half") else "bf16"
+        return _Stored(precision=named.id if named else wide)
     if fields.text("expert_dtype") == "fp4":
-        return "mxfp4"
-    if method == "compressed-tensors":
-        return _compressed_tensors(quant)
-    by_method = next((p.id for p in precisions().values() if method in p.quant_methods), "")
-    if by_method:
-        return by_method
-    named = None if quant else parse(name).precision
-    if named:
-        return named.id
-    dtype = fields.text("torch_dtype") or fields.text("dtype")
-    return "fp16" if dtype in ("float16", "fp16", "half") else "bf16"
+        quantised = replace(quantised, listed=(("*experts.*", MXFP4), *quantised.listed))
+    if a is None:
+        return _Stored(precision=quantised.main.precision, notes=quantised.notes)
+    stored = stored_weights(a, quantised)
+    parts = [f"{_share(share)} {precisions()[each].plain_label}" for each, share in stored.shares if share > 0]
+    alike = stored.shares[0][0] == stored.precision and stored.shares[0][1] > 0.99
+    mixed = () if len(parts) < 2 or alike else (f"mixed formats: of the weights in layers {', '.join(parts)}",)
+    return _Stored(
+        precision=stored.precision, bytes=((stored.precision, stored.bytes),), notes=(*quantised.notes, *mixed)
+    )
 
 
-def _compressed_tensors(quant: Mapping[str, Any]) -> str:
-    """Weight format of a compressed-tensors checkpoint, from the first group of layers."""
-    groups = quant.get("config_groups")
-    first = next(iter(groups.values()), None) if isinstance(groups, Mapping) else None
-    weights = first.get("weights") if isinstance(first, Mapping) else None
-    if not isinstance(weights, Mapping):
-        return "bf16"
-    activations = first.get("input_activations") if isinstance(first, Mapping) else None
-    kind, bits = weights.get("type"), weights.get("num_bits")
-    if bits == 8:
-        return "fp8" if kind == "float" else "int8_sq" if activations else "int8_wo"
-    if bits == 4:
-        return ("nvfp4" if weights.get("group_size") == 16 else "mxfp4") if kind == "float" else "int4_wo"
-    return "bf16"
+def _share(share: float) -> str:
+    return "less than 1 %" if share < 0.01 else percent(share)
 
 
 def _assumptions(fields: Fields, a: Architecture) -> tuple[str, ...]:
     """What the numbers rest on beyond the file itself."""
-    assumptions = [
-        "parameters are counted from the tensors that the configuration implies; norms and biases are left out"
-    ]
+    assumptions = [_COUNTED]
     kind = family(fields)
     if kind not in model_families().known:
         shown = kind[:40] or "not given"
         assumptions.append(f"model type “{shown}” is not known: sized like Llama (gated MLP, standard attention)")
-    if fields.section("vision_config") or fields.section("audio_config"):
-        assumptions.append("the vision or audio encoder is not counted")
+    if has_encoder(fields):
+        counted = vision_params(fields, a.hidden) > 0
+        assumptions.append(_ENCODER_COUNTED if counted else "the vision or audio encoder is not counted")
+    if any(layer.mixer == "cross" for layer in a.plan):
+        assumptions.append("cross-attention layers keep keys and values per image, which are not counted")
+    if fields.items("hybrid_layer_ids") and fields.items("layers_block_type"):
+        assumptions.append("layers with attention are those of hybrid_layer_ids")
     if any(layer.reuses_kv for layer in a.plan):
         assumptions.append("layers that reuse the keys and values of an earlier layer are counted without a KV cache")
+    if any(layer.shared_weights for layer in a.plan) and a.recurrent:
+        assumptions.append("blocks that several layers share are counted once, their KV cache for every layer")
     if a.recurrent:
         assumptions.append("linear-attention and Mamba layers keep a constant state per sequence, in float32")
     if a.indexer_dim:

@@ -57,10 +57,27 @@ _LIKE_A_LAYER_LIST = re.compile(
     r"(attn|attention|mixer|mamba|recurrent|linear|hybrid|window|swa|block|layers?)s?_?.*"
     r"(idx|idxs|ids|indices|index|indexes|types?|pattern|layers|list|layout|map)$"
 )
-_OTHER_LISTS = re.compile(r"rope|mtp|nextn|moe|mlp|aux|deepstack|dense|draft|eagle|target|lora|skip|visual|vision|image|audio")
+_OTHER_LISTS = re.compile(
+    r"rope|mtp|nextn|moe|mlp|aux|deepstack|dense|draft|eagle|target|lora|skip|visual|vision|image|audio"
+)
 _OTHERWISE_READ = frozenset(
-    {*NAME_LISTS, *CYCLES, *ATTENDING, "attn_type_list", "hybrid_layer_pattern", "cross_attention_layers", "mamba_layers"}
-    | {"sliding_window_pattern", "layer_group_size", "attention_types", "indexer_types", "compress_ratios", "kda_layers"}
+    {
+        *NAME_LISTS,
+        *CYCLES,
+        *ATTENDING,
+        "attn_type_list",
+        "hybrid_layer_pattern",
+        "cross_attention_layers",
+        "mamba_layers",
+    }
+    | {
+        "sliding_window_pattern",
+        "layer_group_size",
+        "attention_types",
+        "indexer_types",
+        "compress_ratios",
+        "kda_layers",
+    }
     | {"block_configs", "hybrid_override_pattern", "num_key_value_heads_per_layer", "mlp_layer_types"}
 )
 
@@ -80,7 +97,7 @@ def refuse_unknown_lists(fields: Fields) -> None:
 def named(fields: Fields, count: int) -> list[Mixer] | None:
     """One name per layer, or the names of a period."""
     for key in NAME_LISTS:
-        if names := fields.items(key):
+        if (names := fields.items(key)) and not fields.items("hybrid_layer_ids"):
             return [_mixer(key, name) for name in names[:MAX_LAYERS]]
     for key in CYCLES:
         if names := fields.items(key):

@@ -86,8 +86,7 @@ def _layer(fields: Fields, mixer: Mixer, mlp: Mlp) -> Layer:
     """A layer of this kind: in Zamba only layers that apply the shared block have attention and an MLP."""
     zamba = family(fields) in model_families().shared_blocks
     if mixer == "hybrid":
-        attends: Mixer = "sliding" if family(fields) == "hymba" else "full"
-        return Layer(mixer=attends, mlp=mlp, mamba_beside=True, shared_weights=zamba)
+        return Layer(mixer="full", mlp=mlp, mamba_beside=True, shared_weights=zamba)
     alone = zamba or family(fields) in model_families().attention_free
     return Layer(mixer=mixer, mlp="none" if alone else mlp)
 
@@ -212,7 +211,9 @@ def _mlps(fields: Fields, count: int) -> list[Mlp]:
     if not fields.whole("experts", low=0, high=10**5) and not ffn.get("moe_num_experts"):
         return ["dense"] * count
     places = fields.text("moe_layers_enum").replace(" ", "")
-    if places and re.fullmatch(r"\d{1,4}(,\d{1,4})*", places):  # Step-3 writes the places of its routed layers as a text
+    if places and re.fullmatch(
+        r"\d{1,4}(,\d{1,4})*", places
+    ):  # Step-3 writes the places of its routed layers as a text
         routed_at = {int(place) for place in places.split(",")}
         return ["moe" if i in routed_at else "dense" for i in range(count)]
     for key, routed in (("mlp_layer_types", ("sparse", "moe")), ("moe_layer_freq", (1, True))):

@@ -14,10 +14,16 @@ from sizing.catalog.model import LatentAttention, SparseAttention
 
 @dataclass(frozen=True, kw_only=True)
 class Recurrent:
-    """Linear-attention or Mamba mixer: ``params`` per layer and ``state`` values per layer and sequence."""
+    """Mixer with a constant state: ``params`` per layer, ``state`` values per layer and sequence, of which
+    ``convolution`` are the window of its convolution."""
 
     params: float
     state: float
+    convolution: float = 0.0
+
+
+CONSTANT_STATE = ("linear", "mamba", "conv")
+"""Mixers of layers that keep a constant state per sequence and no keys and values."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +32,9 @@ class Architecture:
 
     ``mlp_matrices`` is 3 for gated MLPs (gate, up, down), else 2; ``indexer_dim`` x ``indexer_layers`` is the key cache
     of a sparse-attention indexer, which chooses ``indexer_entries`` entries for a query; ``shared_kv`` marks full
-    layers that project keys and values by one matrix; engines cache both.
+    layers that have one projection for key and value.
+    ``embedding_width`` is the model's unless a matrix stands between (ALBERT, OPT-350M).
+    ``shared_params`` are weights that stand beside the layers: blocks that several apply (Zamba), with their adapters.
     ``layer_input`` is the width of an embedding of its own that each layer adds, from a table of ``layer_input_vocab``.
     """
 
@@ -41,6 +49,7 @@ class Architecture:
     swa_v_head_dim: int
     intermediate: int
     vocab: int
+    embedding_width: int
     tied: bool
     position_table: int
     mlp_matrices: int
@@ -63,11 +72,12 @@ class Architecture:
     dense_beside_experts: bool
     layer_input: int = 0
     layer_input_vocab: int = 0
+    shared_params: float = 0.0
 
 
 def attention_params(a: Architecture, layer: Layer) -> float:
     """Weights of one attention layer: query, key, value and output projections (and what replaces them in MLA)."""
-    h = a.hidden
+    h, heads = a.hidden, layer.heads or a.heads
     if a.latent:
         m = a.latent
         query = h * m.q_rank + m.q_rank * a.heads * (m.nope_dim + m.rope_dim)
@@ -82,10 +92,10 @@ def attention_params(a: Architecture, layer: Layer) -> float:
     kv_heads = layer.kv_heads or (a.swa_kv_heads if sliding else a.kv_heads)
     dim, v_dim = (a.swa_head_dim, a.swa_v_head_dim) if sliding else (a.head_dim, a.v_head_dim)
     value = 0 if a.shared_kv and not sliding else kv_heads * v_dim
-    query = a.heads * dim * (2 if a.gated_output else 1)
+    query = heads * dim * (2 if a.gated_output else 1)
     if layer.reuses_kv:
-        return float(h * query + a.heads * v_dim * h)
-    return float(h * (query + kv_heads * dim + value) + a.heads * v_dim * h)
+        return float(h * query + heads * v_dim * h)
+    return float(h * (query + kv_heads * dim + value) + heads * v_dim * h)
 
 
 def compressed_attention_params(a: Architecture, ratio: int) -> float:
@@ -123,22 +133,28 @@ def mlp_params(a: Architecture, layer: Layer) -> float:
     return routed + shared + latent + (dense if a.dense_beside_experts else 0.0)
 
 
+def mixer_params(a: Architecture, layer: Layer) -> float:
+    """Weights of what mixes tokens in one layer; 0 where they are those of a shared block."""
+    mixer = (
+        attention_params(a, layer) if layer.mixer in ("full", "sliding", "cross") and not layer.shared_weights else 0.0
+    )
+    has_state = layer.mixer in CONSTANT_STATE or layer.mamba_beside
+    return mixer + (a.recurrent.params if has_state and a.recurrent else 0.0)
+
+
 def total_params(a: Architecture) -> float:
     """All weights of the language model: embeddings, output head unless tied, and every layer."""
-    embedding = a.vocab * a.hidden * (1 if a.tied else 2) + a.position_table * a.hidden
+    embedding = a.vocab * a.embedding_width * (1 if a.tied else 2) + a.position_table * a.embedding_width
+    embedding += 0 if a.embedding_width == a.hidden else a.embedding_width * a.hidden * (1 if a.tied else 2)
     indexer = a.indexer_layers * (
         a.query_rank * a.indexer_heads * a.indexer_dim + a.hidden * (a.indexer_dim + a.indexer_heads)
     )
     if any(layer.compress_ratio is not None for layer in a.plan):
         indexer = 0  # counted with the compressed layers
     # Per-layer embeddings (Gemma 4): one projection of the width for all layers, a gate and a projection in each.
-    layers = lookup_params(a) + 3.0 * len(a.plan) * a.hidden * a.layer_input
+    layers = lookup_params(a) + 3.0 * len(a.plan) * a.hidden * a.layer_input + a.shared_params
     for layer in a.plan:
-        if layer.mixer in ("full", "sliding"):
-            layers += attention_params(a, layer)
-        elif layer.mixer in ("linear", "mamba") and a.recurrent:
-            layers += a.recurrent.params
-        layers += mlp_params(a, layer)
+        layers += mixer_params(a, layer) + (0.0 if layer.shared_weights else mlp_params(a, layer))
     return embedding + indexer + layers
 
 
@@ -171,6 +187,7 @@ def _kv_elements(a: Architecture, layer: Layer) -> float:
         return float(a.latent.kv_rank + a.latent.rope_dim)
     if layer.compress_ratio:
         return a.head_dim / layer.compress_ratio
+    # One projection may give key and value (Gemma 4): engines keep both (vLLM, Gemma4Attention), as they differ by a norm.
     return float((layer.kv_heads or a.kv_heads) * (a.head_dim + a.v_head_dim))
 
 
@@ -210,11 +227,20 @@ def kv_elements_sliding(a: Architecture) -> float:
     """Values cached per token inside the sliding window; compressed layers keep one vector of head width each."""
     if any(layer.compress_ratio is not None for layer in a.plan):
         return float(len(a.plan) * a.head_dim)
-    count = sum(layer.mixer == "sliding" and not layer.reuses_kv for layer in a.plan)
-    return float(count * a.swa_kv_heads * (a.swa_head_dim + a.swa_v_head_dim))
+    kept = (layer for layer in a.plan if layer.mixer == "sliding" and not layer.reuses_kv)
+    return float(sum((layer.kv_heads or a.swa_kv_heads) * (a.swa_head_dim + a.swa_v_head_dim) for layer in kept))
+
+
+def state_layers(a: Architecture) -> int:
+    """Layers that keep a constant state per sequence, those among them that attend, too."""
+    return sum(layer.mixer in CONSTANT_STATE or layer.mamba_beside for layer in a.plan)
 
 
 def state_elements(a: Architecture) -> float:
-    """Values of recurrent state per sequence over all linear-attention and Mamba layers."""
-    count = sum(layer.mixer in ("linear", "mamba") for layer in a.plan)
-    return count * a.recurrent.state if a.recurrent else 0.0
+    """Values of recurrent state per sequence over all linear-attention, convolution and Mamba layers."""
+    return state_layers(a) * a.recurrent.state if a.recurrent else 0.0
+
+
+def convolution_elements(a: Architecture) -> float:
+    """The part of :func:`state_elements` that is the window of convolutions."""
+    return state_layers(a) * a.recurrent.convolution if a.recurrent else 0.0

@@ -102,8 +102,8 @@ class Precision:
 
     @property
     def width(self) -> str:
-        """Nominal width of a weight: "16 bit", "8 bit" or "4 bit"."""
-        return f"{16 if self.bytes >= WIDE_BYTES else 8 if self.bytes >= BYTE else 4} bit"
+        """Nominal width of a weight: "16 bit", "8 bit", "4 bit", "3 bit" or "2 bit"."""
+        return f"{16 if self.bytes >= WIDE_BYTES else 8 if self.bytes >= BYTE else min(4, int(self.bytes * 8))} bit"
 
 
 @cache
@@ -135,9 +135,11 @@ def _width(row: dict[str, Any]) -> int:
 
 def _grade(row: dict[str, Any], loss: float | None) -> Accuracy:
     """The word for a loss; a format without a published one is graded as the worst published of its width, because
-    nothing says that it is better."""
-    if row["bytes"] >= WIDE_BYTES or loss is None:
+    nothing says that it is better; of a width without any as the worst."""
+    if row["bytes"] >= WIDE_BYTES:
         return "reference"
+    if loss is None:
+        return "high loss"
     return next((word for most, word in GRADES if loss <= most), "high loss")
 
 

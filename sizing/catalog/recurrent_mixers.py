@@ -1,4 +1,5 @@
-"""Layers with a constant state instead of a KV cache: Gated DeltaNet, KDA, Mamba 1 and 2, lightning attention.
+"""Layers with a constant state instead of a KV cache: Gated DeltaNet, KDA, Mamba 1 and 2, lightning attention, short
+convolutions, RWKV, gated linear recurrence.
 
 State = recurrent matrix + convolution window, in values per layer and sequence. Shapes as in the modelling code of
 transformers 5.23 (qwen3_next, nemotron_h, jamba), moonshotai Kimi-Linear and MiniMax-Text-01.
@@ -6,25 +7,123 @@ transformers 5.23 (qwen3_next, nemotron_h, jamba), moonshotai Kimi-Linear and Mi
 
 from __future__ import annotations
 
+from sizing.base.errors import InvalidModelConfig
 from sizing.catalog.config_fields import Fields, checked_whole
+from sizing.catalog.model_families import family
 from sizing.catalog.parameter_count import Recurrent
 
 WIDE = 10**6
 """Largest width read from a config.json. Chosen: because it is far above any model's."""
 
 
-def recurrent_mixer(fields: Fields, hidden: int, heads: int) -> Recurrent:
-    """The recurrent layer that this configuration describes, the first that fits."""
+def recurrent_mixer(fields: Fields, hidden: int, heads: int, kinds: frozenset[str]) -> Recurrent:
+    """The recurrent layer that this configuration describes, the first that fits; ``kinds`` are the mixers of its plan."""
+    kind = family(fields)
+    if "conv" in kinds:
+        return _short_convolution(fields, hidden)
+    if kind.startswith("rwkv"):
+        return _rwkv(fields, hidden, kind)
+    if fields.given("lru_width") or kind == "recurrent_gemma":
+        return _gated_linear_recurrence(fields, hidden, heads)
     if fields.whole("linear_num_value_heads"):
         return _gated_delta_net(fields, hidden)
     if fields.section("linear_attn_config"):
         return _kimi_delta_attention(fields, hidden, heads)
-    if fields.whole("mamba_num_heads") or fields.whole("mamba_n_heads"):
+    if kind == "plamo2":
+        return _plamo(fields, hidden)
+    if _is_second(fields, kind):
         return _mamba2(fields, hidden)
-    if fields.whole("mamba_d_state"):
+    if kind in _FIRST_MAMBA or fields.whole("mamba_d_state") or fields.section("ssm_cfg"):
         return _mamba1(fields, hidden)
+    if "mamba" in kinds:
+        raise InvalidModelConfig(
+            "config.json has Mamba layers but not the size of their state: looked for mamba_d_state, ssm_state_size, "
+            "state_size, and mamba_num_heads of Mamba 2."
+        )
     dim = fields.whole("head_dim", high=WIDE) or max(1, hidden // heads)
     return Recurrent(params=float(5 * hidden * heads * dim), state=float(heads * dim * dim))
+
+
+_FIRST_MAMBA = frozenset({"mamba", "falcon_mamba", "zamba", "jamba"})
+
+
+def _is_second(fields: Fields, kind: str) -> bool:
+    """Whether the Mamba layers are of the second version, which has heads."""
+    if kind in _FIRST_MAMBA:
+        return False
+    named = str(fields.section("ssm_cfg").get("layer", "")).lower() == "mamba2"
+    heads = ("mamba_num_heads", "mamba_n_heads", "n_mamba_heads")
+    return named or kind == "mamba2" or any(fields.whole(key) for key in heads)
+
+
+def state_heads(fields: Fields, hidden: int) -> tuple[int, int]:
+    """Heads of a model without attention and their width, by which engines split its layers: those of Mamba 2 or RWKV,
+    of Mamba 1 its channels in groups of 64 (chosen: the width of a head of Mamba 2)."""
+    width = fields.whole("head_dim", high=WIDE) or fields.whole("headdim", high=WIDE) or 64
+    inner = hidden if family(fields).startswith("rwkv") else _inner(fields, hidden)
+    return fields.whole("num_heads", high=WIDE) or max(1, inner // width), width
+
+
+def _short_convolution(fields: Fields, hidden: int) -> Recurrent:
+    """LFM2: two gates and a value in one projection, a convolution over the last ``conv_L_cache`` tokens, an output
+    projection; an engine keeps one token less than the width (vLLM, short_conv_state_shape)."""
+    kernel = fields.whole("conv_L_cache", high=1000) or 3
+    width = fields.whole("conv_dim", high=WIDE) or hidden
+    window = float(width * (kernel - 1))
+    return Recurrent(
+        params=float(hidden * 3 * width + width * kernel + width * hidden), state=window, convolution=window
+    )
+
+
+def _rwkv(fields: Fields, hidden: int, kind: str) -> Recurrent:
+    """RWKV 4 to 6: receptance, key, value and output, a gate from version 5 on, and the channel mixing in place of an MLP.
+
+    Version 4 keeps five vectors a layer, later ones a matrix a head and two shifted tokens (modelling code of
+    BlinkDL/RWKV-LM).
+    """
+    first = kind == "rwkv"
+    width = fields.whole("attention_hidden_size", high=WIDE) or hidden
+    inner = fields.whole("intermediate_size") or (4 * hidden if first else int(3.5 * hidden) // 32 * 32)
+    mixing = (4 if first else 5) * hidden * width + 2 * hidden * inner + hidden * hidden
+    head = fields.whole("head_size", high=WIDE) or 64
+    state = 5 * hidden if first else hidden * head + 2 * hidden
+    return Recurrent(params=float(mixing), state=float(state), convolution=0.0 if first else 2.0 * hidden)
+
+
+def _gated_linear_recurrence(fields: Fields, hidden: int, heads: int) -> Recurrent:
+    """RecurrentGemma (Griffin, De et al. 2024): two branches of ``lru_width`` and an output, a convolution, and two
+    block-diagonal gates of one block a head."""
+    width = fields.whole("lru_width", high=WIDE) or hidden
+    kernel = fields.whole("conv1d_width", high=1000) or 4
+    gates = 2 * width * (width // max(1, heads))
+    window = float(width * (kernel - 1))
+    return Recurrent(
+        params=float(3 * hidden * width + kernel * width + gates), state=width + window, convolution=window
+    )
+
+
+def _plamo(fields: Fields, hidden: int) -> Recurrent:
+    """PLaMo 2: Mamba 2 whose B, C and step width are projected from the inner width (its modelling code)."""
+    count = fields.whole("mamba_num_heads", high=WIDE) or 1
+    dim = fields.whole("hidden_size_per_head", high=WIDE) or 128
+    size, kernel = fields.whole("mamba_d_state", high=WIDE) or 64, fields.whole("mamba_d_conv", high=1000) or 4
+    inner, steps = count * dim, max(64, hidden // 16)
+    params = 3 * hidden * inner + inner * (steps + 2 * size) + steps * count + inner * kernel
+    window = float(inner * (kernel - 1))
+    return Recurrent(params=float(params), state=inner * size + window, convolution=window)
+
+
+def _inner(fields: Fields, hidden: int) -> int:
+    """Inner width of a Mamba mixer: as given, else a multiple of the model's."""
+    given = fields.whole("mamba_d_ssm", high=WIDE) or fields.whole("d_inner", high=WIDE)
+    factors = (fields.whole(key, high=100) for key in ("mamba_expand", "expand"))
+    return given or hidden * (next(filter(None, factors), None) or _of_state_space(fields, "expand", 2))
+
+
+def _of_state_space(fields: Fields, key: str, unsaid: int) -> int:
+    """A number of ``ssm_cfg``, the section of the first published Mamba models."""
+    value = fields.section("ssm_cfg").get(key, unsaid)
+    return checked_whole(f"ssm_cfg.{key}", value, 1, WIDE)
 
 
 def _gated_delta_net(fields: Fields, hidden: int) -> Recurrent:
@@ -37,7 +136,9 @@ def _gated_delta_net(fields: Fields, hidden: int) -> Recurrent:
     keys, values = key_heads * key_dim, value_heads * value_dim
     channels = 2 * keys + values
     params = hidden * (channels + values + 2 * value_heads) + channels * kernel + values * hidden
-    return Recurrent(params=float(params), state=float(value_heads * key_dim * value_dim + channels * (kernel - 1)))
+    window = float(channels * (kernel - 1))
+    state = value_heads * key_dim * value_dim + window
+    return Recurrent(params=float(params), state=state, convolution=window)
 
 
 def _kimi_delta_attention(fields: Fields, hidden: int, heads: int) -> Recurrent:
@@ -50,26 +151,46 @@ def _kimi_delta_attention(fields: Fields, hidden: int, heads: int) -> Recurrent:
     low_rank_gate = hidden * dim + dim * width
     output_gate = hidden * width if section.get("use_full_rank_gate") is True else low_rank_gate
     params = 4 * hidden * width + low_rank_gate + output_gate + hidden * count + 3 * width * kernel
-    return Recurrent(params=float(params), state=float(count * dim * dim + 3 * width * (kernel - 1)))
+    window = float(3 * width * (kernel - 1))
+    return Recurrent(params=float(params), state=count * dim * dim + window, convolution=window)
 
 
 def _mamba2(fields: Fields, hidden: int) -> Recurrent:
-    """Mamba 2 (Nemotron-H, Falcon-H1, Bamba): heads x head width x state size, groups share B and C."""
-    count = fields.whole("mamba_num_heads", high=WIDE) or fields.whole("mamba_n_heads", high=WIDE) or 1
-    dim = fields.whole("mamba_head_dim", high=WIDE) or fields.whole("mamba_d_head", high=WIDE) or 64
-    size = fields.whole("ssm_state_size", high=WIDE) or fields.whole("mamba_d_state", high=WIDE) or 128
-    groups = fields.whole("n_groups", high=WIDE) or fields.whole("mamba_n_groups", high=WIDE) or 1
-    kernel = fields.whole("conv_kernel", high=1000) or fields.whole("mamba_d_conv", high=1000) or 4
+    """Mamba 2 (Nemotron-H, Falcon-H1, Bamba, Zamba 2, Codestral): heads x head width x state size, groups share B and C."""
+    dim = _first(fields, ("mamba_head_dim", "mamba_d_head", "mamba_headdim"))
+    count = _first(fields, ("mamba_num_heads", "mamba_n_heads", "n_mamba_heads"))
+    if family(fields) == "mamba2" or fields.section("ssm_cfg"):
+        dim = fields.whole("head_dim", high=WIDE) or _of_state_space(fields, "headdim", 64)
+        count = fields.whole("num_heads", high=WIDE) or _inner(fields, hidden) // dim
+    given = fields.whole("mamba_d_ssm", high=WIDE)
+    count = count or max(1, _inner(fields, hidden) // (dim or 64))
+    dim = dim or max(1, (given or _inner(fields, hidden)) // count)
+    size = _first(fields, ("ssm_state_size", "mamba_d_state", "state_size")) or _of_state_space(fields, "d_state", 128)
+    groups = _first(fields, ("mamba_n_groups", "mamba_ngroups", "n_groups")) or _of_state_space(fields, "ngroups", 1)
+    kernel = _first(fields, ("conv_kernel", "mamba_d_conv")) or 4
     inner, channels = count * dim, count * dim + 2 * groups * size
     params = hidden * (inner + channels + count) + channels * kernel + inner * hidden
-    return Recurrent(params=float(params), state=float(count * dim * size + channels * (kernel - 1)))
+    window = float(channels * (kernel - 1))
+    return Recurrent(params=float(params), state=count * dim * size + window, convolution=window)
 
 
 def _mamba1(fields: Fields, hidden: int) -> Recurrent:
-    """Mamba 1 (Jamba): expanded width x state size."""
-    inner = hidden * (fields.whole("mamba_expand", high=100) or 2)
-    size = fields.whole("mamba_d_state", high=WIDE) or 16
-    kernel = fields.whole("mamba_d_conv", high=1000) or 4
-    rank = fields.whole("mamba_dt_rank", high=WIDE) or -(-hidden // 16)
+    """Mamba 1 (Mamba, Falcon Mamba, Jamba, Zamba): expanded width x state size."""
+    inner = _inner(fields, hidden)
+    size = _first(fields, ("mamba_d_state", "state_size")) or _of_state_space(fields, "d_state", 16)
+    kernel = _first(fields, ("mamba_d_conv", "conv_kernel")) or 4
+    # "auto" stands for the sixteenth part of the model's width.
+    ranks = [fields.raw(key) for key in ("mamba_dt_rank", "time_step_rank")]
+    rank = next(
+        (checked_whole("time_step_rank", r, 1, WIDE) for r in ranks if r not in (None, "auto")), -(-hidden // 16)
+    )
     params = 2 * hidden * inner + inner * (rank + 2 * size) + rank * inner + inner * size + inner * hidden
-    return Recurrent(params=float(params), state=float(inner * size + inner * (kernel - 1)))
+    window = float(inner * (kernel - 1))
+    return Recurrent(params=float(params + inner * kernel), state=inner * size + window, convolution=window)
+
+
+def _first(fields: Fields, keys: tuple[str, ...]) -> int | None:
+    """The first of several numbers that the file gives, or else the class; "auto" is none."""
+    said = [key for key in keys if fields.given(key) and fields.raw(key) != "auto"]
+    silent = [key for key in keys if not fields.given(key)]
+    return next((n for key in (*said, *silent) if (n := fields.whole(key, high=WIDE)) is not None), None)

@@ -13,7 +13,7 @@ import numpy as np
 from sizing.base.errors import InvalidScenario, SizingError
 from sizing.base.units import PERCENT
 from sizing.catalog import gpus, resolve_gpu, resolve_model
-from sizing.catalog.config_json import model_from_config
+from sizing.catalog.config_json import generating, model_from_config
 from sizing.catalog.custom_gpu import gpu_from_spec
 from sizing.catalog.engines import resolve_engine
 from sizing.catalog.from_size import model_from_size
@@ -181,7 +181,7 @@ def _model(scenario: Scenario) -> tuple[Model, tuple[str, ...], Precision | None
         known = form.model_dump(exclude={"name", "params_b"}, exclude_none=True)
         model = model_from_size(form.name, form.params_b, **known)
     elif isinstance(form, ModelConfig):
-        model = model_from_config(form.config, name=form.name)
+        model = generating(model_from_config(form.config, name=form.name))
     else:
         resolved = resolve_model(form)
         return resolved.model, assumed(resolved), resolved.precision

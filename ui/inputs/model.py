@@ -157,11 +157,11 @@ def _take(content: str | bytes, name: str, *, given_by: str, says_which: bool = 
     """Check and keep a config.json, given by the widget with this key; ``says_which``: its name is that of the model,
     otherwise what the file itself says stands before it."""
     from sizing.catalog.config_fields import load_config
-    from sizing.catalog.config_json import model_from_config
+    from sizing.catalog.config_json import generating, model_from_config
 
     try:
         config = load_config(content)
-        model = model_from_config(config, name=name)
+        model = generating(model_from_config(config, name=name))
     except SizingError as error:
         state.refuse_config(error.problems[0], given_by=given_by)
     else:

@@ -49,7 +49,8 @@ def test_a_row_of_the_catalogue_made_from_a_configuration_is_the_same_model(path
     config, name = path.read_bytes(), path.name.removesuffix("_config.json").replace("--", "/")
     read = model_from_config(config, name=name)
     shipped = model_of_row(row(config, name, "a file", "2026-11-22"))
-    told = ("family", "developer", "source", "notes", "published_formats")
+    told = ("family", "developer", "source", "notes", "published_formats", "stored_bytes", "params_vision")
+    told += ("latent", "full_kv_heads", "convolution_elements")
     told_otherwise = {fact: getattr(read, fact) for fact in told}
     counts = {"params_total": pytest.approx(read.params_total), "params_active": pytest.approx(read.params_active)}
     assert vars(shipped) | told_otherwise == vars(read) | counts

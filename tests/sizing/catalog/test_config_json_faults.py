@@ -30,7 +30,7 @@ MALFORMED = {
     "tokenizer": {"tokenizer_class": "LlamaTokenizer"},
     "encoder-decoder": {"model_type": "t5", "is_encoder_decoder": True, "d_model": 512},
     "diffusion pipeline": {"_class_name": "StableDiffusionPipeline"},
-    "mamba without attention": {"model_type": "mamba", "hidden_size": 4096, "num_hidden_layers": 64, "vocab_size": 50},
+    "diffusion transformer": {"_class_name": "FluxTransformer2DModel", "num_layers": 19, "attention_head_dim": 128},
     "huge integer": '{"hidden_size": ' + "9" * 10_000 + "}",
 }
 

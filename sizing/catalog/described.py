@@ -1,0 +1,110 @@
+"""What a configuration file or a name says of a model: the answer of ``python -m sizing model``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from sizing.base.format import large
+from sizing.base.quantity import Result, quantity
+from sizing.base.units import GB
+from sizing.catalog.config_json import model_from_config
+from sizing.catalog.model import Model, ModelKind
+from sizing.catalog.precisions import precisions
+from sizing.catalog.resolve import resolve_model
+
+
+class ModelDescription(Result):
+    """The numbers of a model that decide what it takes to run it."""
+
+    model: str = quantity("Model", help="Id in the catalogue, or name of the file.")
+    kind: ModelKind = quantity("Kind", help="decoder, encoder (nothing is generated) or encoder_decoder.")
+    architecture: str = quantity("Class", help="First class that the file names in architectures; empty if unknown.")
+    params_total: float = quantity("Parameters", "parameters", "counted from the configuration", "Language model.")
+    params_active: float = quantity(
+        "Active parameters", "parameters", "total - experts that are not chosen", "Used for one token."
+    )
+    params_vision: float = quantity(
+        "Parameters of encoders", "parameters", "layers x (4 h² + 2 or 3 h i)", "Vision and audio; 0 where not counted."
+    )
+    layers: int = quantity("Layers", "layers", "as in the file", "Of the language model.")
+    weight_precision: str = quantity("Weight format", help="Format of the published weights, id of the catalogue.")
+    weight_bytes: float | None = quantity(
+        "Stored weights",
+        "bytes",
+        "sum over modules",
+        "What the checkpoint takes; none where its format is one for all.",
+    )
+    kv_elements_per_token: float = quantity(
+        "KV cache", "values/token", "KV heads x (key + value width)", "Of layers that attend to the whole context."
+    )
+    kv_elements_per_token_windowed: float = quantity(
+        "KV cache in windows", "values/token", "KV heads x (key + value width)", "Of layers that attend to a window."
+    )
+    window: int | None = quantity("Window", "tokens", "as in the file", "None where no layer has one.")
+    state_elements: float = quantity(
+        "State", "values/sequence", "sum over layers", "Constant state of Mamba, linear and convolution layers."
+    )
+    max_context: int | None = quantity("Longest context", "tokens", "as in the file", "None where it is not known.")
+    assumptions: tuple[str, ...] = quantity("Assumptions", help="What the numbers rest on beyond the file.")
+
+
+def describe(given: str) -> ModelDescription:
+    """The model in a file (config.json, params.json, or a folder that holds one), or of that name.
+
+    Raises InvalidModelConfig, UnknownName or OSError.
+    """
+    path = Path(given)
+    held = [path / name for name in ("config.json", "params.json")] if path.is_dir() else []
+    path = next((file for file in held if file.is_file()), path)
+    if path.is_file() or path.suffix == ".json":
+        return _description(replace(model_from_config(path.read_bytes()), id=path.name))
+    resolved = resolve_model(given)
+    note = (resolved.note,) if resolved.note else ()
+    if resolved.match not in ("id", "name"):
+        note = (f"“{resolved.name}” is taken for {resolved.model.id}", *note)
+    read = _description(resolved.model)
+    return read.model_copy(
+        update={"weight_precision": resolved.weight_format.id, "assumptions": (*note, *read.assumptions)}
+    )
+
+
+def _description(model: Model) -> ModelDescription:
+    return ModelDescription(
+        model=model.id,
+        kind=model.kind,
+        architecture=model.hf_architecture,
+        params_total=model.params_total,
+        params_active=model.params_active,
+        params_vision=model.params_vision,
+        layers=model.layers,
+        weight_precision=model.native_precision,
+        weight_bytes=dict(model.stored_bytes).get(model.native_precision),
+        kv_elements_per_token=model.kv_elements_full,
+        kv_elements_per_token_windowed=model.kv_elements_sliding,
+        window=model.sliding_window,
+        state_elements=model.state_elements,
+        max_context=model.max_context,
+        assumptions=model.assumptions,
+    )
+
+
+def as_text(read: ModelDescription) -> str:
+    """The description for a terminal, one fact a line."""
+    active = f", {large(read.params_active)} active" if read.params_active < read.params_total else ""
+    vision = f", and {large(read.params_vision)} of encoders" if read.params_vision else ""
+    stored = f" ({read.weight_bytes / GB:,.1f} GB)" if read.weight_bytes else ""
+    lines = [
+        f"{read.model}: {read.kind.replace('_', '-')}{f' ({read.architecture})' if read.architecture else ''}",
+        f"Parameters: {large(read.params_total)}{active}{vision}, {read.layers} layers",
+        f"Weights: {precisions()[read.weight_precision].label}{stored}",
+        f"KV cache: {read.kv_elements_per_token:,.0f} values per token",
+    ]
+    if read.kv_elements_per_token_windowed:
+        window = f" in a window of {read.window:,} tokens" if read.window else ""
+        lines.append(f"KV cache in windows: {read.kv_elements_per_token_windowed:,.0f} values per token{window}")
+    if read.state_elements:
+        lines.append(f"State: {read.state_elements:,.0f} values per sequence")
+    context = f"{read.max_context:,} tokens" if read.max_context else "unknown"
+    lines += [f"Longest context: {context}", *(["Assumptions:"] if read.assumptions else [])]
+    return "\n".join([*lines, *(f"  {said}" for said in read.assumptions)])

@@ -1,0 +1,408 @@
+"""What ``quantization_config`` says: in which format weights are stored, and which modules are not.
+
+A method is read from its own fields, never taken for 16 bit: one that is not known and says no bits is refused.
+Sources: transformers.utils.quantization_config 5.24, vLLM 0.33.0 (model_executor/layers/quantization), AMD Quark,
+NVIDIA ModelOpt and AutoRound, as their checkpoints write it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from commandline.foreign_text import shown
+from sizing.base.errors import InvalidModelConfig
+from sizing.catalog.config_fields import checked_number, reject
+
+Section = Mapping[str, Any]
+Holds = Literal["all", "experts", "listed"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scheme:
+    """How a module is stored: ``precision`` is a format's id, ``bytes`` those per weight, scales included."""
+
+    precision: str
+    bytes: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantisation:
+    """``main`` is the format of all linear layers, of ``experts`` alone, or of the ``listed`` modules.
+
+    ``left`` are patterns of modules in 16 bit, ``listed`` patterns of modules with a format of their own, the first that
+    fits; ``head`` is the format of the output head where that is quantised, too.
+    """
+
+    main: Scheme
+    holds: Holds = "all"
+    left: tuple[str, ...] = ()
+    listed: tuple[tuple[str, Scheme], ...] = ()
+    head: Scheme | None = None
+    notes: tuple[str, ...] = ()
+
+
+FP8 = Scheme(precision="fp8", bytes=1.0)
+MXFP8 = Scheme(precision="fp8", bytes=1.0 + 1 / 32)
+NVFP4 = Scheme(precision="nvfp4", bytes=0.5 + 1 / 16)
+MXFP4 = Scheme(precision="mxfp4", bytes=0.5 + 1 / 32)
+WIDE = Scheme(precision="bf16", bytes=2.0)
+INT8 = Scheme(precision="int8_sq", bytes=1.0)
+INT8_WO = Scheme(precision="int8_wo", bytes=1.0)
+
+_LEFT_KEYS = (
+    "modules_to_not_convert",
+    "ignore",
+    "ignored_layers",
+    "exclude_modules",
+    "exclude",
+    "exclude_layers",
+    "skip_modules",
+    "llm_int8_skip_modules",
+    "modules_to_not_quantize",
+)
+"""What methods call the list of modules that stay in 16 bit."""
+_BITS_KEYS = ("bits", "w_bit", "nbits", "num_bits", "weight_bits", "q_bits", "wbits")
+_MOST_PATTERNS = 50_000
+
+
+def weights_of_bits(bits: float, group: int = 0, *, method: str = "wo") -> Scheme:
+    """Whole numbers of ``bits`` with a 16-bit scale and a zero point for each ``group`` of weights.
+
+    Five to seven bits are computed as the 8-bit format, which is the next that engines have; their bytes are their own.
+    """
+    if not 1 <= bits <= 8:
+        reject("bits", bits, "a number of bits from 1 to 8")
+    each = bits / 8 + ((2 + bits / 8) / group if group > 0 else 0.0)
+    if bits > 4.5:
+        return Scheme(precision="int8_wo", bytes=each)
+    if bits > 3.5:
+        return Scheme(precision=f"int4_{method}", bytes=each)
+    return Scheme(precision="int3_wo" if bits > 2.5 else "int2_wo" if bits > 1.7 else "ternary", bytes=each)
+
+
+def quantisation(section: Section) -> Quantisation | None:
+    """What a ``quantization_config`` says; None where it is empty. Raises InvalidModelConfig for one that says no format."""
+    nested = section.get("quantization")
+    if isinstance(nested, Mapping) and "quant_algo" in nested:
+        section = {**section, **nested}
+    method = _method(section)
+    if not section or method in ("", "none") and not section.keys() - {"quant_method"}:
+        return None
+    if isinstance(section.get("config_groups"), Mapping) and section["config_groups"] and method != "quark":
+        read = _grouped(section)
+    else:
+        reader = _READERS.get(method) or (_modelopt if "quant_algo" in section else None)
+        read = reader(section) if reader else _by_bits(section, method)
+    return replace(read, left=(*_left(section), *read.left)[:_MOST_PATTERNS])
+
+
+def _method(section: Section) -> str:
+    name = section.get("quant_method")
+    return name.lower().rpartition("/")[2].replace("_", "-") if isinstance(name, str) else ""
+
+
+def _left(section: Section) -> list[str]:
+    lists = (section.get(key) for key in _LEFT_KEYS)
+    return [str(name) for names in lists if isinstance(names, list) for name in names[:_MOST_PATTERNS]]
+
+
+def bits_of(section: Section) -> float | None:
+    """The bits of a weight by any of their names."""
+    key = next((key for key in _BITS_KEYS if section.get(key) is not None), None)
+    return None if key is None else checked_number(key, section[key], 1, 16)
+
+
+def _group(section: Section) -> int:
+    size = next((section[key] for key in ("group_size", "q_group_size") if section.get(key) is not None), 0)
+    return int(size) if isinstance(size, int | float) and math.isfinite(size) else 0
+
+
+def _by_bits(section: Section, method: str) -> Quantisation:
+    """A method that is not known: what its bits say. Raises InvalidModelConfig where it says none."""
+    bits = bits_of(section)
+    if bits is None:
+        raise InvalidModelConfig(
+            f"config.json is quantised by “{shown(method or 'no quant_method')}”, which is not known and gives no bits: add "
+            f"the bits of a weight to quantization_config ({', '.join(_BITS_KEYS[:3])})."
+        )
+    if bits > 8:
+        return Quantisation(main=WIDE, notes=(f"quantization_config says {bits:g} bits: 16-bit weights",))
+    known = method in ("", "mlx", "rtn", "bitblas", "ipex", "marlin", "inc", "moe-wna16", "sinq")
+    note = () if known else (f"quantisation “{shown(method)}” is not known: {bits:g}-bit weights as its bits say",)
+    return Quantisation(main=weights_of_bits(bits, _group(section)), notes=note)
+
+
+def _integer(method: str) -> Callable[[Section], Quantisation]:
+    """GPTQ, AWQ and their kin: bits of 2, 3, 4 or 8 with scales by group; "dynamic" and the like list exceptions."""
+
+    def read(section: Section) -> Quantisation:
+        bits, group = bits_of(section) or 4.0, _group(section)
+        main = weights_of_bits(bits, group, method=method)
+        head = main if section.get("lm_head") is True or section.get("quant_lm_head") is True else None
+        return Quantisation(main=main, listed=_exceptions(section, main, group, method), head=head)
+
+    return read
+
+
+def _exceptions(section: Section, main: Scheme, group: int, method: str) -> tuple[tuple[str, Scheme], ...]:
+    """``dynamic`` of GPTQModel ("-:" leaves, "+:" changes modules by regular expression), ``extra_config`` of AutoRound."""
+    listed: list[tuple[str, Scheme]] = []
+    for key, is_regex in (("dynamic", True), ("extra_config", False)):
+        entries = section.get(key)
+        for pattern, change in entries.items() if isinstance(entries, Mapping) else ():
+            bits = bits_of(change) if isinstance(change, Mapping) else None
+            scheme = main if bits is None else WIDE if bits > 8 else weights_of_bits(bits, group, method=method)
+            sign, _, rest = str(pattern).partition(":")
+            bare = rest if sign in ("+", "-") else str(pattern)
+            listed.append((f"re:{bare}" if is_regex else bare, WIDE if sign == "-" else scheme))
+    return tuple(listed)
+
+
+def _auto_round(section: Section) -> Quantisation:
+    """AutoRound and Intel's Neural Compressor: integers, or ``data_type`` mx_fp, nv_fp, fp8."""
+    data = str(section.get("data_type", "int")).lower()
+    bits = bits_of(section) or 4.0
+    if data.startswith("nv_fp"):
+        return Quantisation(main=NVFP4)
+    if data.startswith("mx_fp"):
+        return Quantisation(main=MXFP4 if bits <= 4 else MXFP8)
+    if data.startswith("fp"):
+        return Quantisation(main=FP8)
+    awq = "awq" in str(section.get("packing_format", "")).lower()
+    return _integer("awq" if awq else "gptq")(section)
+
+
+def _bitsandbytes(section: Section) -> Quantisation:
+    """NF4 or FP4 in blocks of 64 with scales in 32 bit, or in 8 bit where they are quantised again; or LLM.int8()."""
+    if section.get("load_in_8bit") is True and section.get("load_in_4bit") is not True:
+        return Quantisation(main=INT8_WO)
+    scale = 1 if section.get("bnb_4bit_use_double_quant") is True else 4
+    return Quantisation(main=Scheme(precision="int4_wo", bytes=0.5 + scale / 64))
+
+
+def _hqq(section: Section) -> Quantisation:
+    """HQQ: ``weight_quant_params`` for all layers, or one for each kind of layer."""
+    config = section.get("quant_config")
+    holders = [config, *config.values()] if isinstance(config, Mapping) else [section]
+    found_params = [h.get("weight_quant_params", h) for h in holders if isinstance(h, Mapping)]
+    params = next((p for p in found_params if isinstance(p, Mapping) and "nbits" in p), section)
+    bits = bits_of(params)
+    if bits is None:
+        return _by_bits(section, "hqq")
+    return Quantisation(main=weights_of_bits(bits, _group(params)))
+
+
+def _aqlm(section: Section) -> Quantisation:
+    """AQLM: codes of so many bits for each group of weights."""
+    bits, books, group = (
+        checked_number(key, section.get(key, unsaid), 1, 1024)
+        for key, unsaid in (("nbits_per_codebook", 16), ("num_codebooks", 1), ("in_group_size", 8))
+    )
+    return Quantisation(main=weights_of_bits(min(8.0, max(1.0, bits * books / group))))
+
+
+def _fixed(main: Scheme, holds: Holds = "all") -> Callable[[Section], Quantisation]:
+    return lambda section: Quantisation(main=main, holds=holds)
+
+
+def _of_bits(bits: float) -> Callable[[Section], Quantisation]:
+    """A method of whole numbers with a usual width, unless the section says another."""
+    return lambda section: Quantisation(main=weights_of_bits(min(8.0, bits_of(section) or bits), _group(section)))
+
+
+def _exllama(section: Section) -> Quantisation:
+    """EXL2, EXL3: any number of bits on average, those of the head apart."""
+    bits, head = (checked_number(key, section.get(key, 4), 1, 16) for key in ("bits", "head_bits"))
+    return Quantisation(
+        main=weights_of_bits(min(bits, 8.0)), head=weights_of_bits(min(head, 8.0)) if head <= 8 else None
+    )
+
+
+def _bitnet(section: Section) -> Quantisation:
+    """BitNet: three values a weight, four weights in a byte (transformers, integrations.bitnet)."""
+    return Quantisation(main=Scheme(precision="ternary", bytes=0.25))
+
+
+def _fp_quant(section: Section) -> Quantisation:
+    named = str(section.get("forward_dtype", "mxfp4")).lower()
+    return Quantisation(main=NVFP4 if "nv" in named else MXFP4)
+
+
+def _torchao(section: Section) -> Quantisation:
+    """torchao: the class of the configuration, as a text or as ``_type`` of ``default``."""
+    kind = section.get("quant_type")
+    default = kind.get("default", kind) if isinstance(kind, Mapping) else kind
+    named = str(default.get("_type", "") if isinstance(default, Mapping) else default or "").lower().replace("_", "")
+    data = default.get("_data", {}) if isinstance(default, Mapping) else section.get("quant_type_kwargs", {})
+    group = _group(data) if isinstance(data, Mapping) else 0
+    for mark, scheme in (
+        ("nvfp4", NVFP4),
+        ("mxfp8", MXFP8),
+        ("mx", MXFP4),
+        ("float8dynamicactivationint4", Scheme(precision="w4a8_awq", bytes=0.5 + 2 / max(group, 128))),
+        ("int8dynamicactivationint4", Scheme(precision="w4a8_awq", bytes=0.5 + 2 / max(group, 32))),
+        ("int8dynamicactivation", INT8),
+        ("float8", FP8),
+        ("int8", INT8_WO),
+        ("int4", weights_of_bits(4, group or 128)),
+        ("uintx", weights_of_bits(4, group or 64)),
+    ):
+        if named.startswith(mark) or (mark == "mx" and "mx" in named):
+            return Quantisation(main=scheme)
+    return _by_bits(section, f"torchao {named}".strip())
+
+
+def _quanto(section: Section) -> Quantisation:
+    named = str(section.get("weights", "int8")).lower()
+    if "float8" in named:
+        return Quantisation(main=FP8)
+    return Quantisation(
+        main=weights_of_bits(float(named[-1]) if named[-1:].isdigit() else 8.0, 128 if named != "int8" else 0)
+    )
+
+
+def _quark(section: Section) -> Quantisation:
+    """AMD Quark: ``global_quant_config.weight`` and exceptions by pattern in ``layer_quant_config``."""
+    overall = section.get("global_quant_config")
+    main = _quark_scheme(overall if isinstance(overall, Mapping) else section)
+    listed = section.get("layer_quant_config")
+    by_layer = listed.items() if isinstance(listed, Mapping) else ()
+    return Quantisation(
+        main=main, listed=tuple((str(name), _quark_scheme(one)) for name, one in by_layer if isinstance(one, Mapping))
+    )
+
+
+def _quark_scheme(config: Section) -> Scheme:
+    weight = config.get("weight")
+    weight = weight[0] if isinstance(weight, list) and weight else weight
+    inputs = config.get("input_tensors")
+    if not isinstance(weight, Mapping):
+        return WIDE
+    kind, group = str(weight.get("dtype", "")).lower(), _group(weight)
+    if kind.startswith("fp8"):
+        return MXFP8 if weight.get("scale_format") == "e8m0" else FP8
+    if kind.startswith(("fp4", "mx")):
+        return MXFP4 if group != 16 else NVFP4
+    if kind.startswith("fp6"):
+        return Scheme(precision="int8_wo", bytes=0.75 + 1 / 32)
+    if kind.startswith(("int", "uint")) and kind[-1:].isdigit():
+        return INT8 if kind.endswith("8") and isinstance(inputs, Mapping) else weights_of_bits(float(kind[-1]), group)
+    return WIDE if "float16" in kind else _by_bits(weight, f"quark {kind}").main
+
+
+def _deepspeed(section: Section) -> Quantisation:
+    bits = bits_of(section) or 8.0
+    return Quantisation(main=replace(FP8 if bits >= 8 else INT8_WO, bytes=bits / 8))
+
+
+_ALGORITHMS = (
+    ("w4a16_nvfp4", NVFP4),
+    ("nvfp4", NVFP4),
+    ("w4a8_mxfp4", MXFP4),
+    ("mxfp4", MXFP4),
+    ("mxfp8", MXFP8),
+    ("w4a8_nvfp4", NVFP4),
+    ("w4a8", Scheme(precision="w4a8_awq", bytes=0.5 + 2.5 / 128)),
+    ("w4a16", Scheme(precision="int4_awq", bytes=0.5 + 2.5 / 128)),
+    ("int4", Scheme(precision="int4_awq", bytes=0.5 + 2.5 / 128)),
+    ("w8a16", INT8_WO),
+    ("w8a8_sq", INT8),
+    ("int8", INT8),
+    ("fp8", FP8),
+    ("fp4", NVFP4),
+)
+"""Algorithms of ModelOpt by how their names begin, the longer first."""
+
+
+def algorithm(name: str) -> Scheme | None:
+    """The format of an algorithm of ModelOpt (``quant_algo``); None for one that is not known."""
+    lower = name.lower()
+    return next((scheme for mark, scheme in _ALGORITHMS if lower.startswith(mark)), None)
+
+
+def _modelopt(section: Section) -> Quantisation:
+    """ModelOpt: one algorithm for all layers, or MIXED_PRECISION with one for each of ``quantized_layers``."""
+    name = str(section.get("quant_algo") or "")
+    layers = section.get("quantized_layers")
+    if isinstance(layers, Mapping) and layers:
+        listed = tuple(
+            (str(module), algorithm(str(one.get("quant_algo", ""))) or WIDE)
+            for module, one in list(layers.items())[:_MOST_PATTERNS]
+            if isinstance(one, Mapping)
+        )
+        return Quantisation(main=listed[0][1] if listed else WIDE, holds="listed", listed=listed)
+    scheme = algorithm(name) or ({"modelopt-fp4": NVFP4}.get(_method(section)) if not name else None)
+    if scheme is None:
+        raise InvalidModelConfig(
+            f"config.json is quantised by ModelOpt with quant_algo “{shown(name)}”, of which the format is not told: looked "
+            "for quantized_layers (it may stand in hf_quant_config.json: add it under quantization_config)."
+        )
+    return Quantisation(main=scheme)
+
+
+def _grouped(section: Section) -> Quantisation:
+    """compressed-tensors, and ModelOpt in its form: groups of layers, each with the numbers of its weights."""
+    groups = [group for group in section["config_groups"].values() if isinstance(group, Mapping)]
+    schemes = [(group.get("targets") or ["Linear"], _group_scheme(group)) for group in groups]
+    everywhere = next((scheme for targets, scheme in schemes if "Linear" in targets), None)
+    listed = tuple(
+        (str(target), scheme)
+        for targets, scheme in schemes
+        if isinstance(targets, list)
+        for target in targets
+        if target != "Linear"
+    )
+    if everywhere is None and not listed:
+        raise InvalidModelConfig("config.json has config_groups without weights and targets: use the unchanged file.")
+    return Quantisation(
+        main=everywhere or listed[0][1], holds="all" if everywhere else "listed", listed=listed[:_MOST_PATTERNS]
+    )
+
+
+def _group_scheme(group: Section) -> Scheme:
+    weights, activations = group.get("weights"), group.get("input_activations")
+    if not isinstance(weights, Mapping):
+        return WIDE
+    bits, size = bits_of(weights) or 16.0, _group(weights)
+    narrow = isinstance(activations, Mapping) and (bits_of(activations) or 16.0) <= 8
+    if weights.get("type") == "float":
+        packed = str(group.get("format", "")).lower()
+        if bits >= 8:
+            return MXFP8 if size == 32 else FP8
+        return MXFP4 if size == 32 or packed.startswith("mxfp4") else NVFP4
+    if bits >= 8:
+        return WIDE if bits > 8 else INT8 if narrow else weights_of_bits(8, size)
+    scheme = weights_of_bits(bits, size)
+    return replace(scheme, precision="w4a8_awq") if narrow and scheme.precision == "int4_wo" else scheme
+
+
+_READERS: Mapping[str, Callable[[Section], Quantisation]] = {
+    **dict.fromkeys(("gptq", "gptq-marlin", "gptq-marlin-24", "gptqmodel", "gptq-bitblas"), _integer("gptq")),
+    **dict.fromkeys(("awq", "awq-marlin", "auto-awq", "autoawq"), _integer("awq")),
+    **dict.fromkeys(("auto-round", "autoround", "inc"), _auto_round),
+    **dict.fromkeys(("bitsandbytes", "bnb"), _bitsandbytes),
+    **dict.fromkeys(("hqq", "hqq-marlin"), _hqq),
+    **dict.fromkeys(("fp8", "fbgemm-fp8", "finegrained-fp8", "ptpc-fp8", "w8a8-fp8"), _fixed(FP8)),
+    **dict.fromkeys(("exl2", "exl3"), _exllama),
+    **dict.fromkeys(("eetq", "tpu-int8"), _fixed(INT8_WO)),
+    **dict.fromkeys(("w8a8-int8", "blockwise-int8"), _fixed(INT8)),
+    **dict.fromkeys(("w4afp8", "qoq", "qserve"), _fixed(Scheme(precision="w4a8_awq", bytes=0.5 + 2 / 128))),
+    **dict.fromkeys(("modelopt", "modelopt-fp4", "modelopt-mixed", "modelopt-mxfp8"), _modelopt),
+    **dict.fromkeys(("vptq", "quip"), _of_bits(2)),
+    "aqlm": _aqlm,
+    "quark": _quark,
+    "torchao": _torchao,
+    "quanto": _quanto,
+    "bitnet": _bitnet,
+    "mxfp4": _fixed(MXFP4, "experts"),
+    "mxfp8": _fixed(MXFP8),
+    "fp-quant": _fp_quant,
+    "deepspeedfp": _deepspeed,
+    "petit-nvfp4": _fixed(NVFP4),
+    "experts-int8": _fixed(INT8_WO, "experts"),
+    "higgs": _of_bits(4),
+    "spqr": _of_bits(3),
+}
