@@ -189,8 +189,6 @@ def _model(fields: Fields, a: Architecture, name: str, kind: ModelKind) -> Model
         kv_elements_sliding=0.0 if reads_only else sliding,
         state_elements=state_elements(a),
         convolution_elements=convolution_elements(a),
-        latent=a.latent,
-        full_kv_heads=a.kv_heads if sliding and a.kv_heads != kv_heads else None,
         norm_collectives=_norm_collectives(fields, a),
         parallel_blocks=_parallel_blocks(fields),
         sparse=sparse_attention(a),
