@@ -9,7 +9,7 @@ run this with its interpreter, PYTHONPATH at the root of this project.
 
 Kept are numbers and ``true`` under names that the reading code names, of classes with a width and a number of layers.
 Lists are left out, since a class computes them for its own number of layers. ``text`` is the ``model_type`` of the
-language model inside a composite class.
+language model inside a composite class, which may say that embeddings are not shared although that model's class does.
 """
 
 import argparse
@@ -70,7 +70,10 @@ def kept(held: dict[str, Any], text: str, names: set[str]) -> dict[str, Any]:
         for key, value in held.items()
         if key in names and isinstance(value, int | float) and (value or key == "tie_word_embeddings")
     }
-    return {"text": text} if text else numbers
+    if text:
+        untied = {"tie_word_embeddings": False} if held.get("tie_word_embeddings") is False else {}
+        return {"text": text} | untied
+    return numbers
 
 
 def main() -> None:

@@ -61,6 +61,8 @@ def _embedding_width(fields: Fields, hidden: int) -> int:
 def _mlp_matrices(fields: Fields, kind: str) -> int:
     """Matrices of an MLP: up and down, and a gate in most decoders and in encoders since ModernBERT."""
     families = model_families()
+    if "glu" in fields.text("feed_forward_type"):
+        return 3
     ungated = kind in families.ungated_mlp or (kind in families.encoders and kind not in families.gated_encoders)
     return 2 if ungated else 3
 
@@ -78,7 +80,9 @@ def _tied(fields: Fields, kind: str) -> bool:
         said = fields.raw(key)
         if isinstance(said, bool):
             return said
-    return fields.flag("tie_word_embeddings", default=kind in model_families().tied_by_default)
+    return fields.flag(
+        "tie_word_embeddings", default=kind in model_families().tied_by_default or "ssm_cfg" in fields.inner
+    )
 
 
 def _heads_of_state(fields: Fields, hidden: int) -> dict[str, int]:
@@ -194,12 +198,12 @@ def _mlp_widths(fields: Fields, hidden: int, kind: str) -> dict[str, int]:
     """Widths of dense MLPs and experts under the names of :class:`Architecture`; contradictions are rejected."""
     ffn = fields.section("ffn_config")
     experts = fields.whole("experts", low=0, high=MAX_EXPERTS) or _in_section(ffn, "moe_num_experts") or 0
-    per_token = fields.whole("experts_per_token", low=1, high=MAX_EXPERTS) or _in_section(ffn, "moe_top_k")
+    per_token = fields.whole("experts_per_token", low=0, high=MAX_EXPERTS) or _in_section(ffn, "moe_top_k")
     width = _dense_width(fields, hidden, kind) or _in_section(ffn, "ffn_hidden_size")
     expert_width = fields.whole("moe_intermediate_size", high=10**7) or width
     dense = fields.whole("dense_intermediate_size", high=10**7) or width or expert_width
     dense = dense or _default_width(fields, hidden)
-    if experts > 1 and per_token is None:
+    if experts > 1 and not per_token:
         raise InvalidModelConfig("config.json has experts but no num_experts_per_tok: say how many are used per token.")
     if experts > 1 and (per_token or 0) > experts:
         raise InvalidModelConfig(f"config.json uses {per_token:,} of {experts:,} experts: lower num_experts_per_tok.")

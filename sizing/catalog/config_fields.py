@@ -79,8 +79,17 @@ class Fields:
             known = class_defaults().get(name, {}) if name != "source" else {}
             name = str(known.get("text", name))
             if known:
-                return name, class_defaults().get(name, {})
+                untied = {"tie_word_embeddings": False} if self._whole_model_unties() else {}
+                return name, {**class_defaults().get(name, {}), **untied}
         return "", {}
+
+    def _whole_model_unties(self) -> bool:
+        """Whether the class of a section around the language model has separate output embeddings."""
+        outer = (str(section.get("model_type", "")).lower() for section in self.sections)
+        return any(
+            "text" in known and known.get("tie_word_embeddings") is False
+            for known in (class_defaults().get(name, {}) for name in outer)
+        )
 
     def taken_from_class(self) -> str:
         """One sentence on the defaults that stand in for silent fields; "" where none counted."""

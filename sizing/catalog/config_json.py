@@ -287,7 +287,7 @@ def _stored(fields: Fields, name: str, a: Architecture | None) -> _Stored:
         dtype = fields.text("torch_dtype") or fields.text("dtype")
         wide = "fp16" if dtype in ("float16", "fp16", "half") else "bf16"
         return _Stored(precision=named.id if named else wide)
-    if fields.text("expert_dtype") == "fp4":
+    if fields.text("expert_dtype") == "fp4" and quantised.main.precision == "fp8":
         quantised = replace(quantised, listed=(("*experts.*", MXFP4), *quantised.listed))
     if a is None:
         return _Stored(precision=quantised.main.precision, notes=quantised.notes)

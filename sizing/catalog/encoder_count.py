@@ -24,7 +24,8 @@ def as_encoder(fields: Fields, a: Architecture) -> Architecture:
     and in ALBERT one layer that all apply."""
     kind, families = family(fields), model_families()
     bert_like = kind in families.encoders and kind not in families.rotary_encoders
-    positions = (fields.whole("max_context", high=10**8) or 0) if bert_like else 0
+    absolute = fields.text("position_embedding_type") in ("", "absolute")
+    positions = (fields.whole("max_context", high=10**8) or 0) if bert_like and absolute else 0
     extra = float((fields.whole("type_vocab_size", low=0) or 0) * a.embedding_width)
     extra += a.hidden * a.hidden if bert_like else 0  # pooler, or the first layer of a head
     if kind == "deberta-v2":
@@ -84,7 +85,8 @@ def _first(fields: Fields, *keys: str) -> int:
     """The first of several numbers that the file gives, then the class. Raises InvalidModelConfig without one."""
     ordered = sorted(keys, key=lambda key: not fields.given(key))
     number = next((n for key in ordered if (n := fields.whole(key)) is not None), None)
-    if number is None:
+    unsaid = keys[0].endswith("_layers") and len(fields.sections) == 1 and not any(map(fields.given, keys))
+    if number is None or unsaid:
         raise InvalidModelConfig(
             f"config.json of an encoder-decoder has none of {', '.join(keys)}: use the whole file."
         )

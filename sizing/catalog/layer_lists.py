@@ -101,7 +101,12 @@ def named(fields: Fields, count: int) -> list[Mixer] | None:
             return [_mixer(key, name) for name in names[:MAX_LAYERS]]
     for key in CYCLES:
         if names := fields.items(key):
-            return [_mixer(key, names[i % len(names)]) for i in range(count)]
+            period = [_mixer(key, name) for name in names[:MAX_LAYERS]]
+            # Griffin's attention is local, whatever the file calls it (RecurrentGemmaSdpaAttention).
+            local = fields.given("lru_width") or family(fields) == "recurrent_gemma"
+            return [
+                "sliding" if local and at == "full" else at for at in (period[i % len(period)] for i in range(count))
+            ]
     return _typed(fields)
 
 

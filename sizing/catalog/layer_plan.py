@@ -67,7 +67,7 @@ def layer_plan(fields: Fields) -> tuple[Layer, ...]:
 def _mixers(fields: Fields, count: int) -> list[Mixer]:
     """What mixes tokens in each layer, by the first spelling that the file uses."""
     kind = family(fields)
-    if kind in model_families().attention_free or fields.section("ssm_cfg"):
+    if kind in model_families().attention_free or "ssm_cfg" in fields.inner:
         return ["linear" if kind.startswith("rwkv") else "mamba"] * count
     if kind in model_families().parallel_mamba:
         return ["hybrid"] * count
@@ -87,7 +87,7 @@ def _layer(fields: Fields, mixer: Mixer, mlp: Mlp) -> Layer:
     zamba = family(fields) in model_families().shared_blocks
     if mixer == "hybrid":
         return Layer(mixer="full", mlp=mlp, mamba_beside=True, shared_weights=zamba)
-    alone = zamba or family(fields) in model_families().attention_free
+    alone = zamba or family(fields) in model_families().attention_free or "ssm_cfg" in fields.inner
     return Layer(mixer=mixer, mlp="none" if alone else mlp)
 
 

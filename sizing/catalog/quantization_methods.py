@@ -68,14 +68,14 @@ _BITS_KEYS = ("bits", "w_bit", "nbits", "num_bits", "weight_bits", "q_bits", "wb
 _MOST_PATTERNS = 50_000
 
 
-def weights_of_bits(bits: float, group: int = 0, *, method: str = "wo") -> Scheme:
-    """Whole numbers of ``bits`` with a 16-bit scale and a zero point for each ``group`` of weights.
+def weights_of_bits(bits: float, group: int = 0, *, method: str = "wo", zeros: bool = True) -> Scheme:
+    """Whole numbers of ``bits`` with a 16-bit scale and, unless they have no ``zeros``, a zero point for each ``group``.
 
     Five to seven bits are computed as the 8-bit format, which is the next that engines have; their bytes are their own.
     """
     if not 1 <= bits <= 8:
         reject("bits", bits, "a number of bits from 1 to 8")
-    each = bits / 8 + ((2 + bits / 8) / group if group > 0 else 0.0)
+    each = bits / 8 + ((2 + (bits / 8 if zeros else 0)) / group if group > 0 else 0.0)
     if bits > 4.5:
         return Scheme(precision="int8_wo", bytes=each)
     if bits > 3.5:
@@ -373,9 +373,10 @@ def _group_scheme(group: Section) -> Scheme:
         if bits >= 8:
             return MXFP8 if size == 32 else FP8
         return MXFP4 if size == 32 or packed.startswith("mxfp4") else NVFP4
+    zeros = weights.get("symmetric") is False
     if bits >= 8:
-        return WIDE if bits > 8 else INT8 if narrow else weights_of_bits(8, size)
-    scheme = weights_of_bits(bits, size)
+        return WIDE if bits > 8 else INT8 if narrow else weights_of_bits(8, size, zeros=zeros)
+    scheme = weights_of_bits(bits, size, zeros=zeros)
     return replace(scheme, precision="w4a8_awq") if narrow and scheme.precision == "int4_wo" else scheme
 
 

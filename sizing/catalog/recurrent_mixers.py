@@ -33,7 +33,7 @@ def recurrent_mixer(fields: Fields, hidden: int, heads: int, kinds: frozenset[st
         return _plamo(fields, hidden)
     if _is_second(fields, kind):
         return _mamba2(fields, hidden)
-    if kind in _FIRST_MAMBA or fields.whole("mamba_d_state") or fields.section("ssm_cfg"):
+    if kind in _FIRST_MAMBA or fields.whole("mamba_d_state") or "ssm_cfg" in fields.inner:
         return _mamba1(fields, hidden)
     if "mamba" in kinds:
         raise InvalidModelConfig(
@@ -159,7 +159,7 @@ def _mamba2(fields: Fields, hidden: int) -> Recurrent:
     """Mamba 2 (Nemotron-H, Falcon-H1, Bamba, Zamba 2, Codestral): heads x head width x state size, groups share B and C."""
     dim = _first(fields, ("mamba_head_dim", "mamba_d_head", "mamba_headdim"))
     count = _first(fields, ("mamba_num_heads", "mamba_n_heads", "n_mamba_heads"))
-    if family(fields) == "mamba2" or fields.section("ssm_cfg"):
+    if family(fields) == "mamba2" or "ssm_cfg" in fields.inner:
         dim = fields.whole("head_dim", high=WIDE) or _of_state_space(fields, "headdim", 64)
         count = fields.whole("num_heads", high=WIDE) or _inner(fields, hidden) // dim
     given = fields.whole("mamba_d_ssm", high=WIDE)

@@ -162,7 +162,11 @@ def _mlp(a: Architecture, layer: Layer, at: str) -> Iterator[Module]:
         return
     routed = a.experts * expert_params(a)
     shared = float(a.mlp_matrices * a.hidden * a.shared_intermediate)
-    yield from each("experts.0.", routed, "experts")
+    if a.dense_beside_experts:  # Gemma 4 keeps experts beside the MLP, not in it
+        places = ("moe",)
+        yield Module(names=(f"{at}.experts.0", f"{at}.moe.experts.0"), params=routed, kind="experts")
+    else:
+        yield from each("experts.0.", routed, "experts")
     for inner in ("shared_experts.", "shared_expert."):
         yield from each(inner, shared / 2, "shared")
     rest = mlp_params(a, layer) - routed - shared

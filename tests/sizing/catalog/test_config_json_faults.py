@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from sizing.base.errors import InvalidModelConfig
 from sizing.catalog import model_from_config
 from sizing.catalog.config_fields import MAX_CONFIG_BYTES, field_names
+from sizing.catalog.precisions import precisions
+from sizing.catalog.quantization_methods import _READERS
 from tests.sizing.catalog.test_config_json import LLAMA_3_8B
 
 MALFORMED = {
@@ -83,6 +85,24 @@ def test_contradictions_are_refused_with_what_to_change(change, match):
         model_from_config({**LLAMA_3_8B, **change})
 
 
+QUANTISATION = st.fixed_dictionaries(
+    {"quant_method": st.sampled_from([*_READERS, "brandnew", ""])},
+    optional={
+        key: st.deferred(lambda: JSON | st.integers(-5, 300))
+        for key in ("bits", "group_size", "config_groups", "quantized_layers", "quant_algo", "ignore", "dynamic")
+        + (
+            "quant_config",
+            "quant_type",
+            "global_quant_config",
+            "layer_quant_config",
+            "extra_config",
+            "head_bits",
+            "weights",
+        )
+        + ("modules_to_not_convert", "exclude_modules", "quantization", "nbits_per_codebook", "data_type", "lm_head")
+    },
+)
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
@@ -117,6 +137,40 @@ KEYS = sorted(
         "layers_block_type",
         "first_k_dense_replace",
         "mamba_d_state",
+        "architectures",
+        "is_encoder_decoder",
+        "encoder",
+        "decoder",
+        "params",
+        "dim",
+        "multiple_of",
+        "ffn_dim_multiplier",
+        "moe",
+        "ssm_cfg",
+        "vision_config",
+        "block_types",
+        "attention_types",
+        "attn_layer_indices",
+        "full_attn_idxs",
+        "hybrid_layer_ids",
+        "layer_group_size",
+        "cross_attention_layers",
+        "cla_share_factor",
+        "use_cla",
+        "num_key_value_heads_per_layer",
+        "ffn_multipliers",
+        "mamba_step",
+        "lru_width",
+        "conv_L_cache",
+        "adapter_rank",
+        "num_mem_blocks",
+        "moe_layers_enum",
+        "tie_word_embeddings",
+        "embedding_size",
+        "pad_vocab_size_multiple",
+        "time_step_rank",
+        "state_size",
+        "expand",
     }
 )
 
@@ -125,6 +179,50 @@ KEYS = sorted(
 def test_any_text_is_a_model_or_refused(config):
     with contextlib.suppress(InvalidModelConfig):
         model_from_config(config)
+
+
+TYPES = (
+    "zamba",
+    "zamba2",
+    "mamba",
+    "mamba2",
+    "lfm2",
+    "recurrent_gemma",
+    "bert",
+    "albert",
+    "t5",
+    "whisper",
+    "mllama_text_model",
+)
+TYPES += (
+    "falcon_h1",
+    "openelm",
+    "plamo2",
+    "rwkv6",
+    "granitemoehybrid",
+    "gemma3_text",
+    "deberta-v2",
+    "nemotron_h",
+    "hunyuan",
+)
+
+
+@given(QUANTISATION)
+def test_any_quantisation_is_a_format_or_refused(section):
+    try:
+        model = model_from_config({**LLAMA_3_8B, "quantization_config": section})
+    except InvalidModelConfig as refused:
+        assert len(str(refused)) < 300
+        return
+    assert model.native_precision in precisions()
+    assert all(bytes_ > 0 for _, bytes_ in model.stored_bytes)
+
+
+@given(st.sampled_from(TYPES), st.dictionaries(st.sampled_from(KEYS), JSON | st.integers(0, 5000), max_size=8))
+def test_any_file_of_a_known_type_is_a_model_or_refused(model_type, change):
+    with contextlib.suppress(InvalidModelConfig):
+        model = model_from_config({**LLAMA_3_8B, "model_type": model_type, **change})
+        assert model.params_total > 0
 
 
 @given(st.dictionaries(st.sampled_from(KEYS), JSON | st.integers(0, 5000), max_size=8))
