@@ -13,6 +13,7 @@ from reality.result import Interval
 from reality.traffic import ObservedTraffic
 from sizing.base.units import MS_PER_S, TWO_SIDED_80
 from sizing.deployments.candidates import table
+from sizing.deployments.start_up import printed
 from sizing.evidence.error_factors import ErrorFactors
 from sizing.planning.spread import intervals_of
 from sizing.question.configuration import Configuration
@@ -100,7 +101,10 @@ def predict(
     if not len(evaluated):
         raise ValueError("the model does not fit on the planned configuration at the observed lengths")
     planned = replica_at(at_observed, evaluated, 0)
-    replica = planned if kv_tokens is None else replace(planned, kv_tokens=kv_tokens * row.dp)
+    as_printed = _printed_tokens(at_observed, row)
+    replica = planned
+    if kv_tokens is not None:
+        replica = replace(planned, kv_tokens=planned.kv_tokens * kv_tokens / max(as_printed, 1.0))
     in_flight = np.array([_in_flight(evaluated, traffic, replicas)])
     decode, prefill = (
         one for metric in ("decode", "prefill") for one in intervals_of(at_observed, metric, [row], in_flight)
@@ -114,13 +118,19 @@ def predict(
     counted = runs["value"].outcome
     return Prediction(
         values=values,
-        kv_tokens=planned.kv_tokens / row.dp,
+        kv_tokens=as_printed,
         stable_rps=runs["value"].stable_rps,
         slow_share=traffic.rps / replicas / runs["high"].stable_rps if runs["high"].stable_rps else math.inf,
         requests=counted.finished if counted else 0,
         source=evaluated.sources[0].name,
         assumed=_assumed(replicas, decode, prefill, deployed_kv=kv_tokens is not None),
     )
+
+
+def _printed_tokens(question: Question, row: Configuration) -> float:
+    """Tokens of the KV cache of one engine process as the engine prints them at its start."""
+    context = float(question.served_context(row.speculation.draft_tokens))
+    return float(printed(question.model, table([row]), context).kv_tokens[0]) / row.dp
 
 
 def _assumed(replicas: int, decode: ErrorFactors, prefill: ErrorFactors, *, deployed_kv: bool) -> tuple[str, ...]:

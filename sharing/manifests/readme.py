@@ -13,6 +13,7 @@ from sharing.manifests.targets_data import TargetData, targets_data
 from sizing.base.format import count, percent
 from sizing.base.markdown import as_line
 from sizing.catalog.precisions import precisions
+from sizing.planning.start_up_lines import start_up_lines
 
 ROLES = {"both": "", "prefill": "prefill ", "decode": "decode "}
 ALTERNATIVES = (
@@ -81,6 +82,8 @@ def planned(facts: Facts) -> Iterator[str]:
     main = facts.groups[-1]
     yield f"Batch: {count(main.max_sequences)} sequences at most, {count(main.token_budget)} tokens per step, per rank"
     yield f"KV cache: {'FP8' if facts.narrow_kv else '16 bit'}; context: {count(facts.context)} tokens"
+    for line in start_up_lines(facts.plan):
+        yield f"To expect in the log of the first start: `{line}`"
     yield f"Prefix caching: {'on' if facts.prefix_caching else 'off, since the plan counts on no cached tokens'}"
     if drafts := facts.speculation:
         yield f"Speculative decoding: {drafts.draft_tokens} draft tokens, {percent(drafts.acceptance)} accepted each"

@@ -11,6 +11,7 @@ from sharing.report.subject import Subject
 from sizing.base.format import interval, memory, ms, percent, requests_per_s, significant
 from sizing.base.result import Plan
 from sizing.planning.memory_parts import memory_parts, prefill_memory_parts
+from sizing.planning.start_up_lines import start_up_lines
 from sizing.queueing.knee import on_curve
 
 LATENCIES = "Latency of a request"
@@ -35,6 +36,10 @@ def latency(subject: Subject) -> Section | None:
     blocks: list[Block] = [_percentiles(subject), *_curves(subject)]
     if memory_parts(plan):
         blocks += [_memory_chart(plan), _memory_table(plan)]
+        if lines := start_up_lines(plan):
+            blocks.append(
+                Paragraph(text=f"The first start of an instance checks this; its log should say: {'; '.join(lines)}.")
+            )
     if load := _load(plan):
         blocks.append(Paragraph(text=f"{load} Limited by: {plan.limited_by}."))
     return Section(key="latency", title="Latency and memory", blocks=tuple(blocks))

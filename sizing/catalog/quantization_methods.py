@@ -89,7 +89,7 @@ def quantisation(section: Section) -> Quantisation | None:
     if isinstance(nested, Mapping) and "quant_algo" in nested:
         section = {**section, **nested}
     method = _method(section)
-    if not section or method in ("", "none") and not section.keys() - {"quant_method"}:
+    if not section or (method in ("", "none") and not section.keys() - {"quant_method"}):
         return None
     if isinstance(section.get("config_groups"), Mapping) and section["config_groups"] and method != "quark":
         read = _grouped(section)

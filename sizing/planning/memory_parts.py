@@ -40,7 +40,8 @@ def _parts(one: PerInstance | None, deployed: Deployed | Pool | None) -> tuple[M
         "KV cache in use": one.kv_used_gb,
         "KV cache free": one.free_gb,
         "Activations": one.activations_gb,
-        "Runtime overhead": one.overhead_gb,
+        "CUDA graphs": one.graphs_gb,
+        "Driver and buffers": one.overhead_gb - one.graphs_gb,
     }
     sizes = {name: size / gpus for name, size in of_instance.items()}
     sizes["Not used"] = one.memory_per_gpu_gb - sum(max(0.0, size) for size in sizes.values())

@@ -30,7 +30,8 @@ LOOKS: Mapping[str, Look] = {
     "KV cache in use": Look(1, "", 1.0),
     "KV cache free": Look(1, "/", 0.2),
     "Activations": Look(2, "x", 1.0),
-    "Runtime overhead": Look(3, ".", 1.0),
+    "CUDA graphs": Look(4, "+", 1.0),
+    "Driver and buffers": Look(3, ".", 1.0),
     "Not used": Look(None, "", 0.18),
 }
 

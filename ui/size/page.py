@@ -7,6 +7,8 @@ from functools import partial
 import streamlit as st
 
 from sharing.report.prices import has_own_prices
+from sizing.base.format import count
+from sizing.planning.start_up_lines import start_up_lines
 from ui import inputs, shell, state
 from ui.figures.memory import build_memory_bar, memory_alt_text
 from ui.library import draw_bar, draw_not_held
@@ -75,6 +77,14 @@ def _tabs(answer: Answer, *, dark: bool) -> None:
 def _memory(answer: Answer, *, dark: bool) -> None:
     plan = answer.plan
     shell.draw_chart(build_memory_bar(plan, dark=dark), key="memory", alt=memory_alt_text(plan))
+    lines = start_up_lines(plan)
+    if lines and plan.per_instance:
+        st.markdown(
+            f"**The first start checks this.** With a context of {count(plan.per_instance.context)} tokens and all else as "
+            "planned, an instance is expected to print (GiB of one GPU):"
+        )
+        st.code("\n".join(lines), language=None)
+        st.caption("How near such lines were to printed ones so far: docs/ACCURACY.md, Memory at start-up.")
 
 
 def _alternatives(answer: Answer) -> None:
