@@ -18,6 +18,11 @@ from sizing.catalog.gpu import Gpu
 Tiers = tuple[tuple[float, int], ...]
 """A default that depends on the GPU's memory: (GiB from which it holds, value), growing."""
 
+FEW_GPUS, LARGE_GIB = 4, 60.0
+RESERVED_MIB_PER_GPU, LEAST_RESERVED_MIB = 128.0, 10_240.0
+"""What SGLang keeps free for each GPU of an instance, and at least of a GPU of more than 60 GiB; from four GPUs on
+graphs are captured for more sequences. Source: SGLang 0.5.23, srt/arg_groups/memory_hook.py."""
+
 LARGEST_GIB = 160.0
 """GPU memory from which engines take steps of their own since 2025 or 2026 (``EngineMemory.largest_steps``)."""
 
@@ -118,11 +123,14 @@ class Engine:
         """
         if self.memory.fraction is not None:
             return self.memory.fraction
-        graph = self._tier(self.graph_sequences[gpus >= 4], gpu)
-        reserved = 512 + 1.5 * self.budget(gpu) + 128 * gpus + 2 * graph
-        if gpu.memory_bytes > 60 * GIB:
-            reserved = max(reserved, 10 * 1024)
+        reserved = self.reserved_mib(gpu, many=gpus >= FEW_GPUS) + RESERVED_MIB_PER_GPU * gpus
+        if gpu.memory_bytes > LARGE_GIB * GIB:
+            reserved = max(reserved, LEAST_RESERVED_MIB)
         return round(1.0 - reserved * MIB / gpu.memory_bytes, 3)
+
+    def reserved_mib(self, gpu: Gpu, *, many: bool) -> float:
+        """MiB that an engine without a fraction of its own keeps free for steps and graphs, beside those per GPU."""
+        return 512 + 1.5 * self.budget(gpu) + 2 * self._tier(self.graph_sequences[many], gpu)
 
 
 @lru_cache(maxsize=256)

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sizing.base.arrays import Columns, Flags, Floats
+from sizing.base.units import GIB, MIB
+from sizing.catalog.engines import FEW_GPUS, LARGE_GIB, LEAST_RESERVED_MIB, RESERVED_MIB_PER_GPU
 from sizing.catalog.model import Model
 from sizing.catalog.weights import PARTS, WeightParts, expert_padding, on_fullest_gpu, weight_parts
 from sizing.deployments.candidates import Candidates
@@ -131,12 +133,19 @@ def _divided(model: Model, candidates: Candidates, weights: Floats) -> _Divided:
 
 def _fraction(candidates: Candidates) -> Floats:
     """The fraction of each candidate: what the scenario sets, or the engine's own."""
-    fixed = candidates.column(lambda r: r.engine.memory.fraction or 0.0)
-    chosen = np.flatnonzero(fixed == 0.0)
-    for i in chosen:
-        row = candidates.rows[i]
-        fixed[i] = row.engine.fraction(row.gpu, row.tp * row.pp)
-    return fixed
+    c = candidates
+    fixed = c.column(lambda r: r.engine.memory.fraction or 0.0)
+    if np.all(fixed > 0.0):
+        return fixed
+    gpus = c.tp * c.pp
+    few, many, memory = (
+        c.column(lambda r: r.engine.reserved_mib(r.gpu, many=False)),
+        c.column(lambda r: r.engine.reserved_mib(r.gpu, many=True)),
+        c.column(lambda r: r.gpu.memory_bytes),
+    )
+    reserved = np.where(gpus >= FEW_GPUS, many, few) + RESERVED_MIB_PER_GPU * gpus
+    reserved = np.where(memory > LARGE_GIB * GIB, np.maximum(reserved, LEAST_RESERVED_MIB), reserved)
+    return np.where(fixed > 0.0, fixed, np.round(1.0 - reserved * MIB / memory, 3))
 
 
 def memory_fit(model: Model, candidates: Candidates, tokens: float | Floats) -> MemoryFit:

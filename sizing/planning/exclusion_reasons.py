@@ -33,6 +33,10 @@ SHORTEST_PROMPT = 0.1
 FITS_WITH_ROOM = 0.95
 """Share of the longest prompt that would just fit which is proposed. Chosen: memory is an estimate, too."""
 
+HIGHEST_FRACTION = 0.95
+"""Share of a GPU's memory that operators give an engine at most. Chosen: what published runs set that need the room
+(gpu_memory_utilization 0.95 in ``bench/memory_runs.csv``)."""
+
 RELAXED_BY = 1.02
 """Room above the unloaded latency, so that the relaxed limit leaves some capacity. Chosen: little, as the smallest
 relaxation is shown."""
@@ -92,6 +96,8 @@ def too_small(question: Question, candidates: Candidates, fit: MemoryFit) -> Exc
         memory(size / GB, gpu.memory_bytes / GB) for size in (needed[best], fit.usable[best], gpu.memory_bytes)
     )
     reason = f"Needs {at_best} per GPU at best, {usable} of the {whole} of {gpu.name} are usable."
+    if (told := _told_more(question, row, reason)) is not None:
+        return told
     tight = fit.weights + fit.activations + fit.overhead < fit.usable
     if tight.any():
         longest = int(
@@ -107,6 +113,28 @@ def too_small(question: Question, candidates: Candidates, fit: MemoryFit) -> Exc
                 fix=Fix(key="workload.input_tokens", value=prompt, label=f"Shorten the prompt to {prompt:,} tokens"),
             )
     return _narrower(question, row, reason)
+
+
+def _told_more(question: Question, row: Configuration, reason: str) -> Excluded | None:
+    """Where the engine alone keeps too much back: the setting that makes it fit, and what is advised; else None."""
+    if (question.allowed.memory_fraction or row.memory_fraction) >= HIGHEST_FRACTION:
+        return None
+    told = _fitting(question, row.gpu, replace(question.allowed, memory_fraction=HIGHEST_FRACTION))
+    rows = [one for one in told if one.engine.memory.fraction_of != "static"]  # whose steps run in what is left
+    if not rows:
+        return None
+    fit = min(rows, key=lambda one: one.gpus)
+    wider = _fitting(question, row.gpu, replace(question.allowed, tp=(), pp=(), ep=(), dp=()))
+    more = min((one.gpus for one in wider), default=0)
+    advised = f"; {more} GPUs are advised" if more > fit.gpus else ""
+    share = percent(HIGHEST_FRACTION)
+    return Excluded(
+        gpu=row.gpu.id,
+        closest=fit.label,
+        reason=reason,
+        relaxation=f"Possible with {share} of GPU memory for the engine, which leaves hardly any room{advised}.",
+        fix=Fix(key="deployment.memory_fraction", value=HIGHEST_FRACTION, label=f"Let the engine use {share}"),
+    )
 
 
 def max_tokens(question: Question, free: Floats, per_sequence: Floats) -> float:

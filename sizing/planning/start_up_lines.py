@@ -12,8 +12,8 @@ from sizing.catalog.engines import engines
 def start_up_lines(plan: Plan) -> tuple[str, ...]:
     """What the first rank of an instance is expected to print; nothing where nothing is deployed.
 
-    Sizes are GiB of one GPU. Sources: vLLM 0.33.0, v1/worker/gpu_worker.py and v1/core/kv_cache_utils.py; SGLang 0.5.23,
-    model_executor and mem_cache; TensorRT-LLM docs, memory usage.
+    Sizes are GiB of one GPU. Sources: vLLM 0.33.0, v1/worker/gpu_worker.py and v1/core/kv_cache_utils.py; SGLang
+    0.5.23, model_executor and mem_cache; TensorRT-LLM docs, memory usage.
     """
     one, deployed = plan.per_instance, plan.deployment
     return _lines(one, deployed, deployed.engine) if one and deployed and one.kv_tokens else ()

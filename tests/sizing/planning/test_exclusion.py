@@ -4,6 +4,7 @@ from functools import cache
 
 import pytest
 
+from sizing import Scenario, plan
 from sizing.catalog import gpus
 from sizing.planning.exclusion_reasons import two_digits_up
 from tests.sizing.asking import ALL, LLAMA_8B, LLAMA_70B, answer, ask, changed, gpus_that_serve, raw
@@ -151,3 +152,19 @@ def test_cards_for_workstations_are_bought_only_where_they_are_named():
     assert "rtx_5090" in {entry.gpu for entry in rented.excluded}
     asked = ask(LLAMA_8B, workload={"peak_rps": 1}, deployment={"location": "cloud", "gpus": ["rtx_5090"]})
     assert asked.deployment.gpu == "rtx_5090"
+
+
+def test_a_setting_that_makes_it_fit_is_named():
+    """Llama 3.3 70B in FP8 on one H100: 67.7 GiB of weights, 5.1 GiB for 32,000 tokens at 0.95 (start-up log)."""
+    question = {
+        "model": "meta-llama/Llama-3.3-70B-Instruct",
+        "workload": {"input_tokens": 30_000, "output_tokens": 500, "peak_rps": 0.01},
+        "limits": {"ttft_ms": None, "itl_ms": None},
+        "deployment": {"gpus": ["h100_sxm"], "engines": ["vllm"], "tp": [1], "pp": [1], "precisions": ["fp8"]},
+    }
+    excluded = plan(Scenario.model_validate(question)).excluded[0]
+    assert "95 %" in excluded.relaxation
+    assert "2 GPUs are advised" in excluded.relaxation
+    assert excluded.fix is not None
+    told = {**question, "deployment": {**question["deployment"], "memory_fraction": excluded.fix.value}}
+    assert plan(Scenario.model_validate(told)).feasible
