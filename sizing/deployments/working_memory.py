@@ -18,6 +18,9 @@ from sizing.deployments.candidates import Candidates
 
 FIXED_BYTES = 0.11 * GIB
 """Working memory of a step of any size, as printed for models of 2 to 70 billion parameters."""
+STREAM_COPIES = 19.0
+"""Copies of a step's hidden states that hyper-connections keep, four streams of each. From two start-up logs of
+DeepSeek-V4-Pro: 4.0 GiB of activations with steps of 8,192 tokens, 6.3 GiB with 16,384."""
 AMD_BYTES = 0.9 * GIB
 """What ROCm takes more than CUDA outside the engine's allocator: pools of dense models on MI300X are 0.9 to 1.5 GiB
 smaller than the other parts leave (start-up logs of vLLM 0.11 to 0.18, read 2026-11-26)."""
@@ -30,7 +33,8 @@ def activation_bytes(model: Model, candidates: Candidates) -> Floats:
 
     0.11 GiB + 1.1 x T x h x 2 B + the largest of: sampling (B a sequence and vocabulary entry, alike on every rank),
     the experts' step 2 B x T x k x (2 f / TP + h), at least the dense step T x 2 B x (3 f / TP + 1.5 h) as a whole; T
-    tokens of a step, h and f widths of model and feed-forward, k experts of a token.
+    tokens of a step, h and f widths of model and feed-forward, k experts of a token. DeepSeek-V4, whose
+    residual has four streams, takes 19 x 2 B x T x h more.
     """
     step = candidates.column(lambda r: r.engine.budget(r.gpu))
     sequences = np.minimum(candidates.column(lambda r: r.engine.sequences(r.gpu)), step)
@@ -38,7 +42,8 @@ def activation_bytes(model: Model, candidates: Candidates) -> Floats:
     hidden, tp = float(model.hidden_size), candidates.tp
     routed = WIDE_BYTES * step * model.experts_per_token * (2.0 * model.moe_intermediate_size / tp + hidden)
     dense = step * WIDE_BYTES * (3.0 * model.intermediate_size / tp + 1.5 * hidden)
-    parts = FIXED_BYTES + 1.1 * step * hidden * WIDE_BYTES + np.maximum(sampling, routed)
+    copies = 1.1 + (STREAM_COPIES if model.sparse is not None and model.sparse.ratio > 1 else 0.0)
+    parts = FIXED_BYTES + copies * step * hidden * WIDE_BYTES + np.maximum(sampling, routed)
     return np.asarray(np.maximum(parts, dense), dtype=np.float64)
 
 
