@@ -11,7 +11,7 @@ from functools import cache
 from types import MappingProxyType
 
 from sizing.base.units import BILLION
-from sizing.catalog.checkpoints import published_formats
+from sizing.catalog.checkpoints import published_formats, stored_bytes
 from sizing.catalog.files import DATA_DATE, Row, cells, count, flag, number, read_rows
 from sizing.catalog.model import AttentionKind, LatentAttention, Model, SparseAttention
 
@@ -112,6 +112,7 @@ def model_of_row(row: Row) -> Model:
         "moe_intermediate_size": _whole(row, "moe_intermediate_size") if is_moe else 0,
         "moe_layers": _moe_layers(row),
         "published_formats": published_formats(row["hf_id"], row["native_precision"]),
+        "stored_bytes": stored_bytes(row["hf_id"]),
         "source": f"{row['config_source']}; collected {DATA_DATE}",
         "assumptions": tuple(part for part in row["assumptions"].split(" | ") if part),
     }

@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from sizing.catalog import checkpoints, models, resolve_model
 from sizing.catalog.precisions import precisions
 
@@ -31,13 +33,33 @@ def test_publishers_are_the_vendor_or_one_that_engines_rely_on():
         assert relied_on or one.source.startswith("vllm-project/recipes@"), one
 
 
-def test_a_format_of_a_model_has_one_row_with_source_and_date_and_is_not_its_own():
+def test_a_format_of_a_model_has_one_row_with_source_and_date_and_is_its_own_only_with_a_size():
     of = [(one.model, one.precision) for one in checkpoints()]
     assert len(of) == len(set(of)) > 250
     for one in checkpoints():
         assert one.source, one
         assert re.search(r"20\d\d", one.date), one
-        assert one.precision != models()[one.model].native_precision, one
+        assert one.gigabytes or one.precision != models()[one.model].native_precision, one
+
+
+def test_sizes_of_checkpoints_have_a_source_and_fit_their_format():
+    sized = [one for one in checkpoints() if one.gigabytes]
+    assert len(sized) >= 38
+    for one in sized:
+        model, bits = models()[one.model], precisions()[one.precision].bytes * 8
+        assert one.gigabytes_source, one
+        assert one.gigabytes >= one.language_gigabytes > 0, one
+        stored = one.language_gigabytes * 8e9 / model.params_total
+        assert 0.99 * bits <= stored <= 16, (one, stored)
+        assert dict(model.stored_bytes)[one.precision] == pytest.approx(one.language_gigabytes * 1e9)
+
+
+def test_files_of_well_known_checkpoints_have_the_published_size():
+    size = {one.checkpoint: one.gigabytes for one in checkpoints()}
+    assert size["deepseek-ai/DeepSeek-V3"] == pytest.approx(688.6, abs=0.1)
+    assert size["openai/gpt-oss-120b"] == pytest.approx(65.2, abs=0.1)
+    assert size["openai/gpt-oss-20b"] == pytest.approx(13.8, abs=0.1)
+    assert size["nvidia/Qwen3.6-27B-NVFP4"] == pytest.approx(21.9, abs=0.1)
 
 
 def test_formats_of_a_model_are_its_own_and_the_published_ones():

@@ -189,7 +189,7 @@ def test_attention_dp_copies_attention_and_spreads_experts():
     alone = fit(model, configuration(precision="fp8"))
     spread = fit(model, configuration(precision="fp8", ep=8, dp=8))
     rest = weight_bytes(model, precisions()["fp8"]) - model.params_experts
-    assert alone.weights[0] - spread.weights[0] == pytest.approx(model.params_experts * 7 / 8)
+    assert alone.weights[0] - spread.weights[0] == pytest.approx(model.params_experts * 7 / 8, rel=1e-3)
     assert spread.weights[0] > rest
 
 
