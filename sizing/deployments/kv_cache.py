@@ -96,6 +96,8 @@ def sequence_bytes(
 ) -> Floats:
     """KV cache and state of one sequence of ``tokens`` on the fullest GPU, bytes (C,).
 
+    KV = sum over kinds of layers of bytes of a token x tokens kept, in the pages and pools of the engine: all tokens
+    where a layer attends to everything, window - 1 + tokens beside where it has a window, one state where it recurs.
     ``beside``: tokens that layers with a window keep beyond it, of steps in flight; engines print how many sequences
     they hold with all of them in each (:func:`in_flight_tokens`), a sequence that decodes has hardly any.
     """
@@ -147,7 +149,8 @@ def paged_bytes(model: Model, candidates: Candidates, rows: KvRows, length: Floa
 
 def _groups(model: Model) -> tuple[dict[str, int], int]:
     """Layers of each kind, and of a group: those of the rarer kind, of the other where both are nearly as many."""
-    kinds = {"full": model.full_layers, "window": model.sliding_layers, "state": model.linear_layers}
+    full = model.full_layers if model.kv_elements_full else 0  # some only reuse what others cache
+    kinds = {"full": full, "window": model.sliding_layers, "state": model.linear_layers}
     counts = [n for n in kinds.values() if n] or [1]
     few, many = min(counts), max(counts)
     return kinds, many if many < EVEN_KINDS * few else few

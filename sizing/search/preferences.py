@@ -33,9 +33,9 @@ off by 20 % (median, docs/ACCURACY.md), four cards were measured slower than a l
 against it; fewer, larger cards do without."""
 
 LITTLE_ROOM = 0.10
-"""Share of GPU memory that the KV cache has at least in an instance that is not held back. Chosen because what weights
-take as loaded, activations, graphs and fragmentation are known to some per cent of memory each (engines keep 5 to 10 %
-free for the last), so that a smaller room may turn out to be none."""
+"""Share of GPU memory that the KV cache has at least in an instance that is not held back. Chosen because activations,
+graphs and fragmentation are known to some per cent of memory each (engines keep 5 to 10 % free for the last), so that a
+smaller room may turn out to be none."""
 
 FOR_LITTLE_ROOM = 1.3
 """For an instance with less room than :data:`LITTLE_ROOM`. Chosen: as much as may be paid for what is known to run over
@@ -51,7 +51,10 @@ DRAFTS = 1.0 / 0.9
 gain depends on the traffic, is worth it where it saves a tenth."""
 
 HARDLY_ROOM = 0.05
-"""Share of GPU memory below which the KV cache may find no room at all: weights as loaded are known no better."""
+"""Share of GPU memory below which the KV cache may find no room at all: activations and graphs are known no better."""
+
+WEIGHTS_ERROR = 0.05
+"""What nine of ten printed sizes of loaded weights are at most off (docs/ACCURACY.md, "Memory at start-up")."""
 
 FOR_HARDLY_ROOM = 2.1
 """For an instance with less room than :data:`HARDLY_ROOM`. Chosen: a little more than the next larger instance takes,
@@ -120,6 +123,8 @@ def _for_room(left: Floats) -> Floats:
 
 
 def room(evaluated: Evaluated, rows: Rows) -> Floats:
-    """Share of GPU memory that is left for the KV cache, (N,)."""
+    """Share of GPU memory that is left for the KV cache of sequences, (N,): beside what windows keep of prompts, and
+    where weights take as much more as they may."""
     memory = evaluated.memory
-    return np.asarray(memory.kv_available[rows] / memory.capacity[rows])
+    taken = memory.kv_in_flight[rows] + WEIGHTS_ERROR * memory.weights[rows]
+    return np.asarray(np.maximum(memory.kv_available[rows] - taken, 0.0) / memory.capacity[rows])
