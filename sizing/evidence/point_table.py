@@ -27,12 +27,8 @@ from sizing.steps.shape import Shape, shapes_of
 from sizing.steps.times import StepSource, StepTimes
 
 BENCHMARK_MEMORY_SHARE = 0.95
-"""Share of memory that published runs use ("KV mem 0.95 mostly", TensorRT-LLM performance overview 0.17)."""
-
-BENCHMARK_ACTIVATION_SHARE = 0.3
-"""Activations of a tuned run relative to the upper estimate of ``sizing.deployments.memory``. Chosen: because it fits
-the offline and static rows of the evidence library best, and with the share of memory above the closed loops whose KV
-cache is full: shares of 0.88 to 0.92, and activations of 0 to 1 of the estimate, are worse by 1 to 12 points."""
+"""Share of memory that published runs use ("KV mem 0.95 mostly", TensorRT-LLM performance overview 0.17). Shares of 0.88
+to 0.92 are worse by 0.2 to 1 point on offline runs and by 2 to 11 on closed loops whose KV cache is full."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,8 +131,9 @@ def _held(points: Sequence[Point], candidates: Candidates) -> _Held:
         some, first = candidates.take(index), points[index[0]]
         traffic = traffic_of(first)
         memory = memory_fit(first.model, some, traffic.resident_kv_tokens)
-        tuned = BENCHMARK_MEMORY_SHARE * memory.capacity - BENCHMARK_ACTIVATION_SHARE * memory.activations
-        available, whole = np.maximum(tuned - memory.weights - memory.overhead, 0.0), memory.kv_per_sequence
+        seen = some.column(lambda r: r.gpu.program_bytes)
+        taken = memory.weights + memory.activations + memory.overhead
+        available, whole = np.maximum(BENCHMARK_MEMORY_SHARE * seen - taken, 0.0), memory.kv_per_sequence
         at_once = sequences_at_once(available, held_bytes(first.model, some, traffic, whole), whole)
         held.holds[index, 0] = np.maximum(np.floor(available / np.maximum(whole, 1.0)) * some.dp, 1.0)
         held.fits[index, 0] = np.maximum(at_once * some.dp, 1.0)
