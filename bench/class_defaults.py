@@ -1,8 +1,8 @@
-"""``python -m bench.class_defaults > sizing/data/class_defaults.yaml``: what configuration classes of transformers assume.
+"""``python -m bench.class_defaults > sizing/data/class_defaults.yaml``: what classes of transformers assume.
 
-A published config.json leaves out what equals the default of its class: since transformers 4.46 every nested section does
-(gemma-3-12b-it says neither its vocabulary nor the width of a head). The classes are the only complete record of these
-numbers. transformers itself is no dependency of the product: importing it takes seconds and brings a hundred megabytes
+A published config.json leaves out what equals the default of its class: every nested section does since transformers
+4.46 (gemma-3-12b-it says neither its vocabulary nor the width of a head). The classes are the only complete record of
+these numbers. transformers itself is no dependency of the product: importing it takes seconds and brings a hundred megabytes
 for what is a table of numbers, and an answer must not change with a version that happens to be installed. Hence this
 file of facts, made anew by a person who reads the difference: install transformers into an environment of its own and
 run this with its interpreter, PYTHONPATH at the root of this project.
@@ -51,14 +51,18 @@ def classes() -> Iterator[tuple[str, dict[str, Any], str]]:
 
     Declared, not those of an object: in its constructor a class derives some (a head's width from that of the model).
     """
-    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING  # type: ignore[import-not-found]
 
     for model_type in sorted(CONFIG_MAPPING):
         cls = CONFIG_MAPPING[model_type]
         declared = {field.name: field.default for field in dataclasses.fields(cls)}
         try:
             inner = cls().to_dict().get("text_config")
-        except Exception:  # a class that needs an argument has no section of its own making
+        except (
+            ValueError,
+            TypeError,
+            AttributeError,
+        ):  # a class that needs an argument has no section of its own making
             inner = None
         yield model_type, declared, str(inner.get("model_type", "")) if isinstance(inner, dict) else ""
 
@@ -79,13 +83,11 @@ def kept(held: dict[str, Any], text: str, names: set[str]) -> dict[str, Any]:
 def main() -> None:
     """Print the file."""
     argparse.ArgumentParser(prog="python -m bench.class_defaults", description="Defaults of classes.").parse_args()
-    from transformers import __version__
+    from transformers import __version__  # type: ignore[import-not-found]
 
     fields = yaml.safe_load((CATALOG / "data/config_fields.yaml").read_text())
     names = read_names()
-    print(
-        "# Defaults of configuration classes by `model_type`, written by bench/class_defaults.py; `text` is the type of the"
-    )
+    print("# Defaults of configuration classes by `model_type`, by bench/class_defaults.py; `text` is the type of the")
     print("# language model inside. A field that a config.json leaves out has them; one that it sets to null has not.")
     print(f"source: {{library: transformers, version: {__version__}, date: {datetime.now(UTC).date().isoformat()}}}")
     for model_type, held, text in classes():

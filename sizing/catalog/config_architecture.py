@@ -53,7 +53,7 @@ def architecture(fields: Fields) -> Architecture:
 
 
 def _embedding_width(fields: Fields, hidden: int) -> int:
-    """Width of an embedding, which a matrix widens to that of the model where they differ (ALBERT, ELECTRA, OPT-350M)."""
+    """Width of an embedding, which a matrix widens to the model's where they differ (ALBERT, ELECTRA, OPT-350M)."""
     names = ("embedding_size", "word_embed_proj_dim")
     return next((width for key in names if (width := fields.whole(key, high=MAX_WIDTH))), hidden)
 

@@ -52,7 +52,7 @@ def load_config(config: Mapping[str, Any] | str | bytes) -> dict[str, Any]:
 
 @cache
 def class_defaults() -> Mapping[str, Mapping[str, Any]]:
-    """What configuration classes of transformers hold where a file is silent, by ``model_type`` (class_defaults.yaml)."""
+    """What classes of transformers hold where a file is silent, by ``model_type`` (class_defaults.yaml)."""
     return MappingProxyType(read_yaml("class_defaults.yaml"))
 
 
@@ -119,7 +119,7 @@ class Fields:
         return next((section[key] for section in self.sections if section.get(key) is not None), None)
 
     def flag(self, key: str, default: bool = False) -> bool:
-        """A true/false value under a config.json name; anything else counts as the class's default, then ``default``."""
+        """A true/false value under a config.json name; anything else counts as the class's, then as ``default``."""
         value = self.raw(key)
         if value is None:
             value = self._taking(key)
@@ -210,9 +210,9 @@ def language_sections(config: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...
                 if sized or key in _LANGUAGE_KEYS[:3]:
                     candidates.append(deeper)
     named = [path for path in candidates if any(path[1].get(key) is path[0] for key in _LANGUAGE_KEYS)]
-    sized = [path for path in named if _has(path[0], "hidden_size") and _has(path[0], "layers")]
-    if sized or named:
-        return (sized or named)[0]
+    complete = [path for path in named if _has(path[0], "hidden_size") and _has(path[0], "layers")]
+    if complete or named:
+        return (complete or named)[0]
     if _has(config, "hidden_size") or not candidates:
         return (config,)
     return candidates[0]

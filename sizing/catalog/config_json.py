@@ -31,20 +31,21 @@ from sizing.catalog.parameter_count import (
 )
 from sizing.catalog.params_json import as_config
 from sizing.catalog.precisions import precisions
-from sizing.catalog.quantization_methods import MXFP4, quantisation
+from sizing.catalog.quantization_methods import quantisation
 from sizing.catalog.stored_weights import stored_weights
 from sizing.catalog.vision_count import has_encoder, vision_params
+from sizing.catalog.weight_schemes import MXFP4
 
 MAX_PARAMS = 2e13
 """Twenty trillion parameters: seven times the largest catalogue model; more is a typing error."""
 
 NAME_FACTOR = 1.5
-"""Factor between the size in a name and the parameters counted from which the file is asked about. Chosen: because names
-of published models are at most 1.3 from their parameters (Gemma 2B has 2.5 billion of which 0.5 are embeddings)."""
+"""Factor between the size in a name and the parameters counted from which the file is asked about. Chosen: because
+names of published models are at most 1.3 from their parameters (Gemma 2B has 2.5 billion, of which 0.5 embeddings)."""
 
 
 def model_from_config(config: Mapping[str, Any] | str | bytes, *, name: str = "custom model") -> Model:
-    """The model that a config.json (or a params.json of Mistral or Meta) describes, parameters counted tensor by tensor.
+    """The model that a config.json (or params.json of Mistral or Meta) describes, parameters counted tensor by tensor.
 
     Raises InvalidModelConfig, one sentence saying what to change, for anything that is not the configuration of a
     language model: over 1 MB, malformed, not an object, missing or absurd fields, another size than ``name`` says.
@@ -62,8 +63,8 @@ def model_from_config(config: Mapping[str, Any] | str | bytes, *, name: str = "c
         model = _model(fields, shape, name, kind)
     if model.params_total > MAX_PARAMS:
         raise InvalidModelConfig(
-            f"config.json describes {model.params_total / BILLION:,.0f} billion parameters: check its width, layers and "
-            "experts."
+            f"config.json describes {model.params_total / BILLION:,.0f} billion parameters: check its width, "
+            "layers and experts."
         )
     _hold_against_name(model, name)
     taken = fields.taken_from_class()
@@ -72,7 +73,7 @@ def model_from_config(config: Mapping[str, Any] | str | bytes, *, name: str = "c
 
 
 def generating(model: Model) -> Model:
-    """The same model, if it generates token by token. Raises InvalidModelConfig for an encoder or an encoder-decoder."""
+    """The same model, if it generates token by token. Raises InvalidModelConfig for encoders and encoder-decoders."""
     if model.kind == "decoder":
         return model
     kind, why = {
@@ -86,7 +87,7 @@ def generating(model: Model) -> Model:
 
 
 def _hold_against_name(model: Model, name: str) -> None:
-    """Raise InvalidModelConfig where the parameters are not those that the name says, total, active or with encoders."""
+    """Raise InvalidModelConfig where parameters (total, active, with encoders) are not those that the name says."""
     words = parse(name)
     sizes = [_billions(text) for text in words.texts("size")]
     if not sizes or any(changes_architecture(word) for word in words.texts("model")):
@@ -101,8 +102,8 @@ def _hold_against_name(model: Model, name: str) -> None:
     if not any(near):
         raise InvalidModelConfig(
             f"config.json describes {model.params_total / BILLION:.3g} billion parameters, but “{shown(name)}” says "
-            f"{' and '.join(f'{size:g}' for size in sizes)} billion: check width, layers, MLP width and experts, or that "
-            "it is the file of this model."
+            f"{' and '.join(f'{size:g}' for size in sizes)} billion: check width, layers, MLP width and experts, or "
+            "that it is the file of this model."
         )
 
 

@@ -15,15 +15,15 @@ from sizing.catalog.config_fields import Fields, reject
 from sizing.catalog.model_families import family, model_families
 
 Mixer = Literal["full", "sliding", "linear", "mamba", "conv", "cross", "hybrid", "none"]
-"""What mixes tokens in a layer; ``conv`` is a short convolution alone, ``cross`` attends to another modality, ``hybrid``
-is Mamba with attention beside or behind it."""
+"""What mixes tokens in a layer; ``conv`` is a short convolution alone, ``cross`` attends to another modality,
+``hybrid`` is Mamba with attention beside or behind it."""
 
 MAX_LAYERS = 2_000
 """Most layers read from a config.json. Chosen: because it is more than ten times the deepest model of the catalogue."""
 
 _NAMES: dict[Mixer, str] = {
-    "full": "full_attention attention global full a t deepseek_sparse_attention sparse_attention sparse global_attention "
-    "indexed_attention minimax_m3_sparse softmax_attention attn self_attention gqa mla",
+    "full": "full_attention attention global full a t deepseek_sparse_attention sparse_attention sparse "
+    "global_attention indexed_attention minimax_m3_sparse softmax_attention attn self_attention gqa mla",
     "sliding": "sliding_attention chunked_attention local sliding swa local_attention window_attention",
     "linear": "linear_attention kda gdn gated_deltanet lightning_attention recurrent r linear gla",
     "mamba": "mamba mamba2 m2 m2d m mamba1 ssm",
@@ -51,7 +51,7 @@ ATTENDING = (
     "global_attn_idx",
     "hybrid_layer_ids",
 )
-"""Fields with the places of the layers that attend to everything, counted from 0; the others do what ``_others`` says."""
+"""Fields with the places of the layers that attend to everything, from 0; the others do what ``_others`` says."""
 
 _LIKE_A_LAYER_LIST = re.compile(
     r"(attn|attention|mixer|mamba|recurrent|linear|hybrid|window|swa|block|layers?)s?_?.*"
@@ -214,7 +214,7 @@ def windows(fields: Fields, count: int) -> list[Mixer] | None:
 
 
 def _window_cycle(fields: Fields) -> list[Mixer]:
-    """A period of windows: letters (EXAONE 4: "LLLG"), flags (1 is a window), or one window per layer, null for none."""
+    """A period of windows: letters (EXAONE 4: "LLLG"), flags (1 is a window), or a window per layer, null for none."""
     pattern, window = fields.raw("sliding_window_pattern"), fields.raw("sliding_window")
     if isinstance(pattern, str) and fields.given("sliding_window"):
         if set(pattern.upper()) - set("LSGF") or not pattern:

@@ -20,7 +20,7 @@ Mlp = Literal["dense", "moe", "none"]
 
 @dataclass(frozen=True, kw_only=True)
 class Layer:
-    """One layer; ``heads``, ``kv_heads`` and ``mlp_width`` are set only where layers differ (architecture search, OpenELM).
+    """One layer; ``heads``, ``kv_heads``, ``mlp_width`` are set where layers differ (architecture search, OpenELM).
 
     ``reuses_kv`` says that it attends to the keys and values of an earlier layer and caches none (Gemma 4 E2B, E4B,
     Hunyuan-Large). ``mamba_beside`` is a Mamba mixer in a layer that attends, too (Falcon-H1, Zamba); with
@@ -121,7 +121,7 @@ def _listed(fields: Fields, names: Sequence[str], plan: list[Layer]) -> list[int
 
 
 def _multiplied(fields: Fields, count: int) -> list[int]:
-    """OpenELM: ``ffn_multipliers`` of the width, each made divisible by ``ffn_dim_divisor`` as in its modelling code."""
+    """OpenELM: ``ffn_multipliers`` of the width, each made divisible by ``ffn_dim_divisor`` as in its own code."""
     factors = fields.items("ffn_multipliers")[:count]
     if not factors:
         return []
@@ -155,10 +155,11 @@ def _reusing_kv(fields: Fields, plan: list[Layer]) -> tuple[Layer, ...]:
 def _from_blocks(fields: Fields) -> tuple[Layer, ...] | None:
     """Nemotron-H (one letter or name per block), NAS models (``block_configs``), DeepSeek-V4 (``compress_ratios``)."""
     letters = fields.raw("hybrid_override_pattern")
-    names = [str(name) for name in fields.items("layers_block_type")]
+    names = [str(name) for name in fields.items("layers_block_type")[:MAX_LAYERS]]
     if not letters and {"mlp", "moe"} & set(names):
-        if unknown_name := next((name for name in names if name not in BLOCK_NAMES), None):
-            reject("layers_block_type", unknown_name, ", ".join(BLOCK_NAMES))
+        strange = [name for name in names if name not in BLOCK_NAMES]
+        if strange:
+            reject("layers_block_type", strange[0], f"one of {', '.join(BLOCK_NAMES)}")
         letters = "".join(BLOCK_NAMES[name] for name in names)
     if isinstance(letters, str) and letters:
         unknown = sorted(set(letters) - set(BLOCK_LETTERS))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from sizing.catalog.config_fields import Fields
 from sizing.catalog.files import read_yaml
@@ -39,8 +40,10 @@ class ModelFamilies:
 def model_families() -> ModelFamilies:
     """The habits of every family, read once."""
     raw = read_yaml("model_families.yaml")
-    rules = {key: raw[key] for key in ("sliding_pattern", "full_interval", "full_first")}
-    sets = {key: frozenset(names) for key, names in raw.items() if key != "like_llama" and key not in rules}
+    rules: dict[str, Any] = {key: raw[key] for key in ("sliding_pattern", "full_interval", "full_first")}
+    sets: dict[str, Any] = {
+        key: frozenset(names) for key, names in raw.items() if key != "like_llama" and key not in rules
+    }
     described = (names for key, names in sets.items() if key != "no_language")
     known = frozenset().union(*described, raw["like_llama"], *rules.values())
     return ModelFamilies(known=known, **rules, **sets)

@@ -187,7 +187,7 @@ def _kv_elements(a: Architecture, layer: Layer) -> float:
         return float(a.latent.kv_rank + a.latent.rope_dim)
     if layer.compress_ratio:
         return a.head_dim / layer.compress_ratio
-    # One projection may give key and value (Gemma 4): engines keep both (vLLM, Gemma4Attention), as they differ by a norm.
+    # One projection may give key and value (Gemma 4): they differ by a norm, and engines keep both (vLLM issue 43308).
     return float((layer.kv_heads or a.kv_heads) * (a.head_dim + a.v_head_dim))
 
 

@@ -27,7 +27,7 @@ _SAME = {
 """Names of params.json, those of its section ``moe`` among them, and of config.json."""
 
 _LLAMA_2_VOCABULARY = 32_000
-"""What Meta's code puts in place of -1: the size of the tokenizer beside the checkpoint; those of Llama 1 and 2 have it,
+"""What Meta's code puts in place of -1: the size of the tokenizer beside the checkpoint, that of Llama 1 and 2;
 Llama 3 says its 128,256."""
 _WIDEST = 10**6
 
@@ -40,7 +40,7 @@ def as_config(config: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
         # DistilBERT: `hidden_dim` beside `dim` is the width of the MLP here, too.
         width = {"intermediate_size": config["hidden_dim"]} if "hidden_dim" in config else {}
         return width | dict(config), []
-    translated = {_SAME.get(key, key): value for key, value in config.items() if key != "moe"}
+    translated: dict[str, Any] = {_SAME.get(key, key): value for key, value in config.items() if key != "moe"}
     translated |= _routed(config)
     notes = ["read as the params.json of Mistral's or Meta's own code"]
     if "model_type" in config:
@@ -70,7 +70,8 @@ def as_config(config: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
 def _routed(config: Mapping[str, Any]) -> dict[str, Any]:
     """The section ``moe``; its experts are as wide as the MLP unless it says otherwise."""
     section = config.get("moe")
-    return {_SAME.get(key, key): value for key, value in section.items()} if isinstance(section, Mapping) else {}
+    entries = section.items() if isinstance(section, Mapping) else ()
+    return {_SAME.get(str(key), str(key)): value for key, value in entries}
 
 
 def _llama_width(config: Mapping[str, Any]) -> int:

@@ -9,48 +9,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import replace
 
 from commandline.foreign_text import shown
 from sizing.base.errors import InvalidModelConfig
-from sizing.catalog.config_fields import checked_number, reject
-
-Section = Mapping[str, Any]
-Holds = Literal["all", "experts", "listed"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scheme:
-    """How a module is stored: ``precision`` is a format's id, ``bytes`` those per weight, scales included."""
-
-    precision: str
-    bytes: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Quantisation:
-    """``main`` is the format of all linear layers, of ``experts`` alone, or of the ``listed`` modules.
-
-    ``left`` are patterns of modules in 16 bit, ``listed`` patterns of modules with a format of their own, the first that
-    fits; ``head`` is the format of the output head where that is quantised, too.
-    """
-
-    main: Scheme
-    holds: Holds = "all"
-    left: tuple[str, ...] = ()
-    listed: tuple[tuple[str, Scheme], ...] = ()
-    head: Scheme | None = None
-    notes: tuple[str, ...] = ()
-
-
-FP8 = Scheme(precision="fp8", bytes=1.0)
-MXFP8 = Scheme(precision="fp8", bytes=1.0 + 1 / 32)
-NVFP4 = Scheme(precision="nvfp4", bytes=0.5 + 1 / 16)
-MXFP4 = Scheme(precision="mxfp4", bytes=0.5 + 1 / 32)
-WIDE = Scheme(precision="bf16", bytes=2.0)
-INT8 = Scheme(precision="int8_sq", bytes=1.0)
-INT8_WO = Scheme(precision="int8_wo", bytes=1.0)
+from sizing.catalog.config_fields import checked_number
+from sizing.catalog.weight_schemes import (
+    BITS_KEYS,
+    FP8,
+    INT8,
+    INT8_WO,
+    MXFP4,
+    MXFP8,
+    NVFP4,
+    WIDE,
+    Holds,
+    Quantisation,
+    Scheme,
+    Section,
+    bits_of,
+    weights_of_bits,
+)
 
 _LEFT_KEYS = (
     "modules_to_not_convert",
@@ -64,27 +43,11 @@ _LEFT_KEYS = (
     "modules_to_not_quantize",
 )
 """What methods call the list of modules that stay in 16 bit."""
-_BITS_KEYS = ("bits", "w_bit", "nbits", "num_bits", "weight_bits", "q_bits", "wbits")
 _MOST_PATTERNS = 50_000
 
 
-def weights_of_bits(bits: float, group: int = 0, *, method: str = "wo", zeros: bool = True) -> Scheme:
-    """Whole numbers of ``bits`` with a 16-bit scale and, unless they have no ``zeros``, a zero point for each ``group``.
-
-    Five to seven bits are computed as the 8-bit format, which is the next that engines have; their bytes are their own.
-    """
-    if not 1 <= bits <= 8:
-        reject("bits", bits, "a number of bits from 1 to 8")
-    each = bits / 8 + ((2 + (bits / 8 if zeros else 0)) / group if group > 0 else 0.0)
-    if bits > 4.5:
-        return Scheme(precision="int8_wo", bytes=each)
-    if bits > 3.5:
-        return Scheme(precision=f"int4_{method}", bytes=each)
-    return Scheme(precision="int3_wo" if bits > 2.5 else "int2_wo" if bits > 1.7 else "ternary", bytes=each)
-
-
 def quantisation(section: Section) -> Quantisation | None:
-    """What a ``quantization_config`` says; None where it is empty. Raises InvalidModelConfig for one that says no format."""
+    """What a ``quantization_config`` says; None for an empty one. Raises InvalidModelConfig where it says no format."""
     nested = section.get("quantization")
     if isinstance(nested, Mapping) and "quant_algo" in nested:
         section = {**section, **nested}
@@ -109,12 +72,6 @@ def _left(section: Section) -> list[str]:
     return [str(name) for names in lists if isinstance(names, list) for name in names[:_MOST_PATTERNS]]
 
 
-def bits_of(section: Section) -> float | None:
-    """The bits of a weight by any of their names."""
-    key = next((key for key in _BITS_KEYS if section.get(key) is not None), None)
-    return None if key is None else checked_number(key, section[key], 1, 16)
-
-
 def _group(section: Section) -> int:
     size = next((section[key] for key in ("group_size", "q_group_size") if section.get(key) is not None), 0)
     return int(size) if isinstance(size, int | float) and math.isfinite(size) else 0
@@ -125,8 +82,8 @@ def _by_bits(section: Section, method: str) -> Quantisation:
     bits = bits_of(section)
     if bits is None:
         raise InvalidModelConfig(
-            f"config.json is quantised by “{shown(method or 'no quant_method')}”, which is not known and gives no bits: add "
-            f"the bits of a weight to quantization_config ({', '.join(_BITS_KEYS[:3])})."
+            f"config.json is quantised by “{shown(method or 'no quant_method')}”, not known and without bits: "
+            f"add the bits of a weight to quantization_config ({', '.join(BITS_KEYS[:3])})."
         )
     if bits > 8:
         return Quantisation(main=WIDE, notes=(f"quantization_config says {bits:g} bits: 16-bit weights",))
@@ -136,7 +93,7 @@ def _by_bits(section: Section, method: str) -> Quantisation:
 
 
 def _integer(method: str) -> Callable[[Section], Quantisation]:
-    """GPTQ, AWQ and their kin: bits of 2, 3, 4 or 8 with scales by group; "dynamic" and the like list exceptions."""
+    """GPTQ, AWQ and their kin: bits of 2, 3, 4 or 8 with scales by group, and lists of exceptions."""
 
     def read(section: Section) -> Quantisation:
         bits, group = bits_of(section) or 4.0, _group(section)
@@ -148,7 +105,7 @@ def _integer(method: str) -> Callable[[Section], Quantisation]:
 
 
 def _exceptions(section: Section, main: Scheme, group: int, method: str) -> tuple[tuple[str, Scheme], ...]:
-    """``dynamic`` of GPTQModel ("-:" leaves, "+:" changes modules by regular expression), ``extra_config`` of AutoRound."""
+    """``dynamic`` of GPTQModel ("-:" leaves, "+:" changes modules by expression), ``extra_config`` of AutoRound."""
     listed: list[tuple[str, Scheme]] = []
     for key, is_regex in (("dynamic", True), ("extra_config", False)):
         entries = section.get(key)
@@ -337,7 +294,7 @@ def _modelopt(section: Section) -> Quantisation:
     scheme = algorithm(name) or ({"modelopt-fp4": NVFP4}.get(_method(section)) if not name else None)
     if scheme is None:
         raise InvalidModelConfig(
-            f"config.json is quantised by ModelOpt with quant_algo “{shown(name)}”, of which the format is not told: looked "
+            f"config.json is quantised by ModelOpt with quant_algo “{shown(name)}”, which tells no format: looked "
             "for quantized_layers (it may stand in hf_quant_config.json: add it under quantization_config)."
         )
     return Quantisation(main=scheme)
@@ -346,15 +303,10 @@ def _modelopt(section: Section) -> Quantisation:
 def _grouped(section: Section) -> Quantisation:
     """compressed-tensors, and ModelOpt in its form: groups of layers, each with the numbers of its weights."""
     groups = [group for group in section["config_groups"].values() if isinstance(group, Mapping)]
-    schemes = [(group.get("targets") or ["Linear"], _group_scheme(group)) for group in groups]
+    named = ((group.get("targets"), _group_scheme(group)) for group in groups)
+    schemes = [(targets if isinstance(targets, list) and targets else ["Linear"], scheme) for targets, scheme in named]
     everywhere = next((scheme for targets, scheme in schemes if "Linear" in targets), None)
-    listed = tuple(
-        (str(target), scheme)
-        for targets, scheme in schemes
-        if isinstance(targets, list)
-        for target in targets
-        if target != "Linear"
-    )
+    listed = tuple((str(target), scheme) for targets, scheme in schemes for target in targets if target != "Linear")
     if everywhere is None and not listed:
         raise InvalidModelConfig("config.json has config_groups without weights and targets: use the unchanged file.")
     return Quantisation(

@@ -17,7 +17,7 @@ WIDE = 10**6
 
 
 def recurrent_mixer(fields: Fields, hidden: int, heads: int, kinds: frozenset[str]) -> Recurrent:
-    """The recurrent layer that this configuration describes, the first that fits; ``kinds`` are the mixers of its plan."""
+    """The recurrent layer that this configuration describes, the first that fits; ``kinds``: mixers of its plan."""
     kind = family(fields)
     if "conv" in kinds:
         return _short_convolution(fields, hidden)
@@ -76,7 +76,7 @@ def _short_convolution(fields: Fields, hidden: int) -> Recurrent:
 
 
 def _rwkv(fields: Fields, hidden: int, kind: str) -> Recurrent:
-    """RWKV 4 to 6: receptance, key, value and output, a gate from version 5 on, and the channel mixing in place of an MLP.
+    """RWKV 4 to 6: receptance, key, value and output, a gate from version 5 on, and channel mixing in place of an MLP.
 
     Version 4 keeps five vectors a layer, later ones a matrix a head and two shifted tokens (modelling code of
     BlinkDL/RWKV-LM).
@@ -156,7 +156,7 @@ def _kimi_delta_attention(fields: Fields, hidden: int, heads: int) -> Recurrent:
 
 
 def _mamba2(fields: Fields, hidden: int) -> Recurrent:
-    """Mamba 2 (Nemotron-H, Falcon-H1, Bamba, Zamba 2, Codestral): heads x head width x state size, groups share B and C."""
+    """Mamba 2 (Nemotron-H, Falcon-H1, Bamba, Zamba 2): heads x head width x state size, groups share B and C."""
     dim = _first(fields, ("mamba_head_dim", "mamba_d_head", "mamba_headdim"))
     count = _first(fields, ("mamba_num_heads", "mamba_n_heads", "n_mamba_heads"))
     if family(fields) == "mamba2" or "ssm_cfg" in fields.inner:

@@ -1,4 +1,4 @@
-"""What the weights of a checkpoint take when only a part of them is quantised: module by module, as its patterns say."""
+"""What the weights of a checkpoint take when a part of them is quantised: module by module, as its patterns say."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sizing.catalog.parameter_count import (
     mlp_params,
     total_params,
 )
-from sizing.catalog.quantization_methods import WIDE, Quantisation, Scheme
+from sizing.catalog.weight_schemes import WIDE, Quantisation, Scheme
 
 _LONGEST_PATTERN, _MOST_REPEATS = 300, 4
 """Regular expressions of a file that are tried. Chosen: longer ones, or with more repeats, could be made to run for
@@ -32,7 +32,7 @@ _STEMS = ("model", "model.language_model", "language_model.model", "backbone", "
 
 @dataclass(frozen=True, kw_only=True)
 class Module:
-    """Weights of one kind in one layer under the names that families give them, without what stands before ``layers``."""
+    """Weights of one kind in one layer under the names that families give them, from ``layers`` on."""
 
     names: tuple[str, ...]
     params: float
@@ -50,7 +50,7 @@ class StoredWeights:
 
 
 def stored_weights(a: Architecture, quantised: Quantisation) -> StoredWeights:
-    """Bytes of the language model as the checkpoint stores it: embeddings and head in 16 bit unless it says otherwise."""
+    """Bytes of the language model as its checkpoint stores it: embeddings and head in 16 bit unless it says so."""
     left = Patterns(quantised.left)
     listed = _listed(quantised)
     by_format: defaultdict[str, float] = defaultdict(float)
@@ -114,6 +114,7 @@ def _attention(a: Architecture, layer: Layer, at: str) -> Iterator[Module]:
     """Projections of an attention layer: query, key, value and output, or the parts of latent attention."""
     if layer.mixer not in ("full", "sliding", "cross") or layer.shared_weights:
         return
+    parts: dict[str, float]
     total, h, heads = attention_params(a, layer), a.hidden, layer.heads or a.heads
     if a.latent:
         m = a.latent
@@ -146,7 +147,7 @@ def _mlp(a: Architecture, layer: Layer, at: str) -> Iterator[Module]:
     """Matrices of a dense MLP, or router, experts and shared experts."""
     if layer.mlp == "none" or layer.shared_weights:
         return
-    places = ("mlp", "block_sparse_moe", "ffn", "feed_forward", "mixer", "moe")
+    places: tuple[str, ...] = ("mlp", "block_sparse_moe", "ffn", "feed_forward", "mixer", "moe")
     matrices = ("gate_proj", "up_proj", "down_proj")[3 - a.mlp_matrices :]
     dense_width = layer.mlp_width or a.intermediate
 
@@ -177,8 +178,8 @@ def _mlp(a: Architecture, layer: Layer, at: str) -> Iterator[Module]:
 
 @dataclass
 class Patterns:
-    """Patterns of module names: "re:" begins a regular expression, "*" stands for anything, else the name of a module or
-    of what holds it, in whole words ("gate" is no "gate_proj")."""
+    """Patterns of module names: "re:" begins a regular expression, "*" is anything, else the name of a module or of
+    what holds it, in whole words ("gate" is no "gate_proj")."""
 
     texts: tuple[str, ...]
     _words: set[str] = field(default_factory=set)
