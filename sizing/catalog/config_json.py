@@ -12,7 +12,7 @@ from sizing.base.format import percent
 from sizing.base.units import BILLION
 from sizing.catalog.checkpoint_names import changes_architecture, parse
 from sizing.catalog.config_architecture import architecture
-from sizing.catalog.config_fields import Fields, load_config
+from sizing.catalog.config_fields import Fields, checked_whole, load_config
 from sizing.catalog.config_kind import about_kind, class_name, has_output_head, model_kind, reject_other_files
 from sizing.catalog.encoder_count import as_encoder, encoder_decoder, halves, of_halves
 from sizing.catalog.model import AttentionKind, Model, ModelKind
@@ -260,6 +260,10 @@ def _shared_experts(fields: Fields, a: Architecture) -> int:
 
 
 def _window(fields: Fields) -> int:
+    """Tokens of the window; of windows that differ by layer the largest, so that memory is not too small."""
+    listed = [size for size in fields.items("sliding_window") if size is not None]
+    if listed:
+        return max(checked_whole("sliding_window", size, 1, 10**8) for size in listed)
     window = fields.whole("sliding_window", high=10**8) or fields.whole("attention_chunk_size", high=10**8)
     if window is None:
         raise InvalidModelConfig("config.json has sliding-window layers but no sliding_window: add it, in tokens.")
@@ -296,8 +300,11 @@ def _stored(fields: Fields, name: str, a: Architecture | None) -> _Stored:
     parts = [f"{_share(share)} {precisions()[each].plain_label}" for each, share in stored.shares if share > 0]
     alike = stored.shares[0][0] == stored.precision and stored.shares[0][1] > 0.99
     mixed = () if len(parts) < 2 or alike else (f"mixed formats: of the weights in layers {', '.join(parts)}",)
+    untried = (f"{stored.untried} patterns of modules were too intricate to be tried",) if stored.untried else ()
     return _Stored(
-        precision=stored.precision, bytes=((stored.precision, stored.bytes),), notes=(*quantised.notes, *mixed)
+        precision=stored.precision,
+        bytes=((stored.precision, stored.bytes),),
+        notes=(*quantised.notes, *mixed, *untried),
     )
 
 

@@ -18,7 +18,9 @@ _CLASS_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _GENERATING = re.compile(r"(ForCausalLM|LMHeadModel|ForConditionalGeneration)$")
 _READS_BOTH_WAYS = re.compile(r"(ForMaskedLM|EncoderModel|EncoderForMaskedLM)$|Bidirec|BiModel")
 """Classes whose tokens attend to what follows them, of any family: nothing can be generated token by token."""
-_SCORING = re.compile(r"(ForSequenceClassification|ForTokenClassification|RewardModel|ForReward|ForQuestionAnswering)$")
+_SCORING = re.compile(
+    r"(ForSequenceClassification|ForTokenClassification|RewardModel|ForReward|ForQuestionAnswering|ForRanking|ForRetrieval)$"
+)
 _DECODER_BODY = re.compile(
     r"^(Llama|Mistral|Mixtral|Qwen2|Qwen3|Gemma|Gemma2|Gemma3Text|Phi3|NVEmbed|OPT|GPTNeoX|Cohere)Model$"
 )
@@ -80,9 +82,10 @@ def reject_other_files(config: Mapping[str, Any]) -> None:
             raise InvalidModelConfig(f"This is {what}: use config.json of the model itself.")
     fields = Fields(config)
     kind, name = family(fields), class_name(fields)
+    outer, others = str(config.get("model_type", "")).lower(), model_families().no_language
     alone = len(fields.sections) == 1
-    if alone and (kind in model_families().no_language or _NO_LANGUAGE_CLASS.search(name)):
-        said = f"model_type “{shown(kind)}”" if kind in model_families().no_language else f"the class {shown(name)}"
+    if {outer, kind} & others or (alone and _NO_LANGUAGE_CLASS.search(name)):
+        said = f"model_type “{shown(outer or kind)}”" if {outer, kind} & others else f"the class {shown(name)}"
         raise InvalidModelConfig(f"config.json says {said}, which is no language model: choose one that reads text.")
     if (fields.whole("loop_num_passes") or 1) > 1:
         raise InvalidModelConfig(

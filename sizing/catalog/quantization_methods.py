@@ -8,6 +8,7 @@ NVIDIA ModelOpt and AutoRound, as their checkpoints write it.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -44,6 +45,7 @@ _LEFT_KEYS = (
 )
 """What methods call the list of modules that stay in 16 bit."""
 _MOST_PATTERNS = 50_000
+_NEARLY_A_BYTE = 0.97
 
 
 def quantisation(section: Section) -> Quantisation | None:
@@ -52,6 +54,8 @@ def quantisation(section: Section) -> Quantisation | None:
     if isinstance(nested, Mapping) and "quant_algo" in nested:
         section = {**section, **nested}
     method = _method(section)
+    if method in ("compressed-tensors", "modelopt", "") and _cache_alone(section):
+        return Quantisation(main=WIDE, notes=("quantization_config is about the KV cache alone: 16-bit weights",))
     if not section or (method in ("", "none") and not section.keys() - {"quant_method"}):
         return None
     if isinstance(section.get("config_groups"), Mapping) and section["config_groups"] and method != "quark":
@@ -59,7 +63,17 @@ def quantisation(section: Section) -> Quantisation | None:
     else:
         reader = _READERS.get(method) or (_modelopt if "quant_algo" in section else None)
         read = reader(section) if reader else _by_bits(section, method)
-    return replace(read, left=(*_left(section), *read.left)[:_MOST_PATTERNS])
+    odd = read.main.precision == "int8_wo" and read.main.bytes < _NEARLY_A_BYTE
+    said = (
+        f"weights of {read.main.bytes * 8:.3g} bit, scales included, count as INT8 weight-only, the next wider format"
+    )
+    return replace(read, left=tuple(_left(section)[:_MOST_PATTERNS]), notes=(*read.notes, *([said] if odd else [])))
+
+
+def _cache_alone(section: Section) -> bool:
+    """Whether only keys and values are quantised."""
+    weights = any(section.get(key) for key in ("config_groups", "quant_algo", "quantized_layers", *BITS_KEYS))
+    return not weights and any(section.get(key) for key in ("kv_cache_scheme", "kv_cache_quant_algo"))
 
 
 def _method(section: Section) -> str:
@@ -143,13 +157,20 @@ def _bitsandbytes(section: Section) -> Quantisation:
 def _hqq(section: Section) -> Quantisation:
     """HQQ: ``weight_quant_params`` for all layers, or one for each kind of layer."""
     config = section.get("quant_config")
-    holders = [config, *config.values()] if isinstance(config, Mapping) else [section]
-    found_params = [h.get("weight_quant_params", h) for h in holders if isinstance(h, Mapping)]
-    params = next((p for p in found_params if isinstance(p, Mapping) and "nbits" in p), section)
-    bits = bits_of(params)
-    if bits is None:
+    config = config if isinstance(config, Mapping) else section
+    overall = _hqq_scheme(config)
+    if overall:
+        return Quantisation(main=overall)
+    listed = tuple((str(name), scheme) for name, one in config.items() if (scheme := _hqq_scheme(one)))
+    if not listed:
         return _by_bits(section, "hqq")
-    return Quantisation(main=weights_of_bits(bits, _group(params)))
+    return Quantisation(main=listed[0][1], holds="listed", listed=listed)
+
+
+def _hqq_scheme(holder: object) -> Scheme | None:
+    params = holder.get("weight_quant_params", holder) if isinstance(holder, Mapping) else None
+    bits = bits_of(params) if isinstance(params, Mapping) else None
+    return None if bits is None or not isinstance(params, Mapping) else weights_of_bits(min(bits, 8), _group(params))
 
 
 def _aqlm(section: Section) -> Quantisation:
@@ -194,7 +215,10 @@ def _torchao(section: Section) -> Quantisation:
     default = kind.get("default", kind) if isinstance(kind, Mapping) else kind
     named = str(default.get("_type", "") if isinstance(default, Mapping) else default or "").lower().replace("_", "")
     data = default.get("_data", {}) if isinstance(default, Mapping) else section.get("quant_type_kwargs", {})
-    group = _group(data) if isinstance(data, Mapping) else 0
+    data = data if isinstance(data, Mapping) else {}
+    group = _group(data)
+    typed = next((data[key] for key in ("weight_dtype", "dtype") if data.get(key) is not None), "")
+    width = re.search(r"int(\d)", str(typed.get("_data", "")) if isinstance(typed, Mapping) else str(typed))
     for mark, scheme in (
         ("nvfp4", NVFP4),
         ("mxfp8", MXFP8),
@@ -205,9 +229,10 @@ def _torchao(section: Section) -> Quantisation:
         ("float8", FP8),
         ("int8", INT8_WO),
         ("int4", weights_of_bits(4, group or 128)),
-        ("uintx", weights_of_bits(4, group or 64)),
+        ("uintx", weights_of_bits(max(1.0, float(width[1])), group or 64) if width else None),
+        ("intx", weights_of_bits(max(1.0, float(width[1])), group or 64) if width else None),
     ):
-        if named.startswith(mark) or (mark == "mx" and "mx" in named):
+        if scheme and (named.startswith(mark) or (mark == "mx" and "mx" in named)):
             return Quantisation(main=scheme)
     return _by_bits(section, f"torchao {named}".strip())
 

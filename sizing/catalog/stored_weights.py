@@ -42,10 +42,11 @@ class Module:
 @dataclass(frozen=True, kw_only=True)
 class StoredWeights:
     """``precision`` is the format of most quantised weights, ``bytes`` those of all weights; ``shares`` of the weights
-    outside embeddings by format."""
+    outside embeddings by format; ``untried`` are patterns that could not be tried."""
 
     precision: str
     bytes: float
+    untried: int
     shares: tuple[tuple[str, float], ...]
 
 
@@ -67,6 +68,7 @@ def stored_weights(a: Architecture, quantised: Quantisation) -> StoredWeights:
     return StoredWeights(
         precision=max(narrow, key=lambda name: narrow[name]) if narrow else quantised.main.precision,
         bytes=total + (embeddings + rest) * WIDE.bytes + head * head_bytes,
+        untried=left.untried + sum(patterns.untried for patterns, _ in listed),
         shares=tuple(sorted(((name, params / inside) for name, params in by_format.items()), key=lambda s: -s[1])),
     )
 
@@ -182,6 +184,7 @@ class Patterns:
     what holds it, in whole words ("gate" is no "gate_proj")."""
 
     texts: tuple[str, ...]
+    untried: int = 0
     _words: set[str] = field(default_factory=set)
     _starts: tuple[str, ...] = ()
     _globs: list[re.Pattern[str]] = field(default_factory=list)
@@ -192,7 +195,9 @@ class Patterns:
         for text in dict.fromkeys(self.texts):
             bare = text.removesuffix(".weight")
             if text.startswith("re:"):
-                self._expressions.extend(_expression(text[3:]))
+                expression = _expression(text[3:])
+                self._expressions.extend(expression)
+                self.untried += not expression
                 continue
             bare = bare[at:] if (at := bare.find("layers.")) > 0 and "*" not in bare[:at] else bare
             if "*" not in bare and "?" not in bare:

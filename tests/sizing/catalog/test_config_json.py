@@ -56,6 +56,10 @@ def test_a_row_of_the_catalogue_made_from_a_configuration_is_the_same_model(path
     assert vars(shipped) | told_otherwise == vars(read) | counts
 
 
+KV_CORRECTED = {"google/gemma-4-31B-it", "google/gemma-4-26B-A4B"}
+"""Models of which the catalogue counts the one projection of key and value once, where engines keep both."""
+
+
 @pytest.mark.parametrize("path", real_configs(), ids=lambda path: path.name.removesuffix("_config.json"))
 def test_real_configurations_give_the_parameters_and_kv_cache_of_the_catalogue(path):
     """Parameters within 0.5 %, cached values and state exactly; a model beyond the catalogue must at least be read."""
@@ -69,7 +73,9 @@ def test_real_configurations_give_the_parameters_and_kv_cache_of_the_catalogue(p
         return
     assert model.params_total == pytest.approx(known.params_total, rel=0.005)
     assert model.params_active == pytest.approx(known.params_active, rel=0.005)
+    cached = () if known.id in KV_CORRECTED else ("kv_elements_full",)
     for fact in (
+        *cached,
         "layers",
         "hidden_size",
         "heads",
@@ -80,7 +86,6 @@ def test_real_configurations_give_the_parameters_and_kv_cache_of_the_catalogue(p
         "sliding_layers",
         "linear_layers",
         "sliding_window",
-        "kv_elements_full",
         "kv_elements_sliding",
         "state_elements",
         "experts",

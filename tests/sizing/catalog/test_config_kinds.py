@@ -1,0 +1,178 @@
+"""Kinds of models by published configurations: encoders, encoder-decoders, params.json, constant states, layer lists,
+language models nested in others. Sizes are those that the publishers state, KV elements follow from the layers."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sizing.base.errors import InvalidModelConfig
+from sizing.catalog import model_from_config
+from sizing.catalog.config_json import generating
+from tests.sizing.catalog.test_config_json import LLAMA_3_8B
+
+CONFIGS = json.loads(Path(__file__).with_name("configs_by_kind.json").read_text())
+"""One published configuration a line, reduced to what is read."""
+
+
+@pytest.mark.parametrize("row", CONFIGS, ids=lambda row: row["model"])
+def test_published_configurations_have_their_size_and_their_cache(row):
+    model = model_from_config(row["config"])
+    assert model.kind == row["kind"]
+    assert model.params_total == pytest.approx(row["params_b"] * 1e9, rel=0.02)
+    assert (model.kv_elements_full, model.kv_elements_sliding) == (row["kv_full"], row["kv_windowed"])
+    if "params_active_b" in row:
+        assert model.params_active == pytest.approx(row["params_active_b"] * 1e9, rel=0.08)
+    if "params_vision_b" in row:
+        assert model.params_vision == pytest.approx(row["params_vision_b"] * 1e9, rel=0.1)
+        assert any("16 bit" in said for said in model.assumptions)
+
+
+def of(name: str):
+    return model_from_config(next(row["config"] for row in CONFIGS if row["model"].startswith(name)))
+
+
+@pytest.mark.parametrize(
+    ("name", "state", "convolution"),
+    [
+        ("mistralai/Mamba-Codestral-7B-v0.1", 64 * (8192 * 128 + 10240 * 3), 64 * 10240 * 3),
+        ("LiquidAI/LFM2-1.2B", 10 * 2048 * 2, 10 * 2048 * 2),
+        ("inclusionAI/Ring-mini-linear-2.0", 16 * 16 * 128 * 128, 0),
+        ("Zyphra/Zamba2-7B", 81 * (7168 * 64 + 7424 * 3), 81 * 7424 * 3),
+        ("tiiuae/falcon-mamba-7b", 64 * 8192 * (16 + 3), 64 * 8192 * 3),
+        ("google/recurrentgemma-2b", 18 * 2560 * (1 + 3), 18 * 2560 * 3),
+        ("tiiuae/Falcon-H1-34B-Instruct", 72 * (4096 * 256 + 5120 * 3), 72 * 5120 * 3),
+    ],
+)
+def test_the_convolution_is_the_part_of_the_state_that_is_kept_in_16_bit(name, state, convolution):
+    assert (of(name).state_elements, of(name).convolution_elements) == (state, convolution)
+
+
+def test_what_a_file_leaves_out_is_said_with_the_class_it_is_taken_from():
+    said = next(said for said in of("google/gemma-3-12b-it").assumptions if "transformers" in said)
+    assert "head_dim 256" in said
+    assert "gemma3_text" in said
+
+
+def test_null_in_a_file_is_no_default_and_a_file_of_its_own_says_width_and_layers():
+    section = {"model_type": "gemma3_text", "hidden_size": 3840, "num_hidden_layers": 48}
+    assert model_from_config({"text_config": section}).sliding_window == 4096
+    assert model_from_config({"text_config": section | {"sliding_window": None}}).sliding_window is None
+    with pytest.raises(InvalidModelConfig, match="hidden_size"):
+        model_from_config({"model_type": "llama", "num_hidden_layers": 32})
+
+
+@pytest.mark.parametrize(
+    "name", ["BAAI/bge-reranker-v2-m3", "google/flan-t5-xxl", "openai/whisper", "google/embeddinggemma"]
+)
+def test_what_generates_nothing_token_by_token_is_described_and_not_planned(name):
+    with pytest.raises(InvalidModelConfig, match="choose a decoder model"):
+        generating(of(name))
+
+
+def test_a_reranker_on_a_decoder_is_computed_like_one_and_says_that_it_generates_nothing():
+    model = of("Qwen/Qwen3-Reranker")
+    assert generating(model) is model
+    assert any("nothing is generated" in said for said in model.assumptions)
+
+
+@pytest.mark.parametrize(
+    "path", ["llm", "language_model", "a.b.text_config", "model.language_model", "thinker_config.llm"]
+)
+def test_the_language_model_is_found_wherever_it_is_nested(path):
+    config: dict = LLAMA_3_8B
+    for key in reversed(path.split(".")):
+        config = {key: config, "vision_config": {"hidden_size": 1152, "num_hidden_layers": 27}}
+    assert model_from_config(config).params_total == model_from_config(LLAMA_3_8B).params_total
+
+
+def test_layers_with_heads_of_their_own():
+    model = model_from_config(LLAMA_3_8B | {"num_key_value_heads": [8] * 16 + [4] * 16})
+    assert model.kv_elements_full == 2 * 128 * 16 * (8 + 4)
+    assert model_from_config(LLAMA_3_8B | {"num_key_value_heads": [8] * 32}).kv_elements_full == 2 * 128 * 32 * 8
+    blocks = [{"attention": {"num_key_value_heads": 2}, "ffn": {"intermediate_size": 8192}}] * 31
+    searched = model_from_config(
+        LLAMA_3_8B | {"block_configs": [*blocks, {"attention": {"no_op": True}, "ffn": {"no_op": True}}]}
+    )
+    assert (searched.kv_elements_full, searched.full_layers) == (2 * 128 * 31 * 2, 31)
+
+
+@pytest.mark.parametrize(
+    ("change", "full"),
+    [
+        ({"attn_layer_idxs": [3, 9], "mamba_d_state": 16}, 2),
+        ({"layers_block_type": ["mamba", "attention"] * 16, "mamba_n_heads": 64, "mamba_d_head": 64}, 16),
+        ({"layer_types": ["linear_attention", "full_attention"] * 16}, 16),
+        ({"sliding_window": 1024, "sliding_window_pattern": "LLLG"}, 8),
+        ({"sliding_window": 1024, "sliding_window_pattern": [1, 0] * 16}, 16),
+        ({"sliding_window": [4096, None]}, 16),
+        ({"cross_attention_layers": [0, 31]}, 30),
+        ({"use_cla": True, "cla_share_factor": 4}, 32),
+    ],
+)
+def test_spellings_of_what_a_layer_attends_to(change, full):
+    assert model_from_config({**LLAMA_3_8B, **change}).full_layers == full
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"retention_layer_ids": [1, 2]}, "retention_layer_ids"),
+        ({"layers_block_type": ["mamba", "quantum"] * 16}, "layers_block_type = .quantum"),
+        ({"attn_layer_indices": [64]}, "attn_layer_indices"),
+        ({"layers_block_type": ["mamba"] * 32}, "mamba_d_state"),
+        ({"num_key_value_heads_per_layer": [4] * 31}, "num_key_value_heads_per_layer for 32 layers"),
+        ({"sliding_window": 1024, "sliding_window_pattern": "XY"}, "sliding_window_pattern"),
+        ({"vocab_size": None}, "vocab_size = null"),
+    ],
+)
+def test_what_is_not_understood_is_named_in_the_words_of_the_file(change, words):
+    with pytest.raises(InvalidModelConfig, match=words):
+        model_from_config({**LLAMA_3_8B, **change})
+
+
+@pytest.mark.parametrize("name", ["Llama-70B", "mistral-24b", "org/model-1.5B", "x-400M"])
+def test_another_size_than_the_name_says_is_asked_about(name):
+    with pytest.raises(InvalidModelConfig, match=r"8\.03 billion parameters"):
+        model_from_config(LLAMA_3_8B, name=name)
+
+
+@pytest.mark.parametrize(
+    "name", ["Llama-3.1-8B-FP8", "llama-7b", "x-Eagle3-70B", "mine", "DeepSeek-R1-Distill-Llama-8B"]
+)
+def test_a_name_that_agrees_or_tells_no_size_is_taken(name):
+    assert model_from_config(LLAMA_3_8B, name=name).id == name
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"do_sample": True, "temperature": 0.6},
+        {"image_processor_type": "Qwen2VLImageProcessor"},
+        {"weight_map": {"a": "b"}},
+        {"bits": 4, "group_size": 128},
+        {"general.architecture": "llama"},
+        {"model_type": "vit", "hidden_size": 768, "num_hidden_layers": 12},
+        {"model_type": "clip", "text_config": LLAMA_3_8B},
+        {"architectures": ["XForCTC"], **LLAMA_3_8B},
+    ],
+)
+def test_files_that_are_no_language_model_are_named(config):
+    with pytest.raises(InvalidModelConfig, match=r"This is|no language model"):
+        model_from_config(config)
+
+
+def test_key_and_value_of_one_projection_are_both_cached():
+    """Gemma 4: engines keep both for global layers (vLLM issue 43308), and parameters are those of one projection."""
+    gemma = LLAMA_3_8B | {"global_head_dim": 512, "num_global_key_value_heads": 4, "sliding_window": 1024}
+    gemma |= {"layer_types": ["sliding_attention", "full_attention"] * 16}
+    apart, shared = model_from_config(gemma), model_from_config(gemma | {"attention_k_eq_v": True})
+    assert shared.kv_elements_full == apart.kv_elements_full == 16 * 4 * 2 * 512
+    assert apart.params_total - shared.params_total == 16 * 4096 * 4 * 512
+    assert (shared.kv_heads, shared.full_kv_heads) == (8, 4)
+
+
+def test_latent_attention_keeps_the_widths_of_its_parts():
+    latent = of("mistralai/Mistral-Large-3").latent
+    assert latent is not None
+    assert (latent.kv_rank, latent.rope_dim, latent.v_dim) == (512, 64, 128)

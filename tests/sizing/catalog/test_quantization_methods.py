@@ -1,0 +1,206 @@
+"""What ``quantization_config`` says: every method with its bits, and modules that are left in 16 bit."""
+
+import pytest
+
+from sizing.base.errors import InvalidModelConfig
+from sizing.catalog import model_from_config
+from tests.sizing.catalog.test_config_json import LLAMA_3_8B
+
+
+def groups(*entries: dict, **section) -> dict:
+    named = {f"group_{i}": entry for i, entry in enumerate(entries)}
+    return {"quant_method": "compressed-tensors", "config_groups": named, **section}
+
+
+def group(bits: int, kind: str, size: int | None = None, activations: int | None = None, **entry) -> dict:
+    inputs = {"num_bits": activations, "type": kind} if activations else None
+    return {"weights": {"num_bits": bits, "type": kind, "group_size": size}, "input_activations": inputs, **entry}
+
+
+METHODS = [
+    ({"quant_method": "gptq", "bits": 8, "group_size": 32}, "int8_wo"),
+    ({"quant_method": "gptq", "bits": 4}, "int4_gptq"),
+    ({"quant_method": "gptq", "bits": 3, "group_size": 128}, "int3_wo"),
+    ({"quant_method": "gptq", "bits": 2}, "int2_wo"),
+    ({"quant_method": "awq", "bits": 4}, "int4_awq"),
+    ({"quant_method": "awq", "w_bit": 8, "q_group_size": 64}, "int8_wo"),
+    ({"quant_method": "bitsandbytes", "load_in_4bit": True}, "int4_wo"),
+    ({"quant_method": "bitsandbytes", "load_in_8bit": True, "load_in_4bit": False}, "int8_wo"),
+    ({"quant_method": "auto-round", "bits": 4, "packing_format": "auto_round:auto_gptq"}, "int4_gptq"),
+    ({"quant_method": "intel/auto-round", "bits": 2, "group_size": 64}, "int2_wo"),
+    ({"quant_method": "auto-round", "bits": 4, "data_type": "mx_fp"}, "mxfp4"),
+    ({"quant_method": "auto-round", "bits": 8, "data_type": "mx_fp"}, "fp8"),
+    ({"quant_method": "inc", "bits": 4}, "int4_gptq"),
+    ({"quant_method": "hqq", "quant_config": {"weight_quant_params": {"nbits": 4, "group_size": 64}}}, "int4_wo"),
+    ({"quant_method": "hqq", "quant_config": {"mlp": {"weight_quant_params": {"nbits": 3}}}}, "int3_wo"),
+    ({"quant_method": "aqlm", "nbits_per_codebook": 16, "num_codebooks": 1, "in_group_size": 8}, "int2_wo"),
+    ({"quant_method": "aqlm", "nbits_per_codebook": 16, "num_codebooks": 2, "in_group_size": 8}, "int4_wo"),
+    ({"quant_method": "vptq"}, "int2_wo"),
+    ({"quant_method": "spqr", "bits": 3}, "int3_wo"),
+    ({"quant_method": "higgs", "bits": 4}, "int4_wo"),
+    ({"quant_method": "exl3", "bits": 4.0, "head_bits": 6}, "int4_wo"),
+    ({"quant_method": "exl2", "bits": 6.0}, "int8_wo"),
+    ({"quant_method": "eetq"}, "int8_wo"),
+    ({"quant_method": "quanto", "weights": "int4"}, "int4_wo"),
+    ({"quant_method": "quanto", "weights": "float8"}, "fp8"),
+    ({"quant_method": "bitnet", "linear_class": "autobitlinear"}, "ternary"),
+    ({"quant_method": "fp8", "weight_block_size": [128, 128]}, "fp8"),
+    ({"quant_method": "fbgemm_fp8"}, "fp8"),
+    ({"quant_method": "deepspeedfp", "bits": 8}, "fp8"),
+    ({"quant_method": "mxfp4"}, "mxfp4"),
+    ({"quant_method": "fp_quant", "forward_dtype": "nvfp4"}, "nvfp4"),
+    ({"quant_method": "petit_nvfp4"}, "nvfp4"),
+    ({"quant_method": "experts_int8"}, "int8_wo"),
+    ({"quant_method": "moe_wna16", "bits": 4, "group_size": 128}, "int4_wo"),
+    ({"group_size": 64, "bits": 4}, "int4_wo"),
+    ({"quant_method": "quark", "global_quant_config": {"weight": {"dtype": "fp8_e4m3"}}}, "fp8"),
+    ({"quant_method": "quark", "global_quant_config": {"weight": {"dtype": "fp4", "group_size": 32}}}, "mxfp4"),
+    ({"quant_method": "quark", "global_quant_config": {"weight": {"dtype": "int4", "group_size": 128}}}, "int4_wo"),
+    ({"quant_method": "modelopt", "quant_algo": "FP8"}, "fp8"),
+    ({"quant_method": "modelopt", "quant_algo": "MXFP8"}, "fp8"),
+    ({"quant_method": "modelopt", "quant_algo": "NVFP4"}, "nvfp4"),
+    ({"quant_method": "modelopt", "quant_algo": "W4A8_AWQ"}, "w4a8_awq"),
+    ({"quant_method": "modelopt", "quant_algo": "W4A16_AWQ"}, "int4_awq"),
+    ({"quant_method": "modelopt", "quantization": {"quant_algo": "FP8"}}, "fp8"),
+    ({"quant_method": "torchao", "quant_type": {"default": {"_type": "Int4WeightOnlyConfig"}}}, "int4_wo"),
+    ({"quant_method": "torchao", "quant_type": "int8_weight_only"}, "int8_wo"),
+    ({"quant_method": "torchao", "quant_type": {"default": {"_type": "Float8WeightOnlyConfig"}}}, "fp8"),
+    (groups(group(4, "int", 128)), "int4_wo"),
+    (groups(group(8, "int", activations=8)), "int8_sq"),
+    (groups(group(8, "int")), "int8_wo"),
+    (groups(group(4, "int", 128, activations=8)), "w4a8_awq"),
+    (groups(group(4, "float", 16)), "nvfp4"),
+    (groups(group(4, "float", 32)), "mxfp4"),
+    (groups(group(8, "float")), "fp8"),
+    ({"quant_method": "compressed-tensors", "config_groups": {}, "kv_cache_scheme": {"num_bits": 8}}, "bf16"),
+]
+
+
+@pytest.mark.parametrize(("section", "precision"), METHODS, ids=lambda value: value if isinstance(value, str) else "")
+def test_every_method_is_read_with_its_bits(section, precision):
+    model = model_from_config(LLAMA_3_8B | {"quantization_config": section})
+    assert model.native_precision == precision
+    assert [name for name, _ in model.stored_bytes] == [precision]
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        {"quant_method": "brandnew"},
+        {"quant_method": "gguf"},
+        {"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION"},
+    ],
+)
+def test_a_method_without_bits_is_refused_and_never_taken_for_16_bit(section):
+    with pytest.raises(InvalidModelConfig, match="is quantised by"):
+        model_from_config(LLAMA_3_8B | {"quantization_config": section})
+
+
+def test_an_unknown_method_with_bits_is_said():
+    model = model_from_config(LLAMA_3_8B | {"quantization_config": {"quant_method": "brandnew", "bits": 4}})
+    assert model.native_precision == "int4_wo"
+    assert any("brandnew" in said for said in model.assumptions)
+
+
+def test_mixed_formats_are_the_one_of_most_weights_and_said():
+    section = groups(
+        group(8, "float", targets=["re:.*self_attn.*"]),
+        group(4, "float", 16, targets=["re:.*mlp.*"]),
+        format="mixed-precision",
+    )
+    model = model_from_config(LLAMA_3_8B | {"quantization_config": section})
+    assert model.native_precision == "nvfp4"
+    assert any("NVFP4" in said and "FP8" in said for said in model.assumptions)
+
+
+EMBEDDINGS = 2 * 128256 * 4096 * 2.0
+ATTENTION, MLP = 32 * 4096 * (4096 + 1024) * 2, 32 * 3 * 4096 * 14336
+
+
+@pytest.mark.parametrize(
+    ("section", "layers"),
+    [
+        ({"quant_method": "fp8"}, ATTENTION + MLP),
+        ({"quant_method": "fp8", "modules_to_not_convert": ["lm_head"]}, ATTENTION + MLP),
+        ({"quant_method": "fp8", "ignored_layers": ["self_attn"]}, 2 * ATTENTION + MLP),
+        ({"quant_method": "fp8", "modules_to_not_convert": ["mlp.gate"]}, ATTENTION + MLP),
+        (groups(group(8, "float", targets=["Linear"]), ignore=["re:.*self_attn.*"]), 2 * ATTENTION + MLP),
+        ({"quant_method": "modelopt", "quant_algo": "FP8", "exclude_modules": ["*self_attn*"]}, 2 * ATTENTION + MLP),
+        ({"quant_method": "fp8", "modules_to_not_convert": ["model.layers.*.self_attn"]}, 2 * ATTENTION + MLP),
+        (
+            {
+                "quant_method": "modelopt",
+                "quant_algo": "FP8",
+                "exclude_modules": ["model.layers.0*", "model.layers.1.mlp"],
+            },
+            ATTENTION + MLP + (ATTENTION + MLP) / 32 + MLP / 32,
+        ),
+        (
+            {
+                "quant_method": "quark",
+                "global_quant_config": {"weight": {"dtype": "fp8_e4m3"}},
+                "exclude": ["re:.*down_proj"],
+            },
+            ATTENTION + MLP + MLP / 3,
+        ),
+        ({"quant_method": "gptq", "bits": 8, "dynamic": {"-:.*self_attn.*": {}}}, 2 * ATTENTION + MLP),
+        ({"quant_method": "gptq", "bits": 8, "dynamic": {r"+:.*\.mlp\..*": {"bits": 4}}}, ATTENTION + MLP / 2),
+        (
+            {"quant_method": "auto-round", "bits": 8, "extra_config": {"model.layers.0.mlp.up_proj": {"bits": 16}}},
+            ATTENTION + MLP + MLP / 96,
+        ),
+        (
+            {
+                "quant_method": "modelopt",
+                "quant_algo": "MIXED_PRECISION",
+                "quantized_layers": {f"model.layers.{i}.mlp.up_proj": {"quant_algo": "FP8"} for i in range(32)},
+            },
+            2 * (ATTENTION + MLP) - MLP / 3,
+        ),
+    ],
+    ids=lambda value: "" if isinstance(value, float | int) else str(value)[:60],
+)
+def test_modules_that_are_left_in_16_bit_are_counted_as_such(section, layers):
+    stored = dict(model_from_config(LLAMA_3_8B | {"quantization_config": section}).stored_bytes)
+    assert sum(stored.values()) == pytest.approx(EMBEDDINGS + layers, rel=1e-6)
+
+
+def test_llama_405b_of_meta_in_fp8_takes_what_vllm_printed():
+    """57.75 GiB a GPU on 8 (vLLM issue 6746), of the first release, whose KV heads are stored twice."""
+    left = [f"model.layers.{i}.self_attn.{part}_proj" for i in range(126) for part in "qkvo"]
+    left += [f"model.layers.{i}.mlp.{part}_proj" for i in (0, 125) for part in ("gate", "up", "down")]
+    config = LLAMA_3_8B | {"hidden_size": 16384, "intermediate_size": 53248, "num_hidden_layers": 126}
+    config |= {"num_attention_heads": 128, "num_key_value_heads": 16}
+    section = {"quant_method": "fbgemm_fp8", "modules_to_not_convert": ["lm_head", *left]}
+    model = model_from_config(config | {"quantization_config": section})
+    assert model.stored_bytes[0][1] / 8 / 2**30 == pytest.approx(57.75, rel=0.002)
+
+
+@pytest.mark.parametrize(("experts", "layers", "checkpoint_gb"), [(128, 36, 65.25), (32, 24, 13.76)])
+def test_gpt_oss_quantises_its_experts_alone(experts, layers, checkpoint_gb):
+    """Sizes of the published checkpoints: 65.25 and 13.76 GB."""
+    config = {
+        "model_type": "gpt_oss",
+        "hidden_size": 2880,
+        "intermediate_size": 2880,
+        "num_hidden_layers": layers,
+        "num_attention_heads": 64,
+        "num_key_value_heads": 8,
+        "head_dim": 64,
+        "vocab_size": 201088,
+        "num_local_experts": experts,
+        "num_experts_per_tok": 4,
+        "sliding_window": 128,
+        "tie_word_embeddings": False,
+        "quantization_config": {
+            "quant_method": "mxfp4",
+            "modules_to_not_convert": ["model.layers.*.self_attn", "model.layers.*.mlp.router", "lm_head"],
+        },
+    }
+    assert model_from_config(config).stored_bytes[0][1] / 1e9 == pytest.approx(checkpoint_gb, rel=0.005)
+
+
+def test_an_intricate_expression_is_said_and_not_tried():
+    section = {"quant_method": "fp8", "ignore": ["re:(a+)+$", "re:" + ".*" * 20 + "x"]}
+    model = model_from_config(LLAMA_3_8B | {"quantization_config": section})
+    assert any("2 patterns" in said for said in model.assumptions)
