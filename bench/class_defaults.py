@@ -3,9 +3,9 @@
 A published config.json leaves out what equals the default of its class: every nested section does since transformers
 4.46 (gemma-3-12b-it says neither its vocabulary nor the width of a head). The classes are the only complete record of
 these numbers. transformers itself is no dependency of the product: importing it takes seconds and brings a hundred
-megabytes for what is a table of numbers; an answer must not change with a version that happens to be
-installed. Hence this file of facts, made anew by a person who reads the difference: install transformers into an environment of its own and
-run this with its interpreter, PYTHONPATH at the root of this project.
+megabytes for what is a table of numbers, and an answer must not change with a version that happens to be installed.
+Hence this file of facts, made anew by a person who reads the difference: install transformers into an environment of
+its own and run this with its interpreter, PYTHONPATH at the root of this project.
 
 Kept are numbers and ``true`` under names that the reading code names, of classes with a width and a number of layers.
 Lists are left out, since a class computes them for its own number of layers. ``text`` is the ``model_type`` of the
