@@ -41,15 +41,20 @@ class WeightParts:
         return self.experts + self.sharded + self.copied + self.embedding + self.head
 
 
-def weight_bytes(model: Model, precision: Precision) -> float:
+def weight_bytes(model: Model, precision: Precision | float) -> float:
     """Bytes of all weights of the language model: what the checkpoint stores, where that is known; else quantised
     matrices plus 16-bit embeddings and output head.
 
     W = P_experts x b + P_dense x d + P_emb x 2, b in bytes per parameter and d that outside the experts, see
     :func:`dense_bytes`; 8 billion parameters at 16 bit are 16 GB. Source: worked example 8 of the NVIDIA sizing deck;
-    embeddings stay at 16 bit in every quantised format.
+    embeddings stay at 16 bit in every quantised format. A number in place of the format is b, in which the model's own
+    format is meant where that has as many.
     """
-    return float(weight_parts(model, precision).stored)
+    if isinstance(precision, Precision):
+        return float(weight_parts(model, precision).stored)
+    own = model.published_format
+    alike = own if own.bytes == precision else replace(own, id="", bytes=precision)
+    return float(weight_parts(model, alike).stored)
 
 
 def embedding_parameters(model: Model) -> float:

@@ -27,8 +27,8 @@ from sizing.steps.shape import Shape, shapes_of
 from sizing.steps.times import StepSource, StepTimes
 
 BENCHMARK_MEMORY_SHARE = 0.95
-"""Share of memory that published runs use ("KV mem 0.95 mostly", TensorRT-LLM performance overview 0.17). Shares of 0.88
-to 0.92 are worse by 0.2 to 1 point on offline runs and by 2 to 11 on closed loops whose KV cache is full."""
+"""Share of memory that published runs use ("KV mem 0.95 mostly", TensorRT-LLM performance overview 0.17). Shares of
+0.88 to 0.92 are worse by 0.2 to 1 point on offline runs and by 2 to 11 on closed loops whose KV cache is full."""
 
 
 @dataclass(frozen=True, kw_only=True)
