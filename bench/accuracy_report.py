@@ -142,6 +142,7 @@ def markdown(figures: Mapping[str, Any]) -> str:
         ),
         _section(TITLES["open_split"], WORDS["open_split"], _named_schemes(figures["open_split"])),
         _section("Errors and coverage by slice", "One model left out, all qualities.", _slices(figures["slices"])),
+        _section(TITLES["memory"], WORDS["memory"], figures["memory"]),
         *_intervals(figures),
         _section(
             "Learning curve",

@@ -28,6 +28,7 @@ from bench.held_out import held_out_errors
 from bench.interval_figures import compared
 from bench.kernel_tables import NoTables
 from bench.learning_curve import learning_curve
+from bench.memory_accuracy import memory_figures
 from bench.open_loop_intervals import open_loops_checked
 from bench.open_splits import split_errors, split_line, split_records
 from bench.runs_at_limits import runs_at_limits
@@ -111,6 +112,7 @@ def calibrate(say: Progress = print) -> None:
     spot, known = spot_check(seen, shipped), intervals.extrapolations
     all_figures = figures(published, capacity, with_ends, known, forms, curve, rows, spot, OBSTACLES)
     all_figures["open_split"] = split_records(split)
+    all_figures["memory"] = memory_figures()
     (DATA_DIR / "accuracy.json").write_text(one_line_each(all_figures), encoding="utf-8")
     write_report(all_figures)
 

@@ -33,7 +33,8 @@ class EngineMemory:
     recurrent state. Where an engine has pools of their own: ``window_pool`` is the share of tokens for which window
     layers have room, ``state_pool`` the memory of states relative to that of the KV cache, of which a sequence takes
     ``states_per_sequence``. ``tokens_by_blocks``: whether the printed size of the cache is its blocks over the groups
-    of layers, not contexts that fit; ``largest_steps``: whether GPUs of 160 GiB and more have steps of their own.
+    of layers, not contexts that fit. ``token_budget``: tokens of a step by GiB of memory where they were
+    others than today's ("0:2048 70:8192"); ``vision_share``: of its own fraction, for models with an encoder.
     """
 
     engine: str
@@ -52,7 +53,8 @@ class EngineMemory:
     state_pool: float | None
     states_per_sequence: int | None
     tokens_by_blocks: bool
-    largest_steps: bool
+    token_budget: str
+    vision_share: float | None
     source: str
     date: str
 
@@ -76,16 +78,16 @@ def memory_rule(engine: str, version: str = "", year: float | None = None) -> En
     held = [
         rule
         for rule in rules
-        if (number is None or (_numbers(rule.since) or (0, 0)) <= number)
+        if (number is None or (_numbers(rule.since) or (0, 0, 0)) <= number)
         and (year is None or (rule.year or 0.0) <= year)
     ]
     return (held or rules)[-1]
 
 
-def _numbers(version: str) -> tuple[int, int] | None:
+def _numbers(version: str) -> tuple[int, int, int] | None:
     """Major and minor number of a version; None for a date or nothing."""
-    found = re.match(r"v?(\d{1,2})\.(\d+)", version.strip())
-    return (int(found[1]), int(found[2])) if found else None
+    found = re.match(r"v?(\d{1,2})\.(\d+)(?:\.(\d+))?", version.strip())
+    return (int(found[1]), int(found[2]), int(found[3] or 0)) if found else None
 
 
 def _year(version: str) -> float | None:

@@ -23,9 +23,6 @@ RESERVED_MIB_PER_GPU, LEAST_RESERVED_MIB = 128.0, 10_240.0
 """What SGLang keeps free for each GPU of an instance, and at least of a GPU of more than 60 GiB; from four GPUs on
 graphs are captured for more sequences. Source: SGLang 0.5.23, srt/arg_groups/memory_hook.py."""
 
-LARGEST_GIB = 160.0
-"""GPU memory from which engines take steps of their own since 2025 or 2026 (``EngineMemory.largest_steps``)."""
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)  # one object per engine: compared and hashed by identity
 class Engine:
@@ -81,13 +78,13 @@ class Engine:
     sparse_source: str = ""
 
     def with_memory(self, rule: EngineMemory) -> Engine:
-        """The engine as it was when that rule held: without steps of its own for the largest GPUs, if it had none."""
+        """The engine as it was when that rule held, with the steps of that time."""
         if rule is self.memory:
             return self
-        if rule.largest_steps:
+        if not rule.token_budget:
             return replace(self, memory=rule)
-        tiers = tuple(tier for tier in self.token_budget if tier[0] < LARGEST_GIB)
-        return replace(self, memory=rule, token_budget=tiers, small_gpus=())
+        tiers = dict(tier.split(":") for tier in rule.token_budget.split())
+        return replace(self, memory=rule, token_budget=_tiers(tiers), small_gpus=())
 
     def budget(self, gpu: Gpu) -> int:
         """Tokens the engine processes in one step on this GPU (prefill chunks plus decoding sequences)."""
@@ -116,7 +113,8 @@ class Engine:
         return next((value for least, value in reversed(tiers) if memory >= least), tiers[0][1])
 
     def fraction(self, gpu: Gpu, gpus: int) -> float:
-        """Share of a GPU's memory that the engine uses by default in an instance of so many GPUs, unless told another.
+        """Share of a GPU's memory that the engine uses by default in an instance of so many GPUs, unless told another;
+        for models with an encoder ``memory.vision_share`` of it, where the engine chooses it.
 
         SGLang reserves 512 MiB, 1.5 MiB for each token of a step, 128 MiB for each GPU and 2 MiB for each sequence of
         its largest graph, at least 10 GiB of a GPU with more than 60. Source: SGLang 0.5.23, memory_hook.py.

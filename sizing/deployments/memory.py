@@ -118,7 +118,7 @@ def _divided(model: Model, candidates: Candidates, weights: Floats) -> _Divided:
     """
     c = candidates
     memory = c.column(lambda r: r.gpu.program_bytes)
-    fraction = _fraction(c)
+    fraction = _fraction(model, c)
     activations, outside = activation_bytes(model, c), outside_bytes(c)
     static = c.column(lambda r: float(r.engine.memory.fraction_of == "static")) > 0
     free = c.column(lambda r: float(r.engine.memory.fraction_of == "free")) > 0
@@ -131,7 +131,7 @@ def _divided(model: Model, candidates: Candidates, weights: Floats) -> _Divided:
     return _Divided(usable=usable, activations=activations, graphs=graphs, outside=outside)
 
 
-def _fraction(candidates: Candidates) -> Floats:
+def _fraction(model: Model, candidates: Candidates) -> Floats:
     """The fraction of each candidate: what the scenario sets, or the engine's own."""
     c = candidates
     fixed = c.column(lambda r: r.engine.memory.fraction or 0.0)
@@ -145,7 +145,8 @@ def _fraction(candidates: Candidates) -> Floats:
     )
     reserved = np.where(gpus >= FEW_GPUS, many, few) + RESERVED_MIB_PER_GPU * gpus
     reserved = np.where(memory > LARGE_GIB * GIB, np.maximum(reserved, LEAST_RESERVED_MIB), reserved)
-    return np.where(fixed > 0.0, fixed, np.round(1.0 - reserved * MIB / memory, 3))
+    share = c.column(lambda r: r.engine.memory.vision_share or 1.0) if model.params_vision else 1.0
+    return np.where(fixed > 0.0, fixed, np.round((1.0 - reserved * MIB / memory) * share, 3))
 
 
 def memory_fit(model: Model, candidates: Candidates, tokens: float | Floats) -> MemoryFit:

@@ -21,7 +21,9 @@ FIXED_BYTES = 0.11 * GIB
 STREAM_COPIES = 19.0
 """Copies of a step's hidden states that hyper-connections keep, four streams of each. From two start-up logs of
 DeepSeek-V4-Pro: 4.0 GiB of activations with steps of 8,192 tokens, 6.3 GiB with 16,384."""
-STREAM_GRAPHS_BYTES = 2.7 * GIB
+STREAM_GRAPHS_BYTES = 4.1 * GIB
+CAPTURED_TOKENS = 512.0
+"""Tokens of the largest step of which vLLM captures a graph (max_cudagraph_capture_size, vLLM 0.33.0)."""
 AMD_BYTES = 0.9 * GIB
 """What ROCm takes more than CUDA outside the engine's allocator: pools of dense models on MI300X are 0.9 to 1.5 GiB
 smaller than the other parts leave (start-up logs of vLLM 0.11 to 0.18, read 2026-11-26)."""
@@ -32,10 +34,10 @@ GRAPHS_LAYER_BYTES = constant("graphs_layer_bytes")
 def activation_bytes(model: Model, candidates: Candidates) -> Floats:
     """Activations of the largest step on each GPU, (C,).
 
-    A = 0.11 GiB + 1.1 x T x h x 2 B + the largest of: sampling (B a sequence and vocabulary entry, alike on every rank),
-    the experts' step 2 B x T x k x (2 f / TP + h), at least the dense step T x 2 B x (3 f / TP + 1.5 h) as a whole; T
-    tokens of a step, h and f widths of model and feed-forward, k experts of a token. DeepSeek-V4, whose
-    residual has four streams, takes 19 x 2 B x T x h more.
+    A = 0.11 GiB + 1.1 x T x h x 2 B + the larger of sampling (B a sequence and vocabulary entry, alike on every rank)
+    and the experts' step 2 B x T x k x (2 f / TP + h); at least the dense step T x 2 B x (3 f / TP + 1.5 h) as a whole;
+    T tokens of a step, h and f widths of model and feed-forward, k experts of a token. DeepSeek-V4, whose residual has
+    four streams, takes 19 x 2 B x T x h more.
     """
     step = candidates.column(lambda r: r.engine.budget(r.gpu))
     sequences = np.minimum(candidates.column(lambda r: r.engine.sequences(r.gpu)), step)
@@ -51,13 +53,15 @@ def activation_bytes(model: Model, candidates: Candidates) -> Floats:
 def graphs_bytes(model: Model, candidates: Candidates) -> Floats:
     """Captured CUDA graphs on each GPU, (C,).
 
-    G = fixed part + (L + L_experts) / PP x part of a layer, so that a layer with experts counts twice; for DeepSeek-V4
-    2.7 GiB, between the 1.2 and 4.1 that two start-up logs print.
+    G = (fixed part + (L + L_experts) / PP x part of a layer) x min(1, 2 S / 512), so that a layer with experts counts
+    twice; S sequences at most, since graphs are captured for steps of up to twice as many tokens and 512. For
+    DeepSeek-V4 4.1 GiB in place of the first factor, as a start-up log prints.
     """
+    captured = np.minimum(1.0, 2.0 * candidates.column(lambda r: r.engine.sequences(r.gpu)) / CAPTURED_TOKENS)
     if model.sparse is not None and model.sparse.ratio > 1:
-        return np.full(len(candidates), STREAM_GRAPHS_BYTES)
+        return np.asarray(STREAM_GRAPHS_BYTES * captured, dtype=np.float64)
     layers = np.ceil(model.layers / candidates.pp) + np.ceil(model.moe_layers / candidates.pp)
-    return np.asarray(GRAPHS_BYTES + GRAPHS_LAYER_BYTES * layers, dtype=np.float64)
+    return np.asarray((GRAPHS_BYTES + GRAPHS_LAYER_BYTES * layers) * captured, dtype=np.float64)
 
 
 def outside_bytes(candidates: Candidates) -> Floats:

@@ -80,8 +80,8 @@ def _memory(answer: Answer, *, dark: bool) -> None:
     lines = start_up_lines(plan)
     if lines and plan.per_instance:
         st.markdown(
-            f"**The first start checks this.** With a context of {count(plan.per_instance.context)} tokens and all else "
-            "as planned, an instance is expected to print (GiB of one GPU):"
+            f"**The first start checks this.** With a context of {count(plan.per_instance.context)} tokens and all "
+            "else as planned, an instance is expected to print (GiB of one GPU):"
         )
         st.code("\n".join(lines), language=None)
         st.caption("How near such lines were to printed ones so far: docs/ACCURACY.md, Memory at start-up.")
