@@ -77,9 +77,9 @@ def _vocabulary(fields: Fields) -> int:
 def _tied(fields: Fields, kind: str) -> bool:
     """Whether input and output embeddings are one matrix, by whatever name the file says it."""
     for key in ("tie_word_embeddings", "tie_embedding", "tie_embeddings", "share_input_output_layers"):
-        said = fields.raw(key)
-        if isinstance(said, bool):
-            return said
+        shared = fields.raw(key)
+        if isinstance(shared, bool):
+            return shared
     return fields.flag(
         "tie_word_embeddings", default=kind in model_families().tied_by_default or "ssm_cfg" in fields.inner
     )

@@ -35,6 +35,8 @@ def load_config(config: Mapping[str, Any] | str | bytes) -> dict[str, Any]:
     """
     if isinstance(config, Mapping):
         return {str(key): value for key, value in config.items()}
+    if config[:4] in ("GGUF", b"GGUF"):
+        raise InvalidModelConfig("This is a GGUF file: use the config.json of the model that it was converted from.")
     size = len(config)
     if size > MAX_CONFIG_BYTES:
         raise InvalidModelConfig("config.json is larger than 1 MB: use the one beside the weights; it has a few KB.")
@@ -229,7 +231,7 @@ def _has(section: Mapping[str, Any], fact: str) -> bool:
 
 def _repeated(value: Any) -> Any:
     """The number that a list repeats for every layer; anything else unchanged."""
-    same = isinstance(value, list) and value and all(item == value[0] for item in value[1:])
+    same = isinstance(value, list) and len(value) > 1 and all(item == value[0] for item in value[1:])
     return value[0] if same else value
 
 

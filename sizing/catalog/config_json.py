@@ -68,8 +68,8 @@ def model_from_config(config: Mapping[str, Any] | str | bytes, *, name: str = "c
         )
     _hold_against_name(model, name)
     taken = fields.taken_from_class()
-    said = (*model.assumptions, *notes, *([taken] if taken else []))
-    return replace(model, params_vision=vision_params(fields, model.hidden_size), assumptions=said)
+    assumptions = (*model.assumptions, *notes, *([taken] if taken else []))
+    return replace(model, params_vision=vision_params(fields, model.hidden_size), assumptions=assumptions)
 
 
 def generating(model: Model) -> Model:
@@ -159,10 +159,8 @@ _ENCODER_COUNTED = (
 def _model(fields: Fields, a: Architecture, name: str, kind: ModelKind) -> Model:
     total, active = total_params(a), active_params(a)
     moe_layers = sum(layer.mlp == "moe" for layer in a.plan)
-    sliding = kv_elements_sliding(a)
     kv_heads, head_dim = _main_heads(fields, a)
     stored = _stored(fields, name, a)
-    reads_only = kind == "encoder"
     return Model(
         id=name,
         kind=kind,
@@ -181,15 +179,7 @@ def _model(fields: Fields, a: Architecture, name: str, kind: ModelKind) -> Model
         tie_embeddings=a.tied,
         attention=_attention(a, kv_heads),
         latent=a.latent,
-        full_kv_heads=a.kv_heads if a.kv_heads != kv_heads and _differ(a) else None,
-        full_layers=sum(layer.mixer == "full" for layer in a.plan),
-        sliding_layers=sum(layer.mixer == "sliding" for layer in a.plan),
-        linear_layers=state_layers(a),
-        sliding_window=_window(fields) if sliding else None,
-        kv_elements_full=0.0 if reads_only else kv_elements_full(a),
-        kv_elements_sliding=0.0 if reads_only else sliding,
-        state_elements=state_elements(a),
-        convolution_elements=convolution_elements(a),
+        **_kept(fields, a, kind, kv_heads),
         norm_collectives=_norm_collectives(fields, a),
         parallel_blocks=_parallel_blocks(fields),
         sparse=sparse_attention(a),
@@ -202,6 +192,23 @@ def _model(fields: Fields, a: Architecture, name: str, kind: ModelKind) -> Model
         source="config.json",
         assumptions=(*_assumptions(fields, a), *about_kind(fields, kind), *stored.notes),
     )
+
+
+def _kept(fields: Fields, a: Architecture, kind: ModelKind, kv_heads: int) -> dict[str, Any]:
+    """Layers by what they keep per token or sequence, and how much, under the names of :class:`Model`."""
+    sliding = kv_elements_sliding(a)
+    cached = (0.0, 0.0) if kind == "encoder" else (kv_elements_full(a), sliding)
+    return {
+        "full_layers": sum(layer.mixer == "full" for layer in a.plan),
+        "sliding_layers": sum(layer.mixer == "sliding" for layer in a.plan),
+        "linear_layers": state_layers(a),
+        "sliding_window": _window(fields) if sliding else None,
+        "kv_elements_full": cached[0],
+        "kv_elements_sliding": cached[1],
+        "state_elements": state_elements(a),
+        "convolution_elements": convolution_elements(a),
+        "full_kv_heads": a.kv_heads if sliding and a.kv_heads != kv_heads else None,
+    }
 
 
 def _parallel_blocks(fields: Fields) -> bool:

@@ -85,8 +85,13 @@ def reject_other_files(config: Mapping[str, Any]) -> None:
     outer, others = str(config.get("model_type", "")).lower(), model_families().no_language
     alone = len(fields.sections) == 1
     if {outer, kind} & others or (alone and _NO_LANGUAGE_CLASS.search(name)):
-        said = f"model_type “{shown(outer or kind)}”" if {outer, kind} & others else f"the class {shown(name)}"
-        raise InvalidModelConfig(f"config.json says {said}, which is no language model: choose one that reads text.")
+        what = f"model_type “{shown(outer or kind)}”" if {outer, kind} & others else f"the class {shown(name)}"
+        raise InvalidModelConfig(f"config.json says {what}, which is no language model: choose one that reads text.")
+    if {outer, kind} & model_families().not_counted:
+        raise InvalidModelConfig(
+            f"config.json says model_type “{shown(outer or kind)}”, whose layers are not understood: give the size of "
+            "the model instead."
+        )
     if (fields.whole("loop_num_passes") or 1) > 1:
         raise InvalidModelConfig(
             "This model runs some layers several times (loop_num_passes): such models are not sized yet."

@@ -107,4 +107,4 @@ def as_text(read: ModelDescription) -> str:
         lines.append(f"State: {read.state_elements:,.0f} values per sequence")
     context = f"{read.max_context:,} tokens" if read.max_context else "unknown"
     lines += [f"Longest context: {context}", *(["Assumptions:"] if read.assumptions else [])]
-    return "\n".join([*lines, *(f"  {said}" for said in read.assumptions)])
+    return "\n".join([*lines, *(f"  {assumption}" for assumption in read.assumptions)])

@@ -67,7 +67,7 @@ def quantisation(section: Section) -> Quantisation | None:
     said = (
         f"weights of {read.main.bytes * 8:.3g} bit, scales included, count as INT8 weight-only, the next wider format"
     )
-    return replace(read, left=tuple(_left(section)[:_MOST_PATTERNS]), notes=(*read.notes, *([said] if odd else [])))
+    return replace(read, left=tuple(_left(section)[:_MOST_PATTERNS]), notes=(*read.notes, *([nearest] if odd else [])))
 
 
 def _cache_alone(section: Section) -> bool:

@@ -191,6 +191,6 @@ def _mamba1(fields: Fields, hidden: int) -> Recurrent:
 
 def _first(fields: Fields, keys: tuple[str, ...]) -> int | None:
     """The first of several numbers that the file gives, or else the class; "auto" is none."""
-    said = [key for key in keys if fields.given(key) and fields.raw(key) != "auto"]
+    stated = [key for key in keys if fields.given(key) and fields.raw(key) != "auto"]
     silent = [key for key in keys if not fields.given(key)]
-    return next((n for key in (*said, *silent) if (n := fields.whole(key, high=WIDE)) is not None), None)
+    return next((n for key in (*stated, *silent) if (n := fields.whole(key, high=WIDE)) is not None), None)

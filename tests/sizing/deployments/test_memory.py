@@ -239,7 +239,7 @@ def test_activations_are_those_of_the_profile_run(model, version, printed_gib):
 
 def test_several_gpus_take_more_outside_the_allocator():
     one, four = (fit(model_named(LLAMA_8B), configuration(tp=n)).outside[0] / GIB for n in (1, 4))
-    assert (one, four) == (pytest.approx(0.25), pytest.approx(2.2))
+    assert (one, four) == (pytest.approx(0.25), pytest.approx(1.9))
 
 
 def test_the_pool_by_hand():
