@@ -80,9 +80,9 @@ def generating(model: Model) -> Model:
         "encoder": ("an encoder", "it generates nothing"),
         "encoder_decoder": ("an encoder-decoder model", "its two halves are served otherwise"),
     }[model.kind]
-    said = f" ({shown(model.hf_architecture)})" if model.hf_architecture else ""
+    named = f" ({shown(model.hf_architecture)})" if model.hf_architecture else ""
     raise InvalidModelConfig(
-        f"This is {kind}{said}: {why}; choose a decoder model, others are described but not sized."
+        f"This is {kind}{named}: {why}; choose a decoder model, others are described but not sized."
     )
 
 

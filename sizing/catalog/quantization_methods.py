@@ -64,7 +64,7 @@ def quantisation(section: Section) -> Quantisation | None:
         reader = _READERS.get(method) or (_modelopt if "quant_algo" in section else None)
         read = reader(section) if reader else _by_bits(section, method)
     odd = read.main.precision == "int8_wo" and read.main.bytes < _NEARLY_A_BYTE
-    said = (
+    nearest = (
         f"weights of {read.main.bytes * 8:.3g} bit, scales included, count as INT8 weight-only, the next wider format"
     )
     return replace(read, left=tuple(_left(section)[:_MOST_PATTERNS]), notes=(*read.notes, *([nearest] if odd else [])))
