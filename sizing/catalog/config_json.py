@@ -66,10 +66,11 @@ def model_from_config(config: Mapping[str, Any] | str | bytes, *, name: str = "c
             f"config.json describes {model.params_total / BILLION:,.0f} billion parameters: check its width, "
             "layers and experts."
         )
-    _hold_against_name(model, name)
+    model = replace(model, params_vision=vision_params(fields, model.hidden_size))
+    _hold_against_name(model, name, has_more=has_encoder(fields) and not model.params_vision)
     taken = fields.taken_from_class()
     assumptions = (*model.assumptions, *notes, *([taken] if taken else []))
-    return replace(model, params_vision=vision_params(fields, model.hidden_size), assumptions=assumptions)
+    return replace(model, assumptions=assumptions)
 
 
 def generating(model: Model) -> Model:
@@ -86,20 +87,19 @@ def generating(model: Model) -> Model:
     )
 
 
-def _hold_against_name(model: Model, name: str) -> None:
-    """Raise InvalidModelConfig where parameters (total, active, with encoders) are not those that the name says."""
+def _hold_against_name(model: Model, name: str, *, has_more: bool = False) -> None:
+    """Raise InvalidModelConfig where no count of parameters (total, active, with encoders, without embeddings) is what
+    the name says. A model that ``has_more`` than is counted may be smaller than its name.
+    """
     words = parse(name)
     sizes = [_billions(text) for text in words.texts("size")]
     if not sizes or any(changes_architecture(word) for word in words.texts("model")):
         return
-    counted = (
-        model.params_total,
-        model.params_active,
-        model.params_total + model.params_vision,
-        model.params_per_token,
-    )
+    embeddings = model.vocab_size * model.hidden_size * (1 if model.tie_embeddings else 2)
+    counted = [model.params_total, model.params_active, model.params_total + model.params_vision]
+    counted += [model.params_per_token, max(model.params_per_token - embeddings, 1.0)]
     near = (max(size / n, n / size) <= NAME_FACTOR for size in sizes for n in (c / BILLION for c in counted))
-    if not any(near):
+    if not any(near) and not (has_more and min(sizes) > model.params_total / BILLION):
         raise InvalidModelConfig(
             f"config.json describes {model.params_total / BILLION:.3g} billion parameters, but “{shown(name)}” says "
             f"{' and '.join(f'{size:g}' for size in sizes)} billion: check width, layers, MLP width and experts, or "
