@@ -8,7 +8,8 @@ Hence this file of facts, made anew by a person who reads the difference: instal
 its own and run this with its interpreter, PYTHONPATH at the root of this project.
 
 Kept are numbers and ``true`` under names that the reading code names, of classes with a width and a number of layers.
-Lists are left out, since a class computes them for its own number of layers. ``text`` is the ``model_type`` of the
+Of lists over layers, which a class computes, the period is kept where there is
+one (``every``), else the list for the class's own number of layers (``lists``). ``text`` is the ``model_type`` of the
 language model inside a composite class, which may say that embeddings are not shared although that model's class does.
 """
 
@@ -24,6 +25,12 @@ from typing import Any
 import yaml
 
 CATALOG = Path(__file__).resolve().parent.parent / "sizing"
+LISTS = ("layer_types", "layers_block_type", "mlp_layer_types", "cross_attention_layers")
+"""Lists over layers that classes fill in."""
+
+LONGEST_PERIOD = 16
+"""Chosen: the longest period of a published model is 10 layers (Granite 4)."""
+
 READING = (
     "config_architecture",
     "config_fields",
@@ -46,8 +53,8 @@ def read_names() -> set[str]:
     return names
 
 
-def classes() -> Iterator[tuple[str, dict[str, Any], str]]:
-    """Every configuration class by ``model_type``, the defaults that it declares, and the type of its language model.
+def classes() -> Iterator[tuple[str, dict[str, Any], str, dict[str, Any]]]:
+    """Every configuration class by ``model_type``: defaults that it declares, type of its language model, lists.
 
     Declared, not those of an object: in its constructor a class derives some (a head's width from that of the model).
     """
@@ -56,15 +63,46 @@ def classes() -> Iterator[tuple[str, dict[str, Any], str]]:
     for model_type in sorted(CONFIG_MAPPING):
         cls = CONFIG_MAPPING[model_type]
         declared = {field.name: field.default for field in dataclasses.fields(cls)}
-        try:
-            inner = cls().to_dict().get("text_config")
-        except (
-            ValueError,
-            TypeError,
-            AttributeError,
-        ):  # a class that needs an argument has no section of its own making
-            inner = None
-        yield model_type, declared, str(inner.get("model_type", "")) if isinstance(inner, dict) else ""
+        built = object_of(cls)
+        inner = built.get("text_config")
+        text = str(inner.get("model_type", "")) if isinstance(inner, dict) else ""
+        yield model_type, declared, text, {} if text else lists_of(cls, built)
+
+
+def object_of(cls: Any, **given: int) -> dict[str, Any]:
+    """What an object of a class holds; nothing where the class cannot be made from what is given."""
+    try:
+        return dict(cls(**given).to_dict())
+    except (ValueError, TypeError, AttributeError, KeyError, IndexError):
+        return {}
+    except Exception as error:
+        if "StrictDataclass" in type(error).__name__:  # huggingface_hub's own errors of validation
+            return {}
+        raise
+
+
+def lists_of(cls: Any, built: dict[str, Any]) -> dict[str, Any]:
+    """The lists over layers of a class, by whether they repeat for other numbers of layers, too."""
+    kept_lists: dict[str, Any] = {}
+    layers = built.get("num_hidden_layers")
+    for key in LISTS:
+        listed = built.get(key)
+        plain = not isinstance(listed, list) or not listed or set(listed) == {"full_attention"}
+        if plain or not isinstance(layers, int):
+            continue
+        longer = object_of(cls, num_hidden_layers=layers + LONGEST_PERIOD * 3).get(key)
+        period = period_of(listed, longer if isinstance(longer, list) else [])
+        kind, value = ("every", listed[:period]) if period else ("lists", listed)
+        kept_lists.setdefault(kind, {})[key] = value
+    return kept_lists
+
+
+def period_of(listed: list[Any], longer: list[Any]) -> int:
+    """Length of the period that both lists have; 0 where they have none."""
+    if len(longer) <= len(listed):
+        return 0
+    periods = range(1, LONGEST_PERIOD + 1)
+    return next((p for p in periods if all(v == one[i % p] for one in (listed, longer) for i, v in enumerate(one))), 0)
 
 
 def kept(held: dict[str, Any], text: str, names: set[str]) -> dict[str, Any]:
@@ -90,11 +128,9 @@ def main() -> None:
     print("# Defaults of configuration classes by `model_type`, by bench/class_defaults.py; `text` is the type of the")
     print("# language model inside. A field that a config.json leaves out has them; one that it sets to null has not.")
     print(f"source: {{library: transformers, version: {__version__}, date: {datetime.now(UTC).date().isoformat()}}}")
-    for model_type, held, text in classes():
-        defaults = kept(held, text, names)
-        is_language = all(
-            any(name in defaults for name in fields[fact]) for fact in ("hidden_size", "layers", "vocab_size")
-        )
+    for model_type, held, text, lists in classes():
+        defaults = kept(held, text, names) | lists
+        is_language = all(any(name in defaults for name in fields[fact]) for fact in ("hidden_size", "vocab_size"))
         if is_language or "text" in defaults:
             print(f"{json.dumps(model_type)}: {json.dumps(defaults)}")
 

@@ -45,7 +45,7 @@ def architecture(fields: Fields) -> Architecture:
         shared_params=_shared_blocks(fields, hidden, plan, heads)
         if any(layer.shared_weights for layer in plan)
         else 0.0,
-        dense_beside_experts=fields.flag("enable_moe_block"),
+        dense_beside_experts=fields.flag("enable_moe_block") or kind in families.doubled_layers,
         layer_input=fields.whole("hidden_size_per_layer_input", low=0, high=MAX_WIDTH) or 0,
         layer_input_vocab=fields.whole("vocab_size_per_layer_input", low=0, high=MAX_VOCAB) or 0,
         **_mlp_widths(fields, hidden, kind),
@@ -54,7 +54,7 @@ def architecture(fields: Fields) -> Architecture:
 
 def _embedding_width(fields: Fields, hidden: int) -> int:
     """Width of an embedding, which a matrix widens to the model's where they differ (ALBERT, ELECTRA, OPT-350M)."""
-    names = ("embedding_size", "word_embed_proj_dim")
+    names = ("embedding_size", "word_embed_proj_dim", "input_embedding_size")
     return next((width for key in names if (width := fields.whole(key, high=MAX_WIDTH))), hidden)
 
 
@@ -198,6 +198,7 @@ def _mlp_widths(fields: Fields, hidden: int, kind: str) -> dict[str, int]:
     """Widths of dense MLPs and experts under the names of :class:`Architecture`; contradictions are rejected."""
     ffn = fields.section("ffn_config")
     experts = fields.whole("experts", low=0, high=MAX_EXPERTS) or _in_section(ffn, "moe_num_experts") or 0
+    experts = 0 if fields.raw("is_moe") is False else experts
     per_token = fields.whole("experts_per_token", low=0, high=MAX_EXPERTS) or _in_section(ffn, "moe_top_k")
     width = _dense_width(fields, hidden, kind) or _in_section(ffn, "ffn_hidden_size")
     expert_width = fields.whole("moe_intermediate_size", high=10**7) or width

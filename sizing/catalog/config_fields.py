@@ -110,6 +110,21 @@ class Fields:
             return None
         return self._defaults[key]
 
+    def class_list(self, key: str, count: int) -> list[Any]:
+        """The list over ``count`` layers that the class fills in where the file has none; empty without a rule."""
+        if any(section.get(key) is not None for section in self.sections):
+            return []
+        every = self._defaults.get("every", {}).get(key)
+        listed = self._defaults.get("lists", {}).get(key, [])
+        fits = len(listed) == count or bool(listed and isinstance(listed[0], int) and count == self._class_layers())
+        names = [every[i % len(every)] for i in range(count)] if every else list(listed) if fits else []
+        if names:
+            self._taken[key] = "as the class lays them out"
+        return names
+
+    def _class_layers(self) -> int | None:
+        return next((n for key in field_names()["layers"] if isinstance(n := self._defaults.get(key), int)), None)
+
     def _taking(self, key: str) -> Any:
         value = self.default(key)
         if value is not None and value is not False:

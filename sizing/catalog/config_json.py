@@ -119,7 +119,8 @@ def _encoder_decoder(fields: Fields, name: str) -> Model:
     sections = halves(fields.outer)
     if sections:
         encoder, decoder = (architecture(Fields(section)) for section in sections)
-        counted = of_halves(encoder, decoder, kv_elements_full(decoder) + kv_elements_sliding(decoder))
+        kept = kv_elements_full(decoder) + kv_elements_sliding(decoder)
+        counted = of_halves(encoder, decoder, kept, one_table=family(fields).startswith("t5gemma2"))
     else:
         counted = encoder_decoder(fields)
     stored = _stored(fields, name, None)

@@ -15,7 +15,7 @@ from sizing.catalog.model_families import family, model_families
 _CLASS_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 """A Python class; a hundred characters are twice the longest that vLLM 0.33.0 registers."""
 
-_GENERATING = re.compile(r"(ForCausalLM|LMHeadModel|ForConditionalGeneration)$")
+_GENERATING = re.compile(r"(ForCausalLM|(?<!With)LMHeadModel|ForConditionalGeneration)$")
 _READS_BOTH_WAYS = re.compile(r"(ForMaskedLM|EncoderModel|EncoderForMaskedLM)$|Bidirec|BiModel")
 """Classes whose tokens attend to what follows them, of any family: nothing can be generated token by token."""
 _SCORING = re.compile(
@@ -44,10 +44,11 @@ def model_kind(fields: Fields) -> ModelKind:
     outer = str(fields.outer.get("model_type", "")).lower()
     if fields.raw("is_encoder_decoder") is True or {kind, outer} & families.encoder_decoders:
         return "encoder_decoder"
-    both_ways = fields.raw("is_causal") is False or fields.raw("use_bidirectional_attention") is True
-    if _READS_BOTH_WAYS.search(name) or (both_ways and fields.raw("is_causal") is not True):
+    generates = bool(_GENERATING.search(name)) or fields.raw("is_decoder") is True
+    # With an output head (PaliGemma) the prompt alone is read both ways.
+    both_ways = fields.raw("use_bidirectional_attention") is True and not generates
+    if _READS_BOTH_WAYS.search(name) or both_ways or fields.raw("is_causal") is False:
         return "encoder"
-    generates = _GENERATING.search(name) or fields.raw("is_decoder") is True
     return "encoder" if kind in families.encoders and not generates else "decoder"
 
 

@@ -97,8 +97,11 @@ def _first(fields: Fields, *keys: str) -> int:
 
 def _positions(fields: Fields) -> int:
     """Rows of the tables of positions: both halves of BART, source and target of Whisper; T5 has relative ones."""
-    if family(fields) in ("bart", "mbart", "plbart", "led", "florence2_language", "blenderbot-small", "blenderbot"):
+    if family(fields) in ("bart", "mbart", "plbart", "florence2_language", "blenderbot-small", "blenderbot"):
         return 2 * (fields.whole("max_position_embeddings") or 0)
+    if family(fields) == "led":
+        halves_of = ("max_encoder_position_embeddings", "max_decoder_position_embeddings")
+        return sum(fields.whole(key) or 0 for key in halves_of)
     targets = fields.whole("max_target_positions") or 0
     return targets + (fields.whole("max_source_positions") or 0) if targets else 0
 
@@ -127,9 +130,14 @@ def halves(config: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, A
     return (encoder, decoder) if both else None  # type: ignore[return-value]
 
 
-def of_halves(encoder: Architecture, decoder: Architecture, kv_elements: float) -> EncoderDecoder:
-    """An encoder-decoder of two models: cross-attention has the size of the decoder's own."""
+def of_halves(
+    encoder: Architecture, decoder: Architecture, kv_elements: float, *, one_table: bool = False
+) -> EncoderDecoder:
+    """An encoder-decoder of two models: cross-attention has the size of the decoder's own; with ``one_table`` both have
+    the same embeddings (T5Gemma 2)."""
     crossing = sum(attention_params(decoder, layer) for layer in decoder.plan)
+    if one_table:
+        crossing -= encoder.vocab * encoder.embedding_width
     return EncoderDecoder(
         params=total_params(encoder) + total_params(decoder) + crossing,
         layers=len(encoder.plan) + len(decoder.plan),

@@ -23,7 +23,8 @@ MAX_LAYERS = 2_000
 
 _NAMES: dict[Mixer, str] = {
     "full": "full_attention attention global full a t deepseek_sparse_attention sparse_attention sparse "
-    "global_attention indexed_attention minimax_m3_sparse softmax_attention attn self_attention gqa mla",
+    "global_attention indexed_attention minimax_m3_sparse softmax_attention attn self_attention gqa mla "
+    "reference_sliding_attention",
     "sliding": "sliding_attention chunked_attention local sliding swa local_attention window_attention",
     "linear": "linear_attention kda gdn gated_deltanet lightning_attention recurrent r linear gla",
     "mamba": "mamba mamba2 m2 m2d m mamba1 ssm",
@@ -92,6 +93,17 @@ def refuse_unknown_lists(fields: Fields) -> None:
                 f"config.json has a list {str(key)[:60]}, which is not understood: looked for layers in layer_types, "
                 "layers_block_type, block_types, attn_layer_indices and the like. State the layers as layer_types."
             )
+
+
+def refuse_unplaced_state(fields: Fields) -> None:
+    """Raise InvalidModelConfig for a file with the widths of Mamba layers that does not say which layers they are."""
+    sizes = ("mamba_d_state", "ssm_state_size", "mamba_n_heads", "mamba_num_heads", "linear_num_value_heads")
+    given = next((key for key in sizes if key in fields.inner and fields.given(key)), None)
+    if given:
+        raise InvalidModelConfig(
+            f"config.json has {given}, of layers with a constant state, but does not say which layers: looked for "
+            "layer_types, layers_block_type, attn_layer_indices, attn_layer_period, full_attention_interval."
+        )
 
 
 def named(fields: Fields, count: int) -> list[Mixer] | None:
@@ -200,7 +212,9 @@ def windows(fields: Fields, count: int) -> list[Mixer] | None:
     if cycle:
         return [cycle[i % len(cycle)] for i in range(count)]
     window = fields.raw("sliding_window")
-    window = fields.default("sliding_window") if window is None and kind in families.sliding_pattern else window
+    nested = len(fields.sections) > 1  # what a section leaves out is its class's
+    if window is None and (kind in families.sliding_pattern or (nested and kind in families.always_sliding)):
+        window = fields.default("sliding_window")
     if window is None or window is False or window == 0 or fields.raw("use_sliding_window") is False:
         return None
     pattern = fields.whole("sliding_window_pattern", high=MAX_LAYERS) or fields.whole("_sliding_window_pattern")
@@ -228,4 +242,18 @@ def _window_cycle(fields: Fields) -> list[Mixer]:
     return []
 
 
-MIXER_READERS: tuple[Callable[[Fields, int], list[Mixer] | None], ...] = (named, placed, by_rule, windows)
+def by_class(fields: Fields, count: int) -> list[Mixer] | None:
+    """The layers as the class of transformers lays them out where the file is silent, last of all."""
+    for key in ("layer_types", "layers_block_type"):
+        if names := fields.class_list(key, count):
+            mixers = [_mixer(key, name) for name in names]
+            # A window that the file sets to null is none, whatever the class lays out.
+            return ["full" if mixer == "sliding" and not _has_window(fields) else mixer for mixer in mixers]
+    return None
+
+
+def _has_window(fields: Fields) -> bool:
+    return any(fields.whole(fact, high=10**8) for fact in ("sliding_window", "attention_chunk_size"))
+
+
+MIXER_READERS: tuple[Callable[[Fields, int], list[Mixer] | None], ...] = (named, placed, by_rule, windows, by_class)

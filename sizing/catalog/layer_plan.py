@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from sizing.base.errors import InvalidModelConfig
 from sizing.catalog.config_fields import Fields, checked_number, checked_whole, field_names, reject
-from sizing.catalog.layer_lists import MAX_LAYERS, MIXER_READERS, Mixer, refuse_unknown_lists
+from sizing.catalog.layer_lists import MAX_LAYERS, MIXER_READERS, Mixer, refuse_unknown_lists, refuse_unplaced_state
 from sizing.catalog.model_families import family, model_families
 
 Mlp = Literal["dense", "moe", "none"]
@@ -61,6 +61,8 @@ def layer_plan(fields: Fields) -> tuple[Layer, ...]:
             f"config.json lists {len(mixers)} layer types for {count} layers: make them and num_hidden_layers agree."
         )
     layers = [_layer(fields, mixer, mlp) for mixer, mlp in zip(mixers, _mlps(fields, count), strict=True)]
+    if family(fields) in model_families().doubled_layers:
+        layers = [half for layer in layers for half in (layer, replace(layer, mlp="dense"))]
     return _reusing_kv(fields, _differing(fields, layers))
 
 
@@ -77,8 +79,10 @@ def _mixers(fields: Fields, count: int) -> list[Mixer]:
         # ZambaConfig._layers_block_type: the third layer, then by period.
         return ["hybrid" if i == 2 or (i > 2 and (i - 3) % period == offset) else "mamba" for i in range(count)]
     mixers = next((listed for reader in MIXER_READERS if (listed := reader(fields, count)) is not None), None)
-    mixers = ["full"] * count if mixers is None else mixers
-    crossing = fields.items("cross_attention_layers")
+    if mixers is None:
+        refuse_unplaced_state(fields)
+        mixers = ["full"] * count
+    crossing = fields.items("cross_attention_layers") or fields.class_list("cross_attention_layers", count)
     return ["cross" if i in crossing else mixer for i, mixer in enumerate(mixers)]
 
 
@@ -155,12 +159,13 @@ def _reusing_kv(fields: Fields, plan: list[Layer]) -> tuple[Layer, ...]:
 def _from_blocks(fields: Fields) -> tuple[Layer, ...] | None:
     """Nemotron-H (one letter or name per block), NAS models (``block_configs``), DeepSeek-V4 (``compress_ratios``)."""
     letters = fields.raw("hybrid_override_pattern")
-    names = [str(name) for name in fields.items("layers_block_type")[:MAX_LAYERS]]
-    if not letters and {"mlp", "moe"} & set(names):
-        strange = [name for name in names if name not in BLOCK_NAMES]
-        if strange:
-            reject("layers_block_type", strange[0], f"one of {', '.join(BLOCK_NAMES)}")
-        letters = "".join(BLOCK_NAMES[name] for name in names)
+    for key in ("layers_block_type", "layer_types"):
+        names = [str(name) for name in fields.items(key)[:MAX_LAYERS]]
+        if not letters and {"mlp", "moe"} & set(names):
+            strange = [name for name in names if name not in BLOCK_NAMES]
+            if strange:
+                reject(key, strange[0], f"one of {', '.join(BLOCK_NAMES)}")
+            letters = "".join(BLOCK_NAMES[name] for name in names)
     if isinstance(letters, str) and letters:
         unknown = sorted(set(letters) - set(BLOCK_LETTERS))
         if unknown or len(letters) > MAX_LAYERS:
@@ -209,7 +214,8 @@ def _searched_block(fields: Fields, block: Any) -> Layer:
 def _mlps(fields: Fields, count: int) -> list[Mlp]:
     """Which layers route tokens to experts; all dense when the file names no experts."""
     ffn = fields.section("ffn_config")
-    if not fields.whole("experts", low=0, high=10**5) and not ffn.get("moe_num_experts"):
+    has_experts = fields.whole("experts", low=0, high=10**5) or ffn.get("moe_num_experts")
+    if not has_experts or fields.raw("is_moe") is False:
         return ["dense"] * count
     places = fields.text("moe_layers_enum").replace(" ", "")
     if places and re.fullmatch(
@@ -218,8 +224,8 @@ def _mlps(fields: Fields, count: int) -> list[Mlp]:
         routed_at = {int(place) for place in places.split(",")}
         return ["moe" if i in routed_at else "dense" for i in range(count)]
     for key, routed in (("mlp_layer_types", ("sparse", "moe")), ("moe_layer_freq", (1, True))):
-        listed = fields.items(key)
-        if len(listed) >= count:
+        listed = fields.items(key) or fields.class_list(key, count)
+        if len(listed) >= count and set(map(str, listed)) <= {*map(str, routed), "dense", "0", "False"}:
             return ["moe" if kind in routed else "dense" for kind in listed[:count]]
     moe = [i >= (fields.whole("leading_dense_layers", low=0, high=MAX_LAYERS) or 0) for i in range(count)]
     start = fields.whole("moe_layer_start_index", low=0, high=MAX_LAYERS) or 0

@@ -25,6 +25,7 @@ class ModelFamilies:
     attention_free: frozenset[str]
     parallel_mamba: frozenset[str]
     shared_blocks: frozenset[str]
+    doubled_layers: frozenset[str]
     sliding_pattern: Mapping[str, int]
     full_interval: Mapping[str, int]
     full_first: Mapping[str, int]
@@ -32,6 +33,7 @@ class ModelFamilies:
     encoder_decoders: frozenset[str]
     gated_encoders: frozenset[str]
     rotary_encoders: frozenset[str]
+    not_counted: frozenset[str]
     no_language: frozenset[str]
     known: frozenset[str]
 
@@ -44,7 +46,7 @@ def model_families() -> ModelFamilies:
     sets: dict[str, Any] = {
         key: frozenset(names) for key, names in raw.items() if key != "like_llama" and key not in rules
     }
-    described = (names for key, names in sets.items() if key != "no_language")
+    described = (names for key, names in sets.items() if key not in ("no_language", "not_counted"))
     known = frozenset().union(*described, raw["like_llama"], *rules.values())
     return ModelFamilies(known=known, **rules, **sets)
 
