@@ -87,8 +87,7 @@ def lists_of(cls: Any, built: dict[str, Any]) -> dict[str, Any]:
     layers = built.get("num_hidden_layers")
     for key in LISTS:
         listed = built.get(key)
-        plain = not isinstance(listed, list) or not listed or set(listed) == {"full_attention"}
-        if plain or not isinstance(layers, int):
+        if not isinstance(listed, list) or not isinstance(layers, int) or set(listed) <= {"full_attention"}:
             continue
         longer = object_of(cls, num_hidden_layers=layers + LONGEST_PERIOD * 3).get(key)
         period = period_of(listed, longer if isinstance(longer, list) else [])
@@ -127,7 +126,8 @@ def main() -> None:
     names = read_names()
     print("# Defaults of configuration classes by `model_type`, by bench/class_defaults.py; `text` is the type of the")
     print("# language model inside. A field that a config.json leaves out has them; one that it sets to null has not.")
-    print(f"source: {{library: transformers, version: {__version__}, date: {datetime.now(UTC).date().isoformat()}}}")
+    today = datetime.now(UTC).date().isoformat()
+    print(f'"source": {json.dumps({"library": "transformers", "version": __version__, "date": today})}')
     for model_type, held, text, lists in classes():
         defaults = kept(held, text, names) | lists
         is_language = all(any(name in defaults for name in fields[fact]) for fact in ("hidden_size", "vocab_size"))
