@@ -23,8 +23,12 @@ _SAME = {
     "vision_encoder": "vision_config",
     "expert_hidden_dim": "moe_intermediate_size",
     "num_experts": "num_local_experts",
+    "inter_dim": "intermediate_size",
+    "moe_inter_dim": "moe_intermediate_size",
+    "n_dense_layers": "first_k_dense_replace",
+    "n_activated_experts": "num_experts_per_tok",
 }
-"""Names of params.json, those of its section ``moe`` among them, and of config.json."""
+"""Names of params.json, those of its section ``moe`` and of DeepSeek's own code among them, and of config.json."""
 
 _LLAMA_2_VOCABULARY = 32_000
 """What Meta's code puts in place of -1: the size of the tokenizer beside the checkpoint, that of Llama 1 and 2;
@@ -42,13 +46,14 @@ def as_config(config: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
         return width | dict(config), []
     translated: dict[str, Any] = {_SAME.get(key, key): value for key, value in config.items() if key != "moe"}
     translated |= _routed(config)
-    notes = ["read as the params.json of Mistral's or Meta's own code"]
+    notes = ["read as the params.json of Mistral's, Meta's or DeepSeek's own code"]
     if "model_type" in config:
         return translated | {"model_type": "mamba2"}, notes
     if "moe_args" in config:
         raise InvalidModelConfig("params.json has moe_args, which is not understood: use the config.json of the model.")
     translated["model_type"] = "mixtral" if isinstance(config.get("moe"), Mapping) else "ministral3"
-    if "hidden_dim" not in config:
+    translated |= _crossing(config)
+    if not {"hidden_dim", "inter_dim"} & config.keys():
         translated["intermediate_size"] = _llama_width(config)
         translated["model_type"] = "llama"
         if config.get("use_scaled_rope") is True and config["dim"] <= 3072:
@@ -65,6 +70,15 @@ def as_config(config: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     if isinstance(config.get("multimodal"), Mapping):
         translated["audio_config"] = config["multimodal"]
     return translated, notes
+
+
+def _crossing(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Llama 3.2 Vision: layers of cross-attention beside those that ``n_layers`` counts; their place is no matter."""
+    key = "vision_num_cross_attention_layers"
+    if config.get(key) is None:
+        return {}
+    own, crossing = checked_whole("n_layers", config.get("n_layers"), 1, 2000), checked_whole(key, config[key], 0, 2000)
+    return {"num_hidden_layers": own + crossing, "cross_attention_layers": list(range(own, own + crossing))}
 
 
 def _routed(config: Mapping[str, Any]) -> dict[str, Any]:
