@@ -65,7 +65,7 @@ class EngineMemory:
 
 @cache
 def memory_rules() -> tuple[EngineMemory, ...]:
-    """All rows, oldest version of each engine first."""
+    """How engines divide the memory of a GPU, oldest version of each first."""
     return typed_rows("engine_memory.csv", EngineMemory)
 
 

@@ -11,6 +11,7 @@ from sizing import catalog
 from sizing.base.units import BILLION, GB, GIB, TRILLION
 from sizing.catalog import support_rows
 from sizing.catalog.drafts import acceptances, drafted_runs, model_drafts
+from sizing.catalog.engine_memory import memory_rules
 from sizing.catalog.files import DATA_DIR, Row, read_rows
 from sizing.methodology.content import Cell, Section, Table
 from sizing.scenario.lengths import languages
@@ -27,6 +28,7 @@ LOADERS: dict[str, Callable[[], Any]] = {
     "engine_architectures.csv": support_rows.by_class,
     "engine_formats.csv": support_rows.by_format,
     "engine_layouts.csv": support_rows.rules,
+    "engine_memory.csv": memory_rules,
     "quantization.csv": catalog.quantization,
     "api_prices.csv": catalog.api_prices,
     "gpu_street_prices.csv": catalog.street_prices,
@@ -53,6 +55,7 @@ _TITLES = {
     "engine_architectures.csv": "Engines by model class",
     "engine_formats.csv": "Engines by number format",
     "engine_layouts.csv": "Engines by layout",
+    "engine_memory.csv": "Memory by engine and version",
 }
 
 _DATES = ("source_date", "date", "price_date")

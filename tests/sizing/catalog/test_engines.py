@@ -38,7 +38,7 @@ def test_vllm_takes_the_a100_for_a_small_gpu(gpu: str, tokens: int, sequences: i
 def test_nim_is_vllm_since_2_and_was_tensorrt_llm_before() -> None:
     """Its 2.0 replaced the engine; what was measured until 2025 is of 1.x (docs.nvidia.com, 1.x migration guide)."""
     now, then = engine_in_a_benchmark("nim", 2026.8), engine_in_a_benchmark("nim", 2025.4)
-    assert now is engines()["nim"]
+    assert (now.id, now.memory.engine) == ("nim", "vllm")
     assert (now.surrogate, now.evicts, now.narrow_kv, now.block_tokens) == ("vllm", True, False, 16)
     assert (then.id, then.surrogate, then.evicts, then.narrow_kv, then.block_tokens) == (
         "nim",
@@ -47,7 +47,14 @@ def test_nim_is_vllm_since_2_and_was_tensorrt_llm_before() -> None:
         True,
         32,
     )
-    assert engine_in_a_benchmark("vllm", 2023.0) is engines()["vllm"]
+
+
+def test_a_benchmark_ran_with_the_memory_and_the_steps_of_its_year() -> None:
+    b200 = gpus()["b200_sxm"]
+    then, now = engine_in_a_benchmark("vllm", 2025.9), engine_in_a_benchmark("vllm", 2026.9)
+    assert (then.memory.fraction, then.budget(b200), then.memory.batches_in_flight) == (0.90, 8192, 1)
+    assert (now.memory.fraction, now.budget(b200), now.memory.batches_in_flight) == (0.92, 16_384, 2)
+    assert now is engines()["vllm"]
 
 
 def test_an_engine_outside_the_catalogue_has_defaults_of_another_and_a_fit_of_its_own() -> None:

@@ -46,7 +46,7 @@ def test_slugs_and_titles_are_unique() -> None:
     assert len(by_slug()) == len(sections()) == len({section.title for section in sections()})
 
 
-@pytest.mark.parametrize("words", ["KV bytes per sequence", "Poisson peak", "Expert coverage", "Prompt queue", "Knee"])
+@pytest.mark.parametrize("words", ["Sequence bytes", "Poisson peak", "Expert coverage", "Prompt queue", "Knee"])
 def test_the_formulas_of_the_engine_are_there(words: str) -> None:
     (found,) = [e for e in by_slug()["formulas"].entries if e.title == words]
     assert found.formula
