@@ -84,7 +84,7 @@ def _memory(answer: Answer, *, dark: bool) -> None:
             "else as planned, an instance is expected to print (GiB of one GPU):"
         )
         st.code("\n".join(lines), language=None)
-        st.caption("How near such lines were to printed ones so far: docs/ACCURACY.md, Memory at start-up.")
+        st.caption("How near such lines were to printed ones so far: Methodology, Accuracy, Memory at start-up.")
 
 
 def _alternatives(answer: Answer) -> None:
