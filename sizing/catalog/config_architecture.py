@@ -114,8 +114,10 @@ def _shared_blocks(fields: Fields, hidden: int, plan: tuple[Layer, ...], heads: 
 
 def _heads(fields: Fields, hidden: int, plan: tuple[Layer, ...]) -> dict[str, int]:
     """Numbers and widths of heads, those of sliding layers apart, under the names of :class:`Architecture`."""
-    heads = max((layer.heads for layer in plan if layer.heads), default=0) or fields.needed("heads", high=MAX_HEADS)
-    kv_heads = max((layer.kv_heads for layer in plan if layer.kv_heads), default=0) or _kv_heads(fields, heads)
+    every = all(layer.heads for layer in plan)  # a list by layer, not single layers that differ
+    heads = max(layer.heads or 0 for layer in plan) if every else fields.needed("heads", high=MAX_HEADS)
+    every = all(layer.kv_heads for layer in plan)
+    kv_heads = max(layer.kv_heads or 0 for layer in plan) if every else _kv_heads(fields, heads)
     if kv_heads > heads:
         raise InvalidModelConfig(
             f"config.json says {kv_heads:,} KV heads for {heads:,} attention heads: lower num_key_value_heads."
@@ -127,6 +129,8 @@ def _heads(fields: Fields, hidden: int, plan: tuple[Layer, ...]) -> dict[str, in
         )
     v_dim = fields.whole("v_head_dim", high=MAX_WIDTH) or dim
     global_dim = fields.whole("global_head_dim", high=MAX_WIDTH)
+    if not fields.section("per_layer_config"):
+        global_dim = global_dim or fields.rule("global_head_dim", model_families().global_head_dim.get(family(fields)))
     return {
         "heads": heads,
         "kv_heads": fields.whole("num_global_key_value_heads", high=MAX_HEADS) or kv_heads,

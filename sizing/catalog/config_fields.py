@@ -133,6 +133,13 @@ class Fields:
             self._taken[key] = value
         return value
 
+    def rule(self, key: str, value: int | None) -> int | None:
+        """A number that the class sets where the file is silent, which no default declares; noted like a default."""
+        if value is None or any(key in section for section in self.sections):
+            return None
+        self._taken[key] = value
+        return value
+
     def raw(self, key: str) -> Any:
         """The value under a config.json name, from the innermost section; None when absent or null."""
         return next((section[key] for section in self.sections if section.get(key) is not None), None)

@@ -208,8 +208,14 @@ def _kept(fields: Fields, a: Architecture, kind: ModelKind, kv_heads: int) -> di
         "kv_elements_sliding": cached[1],
         "state_elements": state_elements(a),
         "convolution_elements": convolution_elements(a),
-        "full_kv_heads": a.kv_heads if sliding and a.kv_heads != kv_heads else None,
+        "full_kv_heads": _full_kv_heads(a, kv_heads) if sliding else None,
     }
+
+
+def _full_kv_heads(a: Architecture, kv_heads: int) -> int | None:
+    """KV heads of layers that attend to everything, where they are others than those of sliding layers."""
+    full = max((layer.kv_heads or a.kv_heads for layer in a.plan if layer.mixer == "full"), default=kv_heads)
+    return full if full != kv_heads else None
 
 
 def _parallel_blocks(fields: Fields) -> bool:
@@ -229,14 +235,12 @@ def _main_heads(fields: Fields, a: Architecture) -> tuple[int, int]:
     """KV heads and head width that decide tensor parallelism: of the many sliding layers where full ones differ."""
     if a.latent:
         return a.kv_heads, a.latent.nope_dim + a.latent.rope_dim
-    if fields.whole("global_head_dim"):
+    if a.swa_head_dim != a.head_dim:
         return a.swa_kv_heads, a.swa_head_dim
     if _differ(a):
         return a.swa_kv_heads, a.head_dim
-    return max(
-        (layer.kv_heads or a.kv_heads for layer in a.plan if layer.mixer == "full" and layer.kv_heads),
-        default=a.kv_heads,
-    ), a.head_dim
+    own = [layer.kv_heads for layer in a.plan if layer.mixer in ("full", "sliding")]
+    return (max(filter(None, own)) if own and all(own) else a.kv_heads), a.head_dim
 
 
 def _differ(a: Architecture) -> bool:

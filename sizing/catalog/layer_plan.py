@@ -6,7 +6,7 @@ The spellings of lists over layers: :mod:`sizing.catalog.layer_lists`.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -20,7 +20,7 @@ Mlp = Literal["dense", "moe", "none"]
 
 @dataclass(frozen=True, kw_only=True)
 class Layer:
-    """One layer; ``heads``, ``kv_heads``, ``mlp_width`` are set where layers differ (architecture search, OpenELM).
+    """One layer; numbers of heads, their width and that of the MLP are set where layers differ (search, OpenELM).
 
     ``reuses_kv`` says that it attends to the keys and values of an earlier layer and caches none (Gemma 4 E2B, E4B,
     Hunyuan-Large). ``mamba_beside`` is a Mamba mixer in a layer that attends, too (Falcon-H1, Zamba); with
@@ -30,6 +30,7 @@ class Layer:
     mixer: Mixer = "full"
     mlp: Mlp = "dense"
     heads: int | None = None
+    head_dim: int | None = None
     kv_heads: int | None = None
     mlp_width: int | None = None
     compress_ratio: int | None = None
@@ -100,7 +101,7 @@ def _differing(fields: Fields, plan: list[Layer]) -> list[Layer]:
     kv_heads = _listed(fields, ("num_key_value_heads_per_layer", *field_names()["kv_heads"]), plan)
     heads = _listed(fields, ("num_attention_heads_per_layer", *field_names()["heads"]), plan)
     widths = _listed(fields, field_names()["intermediate_size"], plan) or _multiplied(fields, len(plan))
-    return [
+    differing = [
         replace(
             layer,
             heads=heads[i] if heads else None,
@@ -109,6 +110,23 @@ def _differing(fields: Fields, plan: list[Layer]) -> list[Layer]:
         )
         for i, layer in enumerate(plan)
     ]
+    overrides = {str(key): one for key, one in fields.section("per_layer_config").items() if isinstance(one, Mapping)}
+    return [_overridden(layer, overrides.get(str(i), overrides.get(f"{i:02}"))) for i, layer in enumerate(differing)]
+
+
+_OVERRIDES = {
+    "num_attention_heads": "heads",
+    "num_key_value_heads": "kv_heads",
+    "head_dim": "head_dim",
+    "intermediate_size": "mlp_width",
+}
+
+
+def _overridden(layer: Layer, override: Mapping[str, Any] | None) -> Layer:
+    """The layer with what ``per_layer_config`` says of it (transformers since 5.20), by its number."""
+    given = {name: (override or {}).get(key) for key, name in _OVERRIDES.items()}
+    numbers: dict[str, Any] = {name: checked_whole(name, n, 1, 10**7) for name, n in given.items() if n is not None}
+    return replace(layer, **numbers)
 
 
 def _listed(fields: Fields, names: Sequence[str], plan: list[Layer]) -> list[int]:

@@ -29,6 +29,7 @@ class ModelFamilies:
     sliding_pattern: Mapping[str, int]
     full_interval: Mapping[str, int]
     full_first: Mapping[str, int]
+    global_head_dim: Mapping[str, int]
     encoders: frozenset[str]
     encoder_decoders: frozenset[str]
     gated_encoders: frozenset[str]
@@ -42,7 +43,9 @@ class ModelFamilies:
 def model_families() -> ModelFamilies:
     """The habits of every family, read once."""
     raw = read_yaml("model_families.yaml")
-    rules: dict[str, Any] = {key: raw[key] for key in ("sliding_pattern", "full_interval", "full_first")}
+    rules: dict[str, Any] = {
+        key: raw[key] for key in ("sliding_pattern", "full_interval", "full_first", "global_head_dim")
+    }
     sets: dict[str, Any] = {
         key: frozenset(names) for key, names in raw.items() if key != "like_llama" and key not in rules
     }

@@ -91,6 +91,7 @@ def attention_params(a: Architecture, layer: Layer) -> float:
     sliding = layer.mixer == "sliding"
     kv_heads = layer.kv_heads or (a.swa_kv_heads if sliding else a.kv_heads)
     dim, v_dim = (a.swa_head_dim, a.swa_v_head_dim) if sliding else (a.head_dim, a.v_head_dim)
+    dim, v_dim = (layer.head_dim or dim), (layer.head_dim or v_dim)
     value = 0 if a.shared_kv and not sliding else kv_heads * v_dim
     query = heads * dim * (2 if a.gated_output else 1)
     if layer.reuses_kv:
@@ -188,7 +189,7 @@ def _kv_elements(a: Architecture, layer: Layer) -> float:
     if layer.compress_ratio:
         return a.head_dim / layer.compress_ratio
     # One projection may give key and value (Gemma 4): they differ by a norm, and engines keep both (vLLM issue 43308).
-    return float((layer.kv_heads or a.kv_heads) * (a.head_dim + a.v_head_dim))
+    return float((layer.kv_heads or a.kv_heads) * (2 * layer.head_dim if layer.head_dim else a.head_dim + a.v_head_dim))
 
 
 def _indexer_elements(a: Architecture) -> float:
@@ -228,7 +229,8 @@ def kv_elements_sliding(a: Architecture) -> float:
     if any(layer.compress_ratio is not None for layer in a.plan):
         return float(len(a.plan) * a.head_dim)
     kept = (layer for layer in a.plan if layer.mixer == "sliding" and not layer.reuses_kv)
-    return float(sum((layer.kv_heads or a.swa_kv_heads) * (a.swa_head_dim + a.swa_v_head_dim) for layer in kept))
+    both = a.swa_head_dim + a.swa_v_head_dim
+    return float(sum((layer.kv_heads or a.swa_kv_heads) * (2 * (layer.head_dim or 0) or both) for layer in kept))
 
 
 def state_layers(a: Architecture) -> int:

@@ -172,6 +172,15 @@ def test_key_and_value_of_one_projection_are_both_cached():
     assert (shared.kv_heads, shared.full_kv_heads) == (8, 4)
 
 
+def test_layers_may_differ_by_their_number():
+    """``per_layer_config`` of transformers 5.24, in which Gemma 4 writes its global layers."""
+    gemma = LLAMA_3_8B | {"sliding_window": 1024, "layer_types": ["sliding_attention", "full_attention"] * 16}
+    wide = {f"{i:02}": {"head_dim": 512, "num_key_value_heads": 4} for i in range(1, 32, 2)}
+    model = model_from_config(gemma | {"per_layer_config": wide})
+    assert (model.kv_elements_full, model.kv_elements_sliding) == (16 * 4 * 2 * 512, 16 * 8 * 2 * 128)
+    assert (model.kv_heads, model.full_kv_heads) == (8, 4)
+
+
 def test_latent_attention_keeps_the_widths_of_its_parts():
     latent = of("mistralai/Mistral-Large-3").latent
     assert latent is not None
