@@ -61,9 +61,13 @@ def _embedding_width(fields: Fields, hidden: int) -> int:
 def _mlp_matrices(fields: Fields, kind: str) -> int:
     """Matrices of an MLP: up and down, and a gate in most decoders and in encoders since ModernBERT."""
     families = model_families()
-    if "glu" in fields.text("feed_forward_type"):
+    if "glu" in fields.text("feed_forward_type") or fields.text("feed_forward_proj").startswith("gated"):
         return 3
-    ungated = kind in families.ungated_mlp or (kind in families.encoders and kind not in families.gated_encoders)
+    ungated = (
+        kind in families.encoder_decoders
+        or kind in families.ungated_mlp
+        or (kind in families.encoders and kind not in families.gated_encoders)
+    )
     return 2 if ungated else 3
 
 
