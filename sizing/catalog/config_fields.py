@@ -205,7 +205,7 @@ class Fields:
         alike = nearest_names(names[0], map(str, self.inner), 1, cutoff=0.75)
         hint = f" It has {shown(alike[0])}, which is not understood." if alike else ""
         return (
-            f"config.json{f' of type “{shown(kind)}”' if kind else ''} has no {names[0]} (looked for: "
+            f"config.json has no {names[0]}{f' for type “{shown(kind)}”' if kind else ''} (looked for: "
             f"{', '.join(names[:6])}).{hint} Use the config.json of the language model itself, with all its fields."
         )
 
