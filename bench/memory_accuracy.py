@@ -43,18 +43,18 @@ NOT_READ = "not read|not named|not V4|per sequence only"
 def compared() -> pd.DataFrame:
     """One row for each start: its configuration, family, and product over printed of each quantity, NaN where nothing
     was printed."""
-    asked = read_points(RUNS)
-    asked = asked[~asked["note"].fillna("").str.contains(NOT_READ)].reset_index(drop=True)
-    answers = memory_runs(asked)
-    table = asked[CONFIGURATION].copy()
-    named = {name: known_model(name) for name in asked["model"].unique()}
-    table["family"] = [one.model.family if (one := named[name]) else "not known" for name in asked["model"]]
+    starts_printed = read_points(RUNS)
+    starts_printed = starts_printed[~starts_printed["note"].fillna("").str.contains(NOT_READ)].reset_index(drop=True)
+    answers = memory_runs(starts_printed)
+    table = starts_printed[CONFIGURATION].copy()
+    named = {name: known_model(name) for name in starts_printed["model"].unique()}
+    table["family"] = [one.model.family if (one := named[name]) else "not known" for name in starts_printed["model"]]
     for ours, (column, quantity) in PRINTED.items():
-        printed = pd.to_numeric(asked[column], errors="coerce")
-        said = pd.to_numeric(answers[ours], errors="coerce").astype(float)
-        table[quantity] = said / printed.where(printed > 0.0)
-    printed_concurrency = pd.to_numeric(asked["conc"], errors="coerce")
-    pool = pd.to_numeric(asked["kv_gib"], errors="coerce")
+        printed = pd.to_numeric(starts_printed[column], errors="coerce")
+        predicted = pd.to_numeric(answers[ours], errors="coerce").astype(float)
+        table[quantity] = predicted / printed.where(printed > 0.0)
+    printed_concurrency = pd.to_numeric(starts_printed["conc"], errors="coerce")
+    pool = pd.to_numeric(starts_printed["kv_gib"], errors="coerce")
     table["started"] = np.where(
         printed_concurrency.notna(), printed_concurrency >= 1.0, np.where(pool <= 0, 0.0, np.nan)
     )
@@ -95,10 +95,10 @@ def starts() -> tuple[int, int, int]:
     return len(known), int(right.sum()), int(((known["starts"] == 1.0) & ~right).sum())
 
 
-def wide(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def wide(errors: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """One line a family, with "ratio (median / 90th percentile of the error)" of each quantity; all first."""
     table: dict[str, dict[str, Any]] = {}
-    for one in found:
+    for one in errors:
         line = table.setdefault(one["family"], {"family": one["family"], "configurations": 0})
         line["configurations"] = max(line["configurations"], one["configurations"])
         line[one["quantity"]] = f"{one['ratio']:.3f} ({one['median_pct']:g} / {one['p90_pct']:g})"

@@ -86,11 +86,11 @@ def memory_rule(engine: str, version: str = "", year: float | None = None) -> En
 
 def _numbers(version: str) -> tuple[int, int, int] | None:
     """Major and minor number of a version; None for a date or nothing."""
-    found = re.match(r"v?(\d{1,2})\.(\d+)(?:\.(\d+))?", version.strip())
-    return (int(found[1]), int(found[2]), int(found[3] or 0)) if found else None
+    match = re.match(r"v?(\d{1,2})\.(\d+)(?:\.(\d+))?", version.strip())
+    return (int(match[1]), int(match[2]), int(match[3] or 0)) if match else None
 
 
 def _year(version: str) -> float | None:
     """The decimal year of a version known by its date, early in a year that is stated alone; None for another text."""
-    found = re.match(r"(20\d\d)(?:-(\d\d))?", version.strip())
-    return int(found[1]) + (int(found[2]) / 12 if found[2] else EARLY) if found else None
+    match = re.match(r"(20\d\d)(?:-(\d\d))?", version.strip())
+    return int(match[1]) + (int(match[2]) / 12 if match[2] else EARLY) if match else None

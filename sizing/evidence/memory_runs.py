@@ -77,8 +77,8 @@ def memory_runs(frame: pd.DataFrame) -> pd.DataFrame:
     answers: list[dict[str, object]] = []
     for cells in rows(frame):
         try:
-            found = start_up(run_of(cells))
-            answers.append(vars(found) | {"starts": str(found.starts).lower(), "error": ""})
+            lines = start_up(run_of(cells))
+            answers.append(vars(lines) | {"starts": str(lines.starts).lower(), "error": ""})
         except SizingError as error:
             answers.append({"error": str(error)})
     table_of_answers = pd.DataFrame(answers, columns=list(ANSWERS), index=frame.index)

@@ -96,8 +96,8 @@ def too_small(question: Question, candidates: Candidates, fit: MemoryFit) -> Exc
         memory(size / GB, gpu.memory_bytes / GB) for size in (needed[best], fit.usable[best], gpu.memory_bytes)
     )
     reason = f"Needs {at_best} per GPU at best, {usable} of the {whole} of {gpu.name} are usable."
-    if (told := _told_more(question, row, reason)) is not None:
-        return told
+    if (with_more := _told_more(question, row, reason)) is not None:
+        return with_more
     tight = fit.weights + fit.activations + fit.overhead < fit.usable
     if tight.any():
         longest = int(
@@ -119,8 +119,8 @@ def _told_more(question: Question, row: Configuration, reason: str) -> Excluded 
     """Where the engine alone keeps too much back: the setting that makes it fit, and what is advised; else None."""
     if (question.allowed.memory_fraction or row.memory_fraction) >= HIGHEST_FRACTION:
         return None
-    told = _fitting(question, row.gpu, replace(question.allowed, memory_fraction=HIGHEST_FRACTION))
-    rows = [one for one in told if one.engine.memory.fraction_of != "static"]  # whose steps run in what is left
+    with_more = _fitting(question, row.gpu, replace(question.allowed, memory_fraction=HIGHEST_FRACTION))
+    rows = [one for one in with_more if one.engine.memory.fraction_of != "static"]  # whose steps run in what is left
     if not rows:
         return None
     fit = min(rows, key=lambda one: one.gpus)

@@ -23,7 +23,7 @@ def _lines(one: PerInstance, deployed: Deployed | Pool, engine: str) -> tuple[st
     gpus = deployed.tp * deployed.pp * deployed.dp
     weights, kv = (significant(size / gpus * GB / GIB) for size in (one.weights_gb, one.kv_gb))
     tokens = one.kv_tokens // deployed.dp
-    said = f"{round(tokens, -3):,}" if tokens >= THOUSAND else f"{tokens:,}"
+    size = f"{round(tokens, -3):,}" if tokens >= THOUSAND else f"{tokens:,}"
     contexts = significant(tokens / max(one.context, 1))
     known = engines()[engine]
     match known.memory.engine:
@@ -31,7 +31,7 @@ def _lines(one: PerInstance, deployed: Deployed | Pool, engine: str) -> tuple[st
             return (
                 f"Model loading took {weights} GiB memory",
                 f"Available KV cache memory: {kv} GiB",
-                f"GPU KV cache size: {said} tokens",
+                f"GPU KV cache size: {size} tokens",
                 f"Maximum concurrency for {one.context:,} tokens per request: {contexts}x",
             )
         case "sglang":
@@ -39,4 +39,4 @@ def _lines(one: PerInstance, deployed: Deployed | Pool, engine: str) -> tuple[st
         case "trtllm":
             return (f"Allocated {kv} GiB for max tokens in paged KV cache ({tokens:d})",)
         case _:
-            return (f"Weights {weights} GiB, KV cache {kv} GiB, {said} tokens",)
+            return (f"Weights {weights} GiB, KV cache {kv} GiB, {size} tokens",)

@@ -62,7 +62,7 @@ def planned(asked: Scenario) -> Planned:
 
 
 def deployed(*, model: str = SERVED, product: str = "NVIDIA H100 80GB HBM3", by: str = "pod", **more: Any) -> Deployed:
-    kv = (KvSettings(block_tokens=16, blocks=12_544, cache_type="auto", engines=4),)
+    kv = (KvSettings(block_tokens=16, blocks=14_288, cache_type="auto", engines=4),)
     return Deployed(**{"models": (model,), "gpu_products": (product,), "gpus_by": by, "kv": kv} | more)
 
 

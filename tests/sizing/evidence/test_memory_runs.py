@@ -1,0 +1,102 @@
+"""Starts of engines: the table in and out, and how near 213 printed ones are."""
+
+import csv
+
+import pandas as pd
+import pytest
+
+from bench.memory_accuracy import RUNS, records, starts
+from sizing.evidence.memory_runs import ANSWERS, memory_runs
+from tests.commands import run
+
+RUN = {"model": "meta-llama/Llama-3.1-8B-Instruct", "gpu": "h100_sxm", "engine": "vllm", "version": "0.19.0"}
+SETTINGS = {"util": "0.95", "max_model_len": "8192", "max_num_batched_tokens": "8192", "max_num_seqs": "1024"}
+
+
+def answers(*rows):
+    return memory_runs(pd.DataFrame([dict(row) for row in rows], dtype=object)).to_dict("records")
+
+
+def test_a_start_by_hand():
+    """vLLM 0.19 on H100: 14.99 GiB of weights, 58.11 GiB for 476,000 tokens, 58.11 contexts (start-up log)."""
+    (one,) = answers(RUN | SETTINGS)
+    assert one["weights_gib"] == pytest.approx(14.99, rel=0.01)
+    assert one["kv_pool_gib"] == pytest.approx(58.11, rel=0.01)
+    assert one["kv_tokens"] == pytest.approx(476_000, rel=0.01)
+    assert one["max_concurrency"] == pytest.approx(58.11, rel=0.01)
+    assert (one["starts"], one["error"]) == ("true", "")
+
+
+@pytest.mark.parametrize(
+    ("quantity", "median_pct", "p90_pct"),
+    [("weights", 3.0, 8.0), ("KV pool", 5.0, 15.0), ("tokens", 8.0, 25.0), ("concurrency", 8.0, 25.0)],
+)
+def test_printed_starts_are_met(quantity, median_pct, p90_pct):
+    found = next(one for one in records() if (one["family"], one["quantity"]) == ("all", quantity))
+    assert found["configurations"] > 80
+    assert found["median_pct"] <= median_pct
+    assert found["p90_pct"] <= p90_pct
+
+
+def test_what_did_not_start_is_never_called_to_start():
+    known, right, wrongly = starts()
+    assert known > 180
+    assert right / known >= 0.98
+    assert wrongly == 0
+
+
+def test_a_run_with_its_own_settings_differs_from_the_defaults():
+    plain, eager, told = answers(RUN, RUN | {"eager": "True"}, RUN | {"util": "0.5"})
+    assert plain["kv_pool_gib"] == pytest.approx(eager["kv_pool_gib"])  # 0.19 takes no graphs off
+    assert told["kv_pool_gib"] < plain["kv_pool_gib"]
+    today, without = answers(RUN | {"version": ""}, RUN | {"version": "", "eager": "True"})
+    assert without["graphs_gib"] == 0.0
+    assert without["kv_pool_gib"] - today["kv_pool_gib"] == pytest.approx(today["graphs_gib"])
+
+
+def test_the_memory_that_a_run_saw_counts():
+    less, more = answers(RUN | {"total_gib": "70"}, RUN)
+    assert more["kv_pool_gib"] - less["kv_pool_gib"] == pytest.approx(0.9 * (79.19 - 70.0), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({"model": ""}, "model is empty"),
+        ({"model": "no such model"}, "Unknown model"),
+        ({"gpu": "abacus"}, "Unknown GPU"),
+        ({"util": "much"}, "util is not a number"),
+        ({"util": "1.5"}, "util must be between"),
+        ({"tp": "2.5"}, "tp must be a whole number"),
+        ({"fmt": "int17"}, "Unknown precision"),
+    ],
+)
+def test_a_bad_cell_fails_its_row_alone(changed, problem):
+    bad, good = answers(RUN | changed, RUN)
+    assert problem in bad["error"]
+    assert "\n" not in bad["error"]
+    assert good["error"] == ""
+
+
+def test_the_command_answers_every_row_in_order(tmp_path):
+    out = tmp_path / "out.csv"
+    done = run("sizing", "memory", RUNS, "--out", out)
+    assert done.returncode == 0, done.stderr
+    with out.open(encoding="utf-8") as file:
+        written = list(csv.DictReader(file))
+    assert list(written[0]) == list(ANSWERS)
+    with RUNS.open(encoding="utf-8") as file:
+        asked = list(csv.DictReader(file))
+    assert len(written) == len(asked)
+    answered = [row for row in written if not row["error"]]
+    assert len(answered) / len(written) >= 0.995
+    assert {row["starts"] for row in answered} == {"true", "false"}
+    assert all(float(row["kv_tokens"]).is_integer() for row in answered)
+
+
+def test_a_table_without_models_is_refused_in_one_line(tmp_path):
+    table = tmp_path / "runs.csv"
+    table.write_text("gpu,tp\nh100_sxm,1\n", encoding="utf-8")
+    done = run("sizing", "memory", table, "--out", tmp_path / "out.csv")
+    assert done.returncode == 2
+    assert done.stderr.strip().splitlines() == ["The table lacks the column model."]
