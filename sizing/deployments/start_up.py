@@ -9,8 +9,8 @@ import numpy as np
 from sizing.base.arrays import Columns, Floats
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates
-from sizing.deployments.kv_cache import in_flight_tokens, sequence_bytes, tokens_by_blocks
-from sizing.deployments.memory import memory_fit
+from sizing.deployments.kv_cache import in_flight_tokens, tokens_by_blocks
+from sizing.deployments.memory import kv_of_sequence, memory_fit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,7 @@ def printed(model: Model, candidates: Candidates, context: float) -> Printed:
     """
     fit = memory_fit(model, candidates, context)
     pool = fit.usable - fit.weights - fit.activations - fit.overhead
-    whole = sequence_bytes(model, candidates, context, in_flight_tokens(candidates))
+    whole = kv_of_sequence(model, candidates, context, in_flight_tokens(candidates))
     held = np.maximum(pool, 0.0) / np.maximum(whole, 1.0) * candidates.dp
     by_contexts = candidates.column(
         lambda r: float(r.engine.memory.fraction_of == "whole" and not r.engine.memory.tokens_by_blocks)

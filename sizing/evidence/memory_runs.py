@@ -6,6 +6,7 @@ each run instead of the defaults of the engine: fraction of memory, tokens of a 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from sizing.deployments.memory import memory_fit
 from sizing.deployments.start_up import printed
 from sizing.evidence.cells import BadCell, Cells, degree, number_in, rows, text, whole
 from sizing.question.configuration import Configuration
+from sizing.question.speculation import NO_SPECULATION, Speculation, draft_weight_bytes
 from sizing.scenario.bounds import MAX_TOKENS
 
 if TYPE_CHECKING:
@@ -106,9 +108,23 @@ def run_of(cells: Cells) -> MemoryRun:
         pp=pp,
         dp=dp if ep > 1 else 1,
         ep=min(ep, tp * dp),
+        speculation=_speculation(text(cells, "spec"), named.model),
     )
     context = whole(cells, "max_model_len") or named.model.max_context or MAX_TOKENS
     return MemoryRun(model=named.model, configuration=configuration, context=min(context, MAX_TOKENS))
+
+
+def _speculation(name: str, model: Model) -> Speculation:
+    """The drafts that a run names: "mtp3" are prediction heads with three tokens a step, others a draft of its own."""
+    if not name:
+        return NO_SPECULATION
+    method = "mtp" if name.lower().startswith("mtp") else "eagle"
+    tokens = re.search(r"\d+$", name)
+    return Speculation(
+        draft_tokens=int(tokens[0]) if tokens else 1,
+        weight_bytes=draft_weight_bytes(model, method),
+        kv_share=1.0 / model.layers,
+    )
 
 
 @cache
