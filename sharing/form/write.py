@@ -54,7 +54,7 @@ _PLAIN = (
     "proven",
     "confidence",
     "util",
-    "memory",
+    "mem",
     "spare",
     "obj",
     "steps",

@@ -182,7 +182,7 @@ def _assumptions() -> None:
 
 def _more_assumptions() -> None:
     text("util", "spare")
-    text("memory")
+    text("mem")
     text("cached")
     dropdown("route")
     segments("drafts")
