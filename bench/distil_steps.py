@@ -62,6 +62,7 @@ def layouts(model: Model) -> Iterator[Configuration]:
         allowed = Allowed(engines=tuple(own.values()), kv_precisions=("fp16", "fp8"), tp=degrees, pp=(1,))
         rows = [row for row in enumerate_for(model, gpu, allowed) if row.precision.id in formats and not missing(row)]
         rows = [row for row in rows if row.kv_precision == "fp16" or row.precision.is_narrow]
+        rows = [row for row in rows if {row.ep, row.dp} <= {*degrees}]  # wider ranks are outside the tables
         if rows:
             fit = memory_fit(model, table(rows), 0.0)
             yield from (row for row, fits in zip(rows, fit.weights <= fit.capacity, strict=True) if fits)
