@@ -130,7 +130,7 @@ def predict(
 def _printed_tokens(question: Question, row: Configuration) -> float:
     """Tokens of the KV cache of one engine process as the engine prints them at its start."""
     context = float(question.served_context(row.speculation.draft_tokens))
-    return float(printed(question.model, table([row]), context).kv_tokens[0]) / row.dp
+    return float(printed(question.model, table([row]), context).kv_tokens[0])
 
 
 def _assumed(replicas: int, decode: ErrorFactors, prefill: ErrorFactors, *, deployed_kv: bool) -> tuple[str, ...]:

@@ -209,7 +209,7 @@ class PerInstance(Result):
         "KV cache size",
         "tokens",
         "sequences of the whole context x context, as the engine counts them",
-        "What the engine prints when an instance starts: compare its log line with it.",
+        "What each rank of an instance prints at its start: compare the log line of the engine with it.",
         default=0,
     )
     free_gb: float = quantity("Free", "GB", "KV cache - KV in use at the asked load", "KV cache not in use.")

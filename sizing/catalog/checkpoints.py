@@ -56,6 +56,15 @@ def stored_bytes(model_id: str) -> tuple[tuple[str, float], ...]:
     return _sizes().get(model_id, ())
 
 
+def publishers_of_sizes(model_id: str, precision: str) -> tuple[str, ...]:
+    """Who published the checkpoints of which :func:`stored_bytes` are known, in lower case."""
+    return tuple(
+        one.checkpoint.partition("/")[0].lower()
+        for one in checkpoints()
+        if (one.model, one.precision) == (model_id, precision) and one.language_gigabytes is not None
+    )
+
+
 @cache
 def _sizes() -> Mapping[str, tuple[tuple[str, float], ...]]:
     """Formats with known bytes, by model, in file order."""

@@ -229,8 +229,8 @@ def _mlp_widths(fields: Fields, hidden: int, kind: str) -> dict[str, int]:
 def _dense_width(fields: Fields, hidden: int, kind: str) -> int | None:
     """Width of an MLP where the file says it, with what a family does to the number.
 
-    LFM2 takes two thirds of it, times a multiplier, rounded up (Lfm2MLP); RecurrentGemma counts both halves of a gated
-    MLP; a Granite 4 without experts has its shared MLP alone; RWKV has none.
+    LFM2 takes two thirds of it, times a multiplier, rounded up (Lfm2MLP); RecurrentGemma and the first Qwen count
+    both halves of a gated MLP; a Granite 4 without experts has its shared MLP alone; RWKV has none.
     """
     listed = fields.items("intermediate_size") or fields.items("ffn_multipliers")
     if listed and len(set(map(str, listed))) > 1:
@@ -238,7 +238,7 @@ def _dense_width(fields: Fields, hidden: int, kind: str) -> int | None:
     width = fields.whole("intermediate_size", high=10**7)
     if kind == "granitemoehybrid" and not fields.whole("experts", low=0, high=MAX_EXPERTS):
         return fields.whole("shared_intermediate_size", high=10**7) or width
-    if width and kind == "recurrent_gemma":
+    if width and kind in ("recurrent_gemma", "qwen"):
         return width // 2
     if (
         width

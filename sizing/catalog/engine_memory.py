@@ -30,10 +30,11 @@ class EngineMemory:
     sequence and vocabulary entry while a first step is tried; ``outside_gib_N`` by driver context and communication on
     each of N GPUs (4: four and more). ``graphs_counted``: whether captured graphs are taken off the KV cache. Layers
     with a window keep, beyond it, the tokens of ``batches_in_flight`` steps; a sequence has ``state_blocks`` blocks of
-    recurrent state. Where an engine has pools of their own: ``window_pool`` is the share of tokens for which window
-    layers have room, ``state_pool`` the memory of states relative to that of the KV cache, of which a sequence takes
-    ``states_per_sequence``. ``tokens_by_blocks``: whether the printed size of the cache is its blocks over the groups
-    of layers, not contexts that fit. ``token_budget``: tokens of a step by GiB of memory where they were
+    recurrent state; with ``windows_whole`` they keep all tokens beside layers without one. Where an engine has pools
+    of their own: ``window_pool`` is the share of tokens for which window layers have room, ``state_pool`` the memory
+    of states relative to that of the KV cache, of which a sequence takes ``states_per_sequence``.
+    ``tokens_by_blocks``: whether the printed size of the cache is its blocks over the groups of layers, not contexts
+    that fit. ``token_budget`` and ``max_sequences``: tokens of a step and sequences by GiB of memory where they were
     others than today's ("0:2048 70:8192"); ``vision_share``: of its own fraction, for models with an encoder.
     """
 
@@ -49,11 +50,13 @@ class EngineMemory:
     graphs_counted: bool
     batches_in_flight: int
     state_blocks: int
+    windows_whole: bool
     window_pool: float | None
     state_pool: float | None
     states_per_sequence: int | None
     tokens_by_blocks: bool
     token_budget: str
+    max_sequences: str
     vision_share: float | None
     source: str
     date: str
@@ -70,27 +73,26 @@ def memory_rules() -> tuple[EngineMemory, ...]:
 
 
 def memory_rule(engine: str, version: str = "", year: float | None = None) -> EngineMemory:
-    """The rule of an engine in a version: a number ("0.11.2+rhai1", "v0.30"), or the date of one ("2026-02", "2025");
-    else in a decimal ``year``, else today's."""
+    """The rule of an engine in a version ("0.11.2+rhai1", "v0.30"); else in a decimal ``year``, else today's."""
     rules = [rule for rule in memory_rules() if rule.engine == engine]
-    number = _numbers(version)
-    year = _year(version) or (None if number else year)
+    number = version_numbers(version)
+    year = None if number else year
     held = [
         rule
         for rule in rules
-        if (number is None or (_numbers(rule.since) or (0, 0, 0)) <= number)
+        if (number is None or (version_numbers(rule.since) or (0, 0, 0)) <= number)
         and (year is None or (rule.year or 0.0) <= year)
     ]
     return (held or rules)[-1]
 
 
-def _numbers(version: str) -> tuple[int, int, int] | None:
+def version_numbers(version: str) -> tuple[int, int, int] | None:
     """Major and minor number of a version; None for a date or nothing."""
     match = re.match(r"v?(\d{1,2})\.(\d+)(?:\.(\d+))?", version.strip())
     return (int(match[1]), int(match[2]), int(match[3] or 0)) if match else None
 
 
-def _year(version: str) -> float | None:
+def version_year(version: str) -> float | None:
     """The decimal year of a version known by its date, early in a year that is stated alone; None for another text."""
     match = re.match(r"(20\d\d)(?:-(\d\d))?", version.strip())
     return int(match[1]) + (int(match[2]) / 12 if match[2] else EARLY) if match else None

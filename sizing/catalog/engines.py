@@ -11,7 +11,7 @@ from typing import Literal
 from sizing.base.errors import UnknownName
 from sizing.base.units import GIB, MIB
 from sizing.catalog.admission import NO_PROMISES, Promises
-from sizing.catalog.engine_memory import EngineMemory, memory_rule
+from sizing.catalog.engine_memory import EngineMemory, memory_rule, version_numbers, version_year
 from sizing.catalog.files import read_yaml
 from sizing.catalog.gpu import Gpu
 
@@ -33,7 +33,8 @@ class Engine:
 
     ``version`` is the one that is spoken of, ``status`` whether it is still worked on. ``built_on`` is the engine
     inside it, whose support is its own unless stated otherwise; ``until``, decimal year, and ``before``: until when it
-    was another engine, by whose fit and defaults benchmarks of that time are predicted.
+    was another engine, by whose fit and defaults benchmarks of that time are predicted; ``built_on_since`` are
+    versions of it and those of the engine inside.
     ``surrogate`` is the engine whose fitted step times are used, mostly itself; ``dense_short_prompts`` GPU families on
     which sparse layers attend densely to prompts that they would choose all of; ``evicts`` whether a running sequence
     can lose its KV cache to another, ``promises`` what such an engine keeps free when it admits one; ``narrow_kv``
@@ -62,6 +63,7 @@ class Engine:
     built_on: str = ""
     before: str = ""
     until: float = 0.0
+    built_on_since: tuple[tuple[str, str], ...] = ()
     small_families: tuple[str, ...] = ()
     small_gpus: tuple[str, ...] = ()
     state_bytes: float = 4.0
@@ -78,13 +80,13 @@ class Engine:
     sparse_source: str = ""
 
     def with_memory(self, rule: EngineMemory) -> Engine:
-        """The engine as it was when that rule held, with the steps of that time."""
+        """The engine as it was when that rule held, with the steps and the sequences of that time."""
         if rule is self.memory:
             return self
-        if not rule.token_budget:
-            return replace(self, memory=rule)
-        tiers = dict(tier.split(":") for tier in rule.token_budget.split())
-        return replace(self, memory=rule, token_budget=_tiers(tiers), small_gpus=())
+        then = replace(self, memory=rule)
+        if rule.token_budget:
+            then = replace(then, token_budget=_tiers_in(rule.token_budget), small_gpus=())
+        return replace(then, max_sequences=_tiers_in(rule.max_sequences)) if rule.max_sequences else then
 
     def budget(self, gpu: Gpu) -> int:
         """Tokens the engine processes in one step on this GPU (prefill chunks plus decoding sequences)."""
@@ -150,6 +152,7 @@ def _engine(name: str, row: dict[str, object]) -> Engine:
     if "graph_sequences" in values:
         values["graph_sequences"] = tuple(map(_tiers, values["graph_sequences"]))  # type: ignore[call-overload]
     values["memory"] = memory_rule(str(values.get("built_on") or name))
+    values["built_on_since"] = tuple(row.get("built_on_since", {}).items())  # type: ignore[attr-defined]
     for key in (
         "aliases",
         "dense_short_prompts",
@@ -170,6 +173,11 @@ def _engine(name: str, row: dict[str, object]) -> Engine:
 def _tiers(sizes: object) -> Tiers:
     assert isinstance(sizes, dict)
     return tuple(sorted((float(least), int(value)) for least, value in sizes.items()))
+
+
+def _tiers_in(text: str) -> Tiers:
+    """The tiers of a cell, "0:2048 70:8192"."""
+    return _tiers(dict(tier.split(":") for tier in text.split()))
 
 
 def resolve_engine(name: str) -> Engine:
@@ -207,14 +215,31 @@ def engine_in_a_benchmark(name: str, software_year: float | None = None) -> Engi
     return _of_year(resolve_engine(key), software_year)
 
 
+def in_version(engine: Engine, version: str, no_older_than: str = "") -> Engine:
+    """The engine in a version ("0.11.2+rhai1", "v0.30") or of the date of one ("2026-02", "2025"); today's for another
+    text. One known by its date alone is ``no_older_than`` the date of the model that it serves."""
+    numbers, year = version_numbers(version), version_year(version)
+    if numbers is None:
+        return _of_year(engine, None if year is None else max(year, version_year(no_older_than) or 0.0))
+    if not engine.built_on:
+        return engine.with_memory(memory_rule(engine.memory.engine, version))
+    inside = [v for since, v in engine.built_on_since if (version_numbers(since) or numbers) <= numbers]
+    return engine.with_memory(memory_rule(engine.memory.engine, inside[-1])) if inside else _as_before(engine)
+
+
 def _of_year(engine: Engine, software_year: float | None) -> Engine:
     """The engine as it was in some year: what is another engine's since has that one's defaults, fit and tables."""
     if software_year is None:
         return engine
     if software_year < engine.until:
-        then = engines()[engine.before]
-        engine = replace(then, id=engine.id, label=engine.label, disaggregated=engine.disaggregated)
+        engine = _as_before(engine)
     return engine.with_memory(memory_rule(engine.memory.engine, year=software_year))
+
+
+def _as_before(engine: Engine) -> Engine:
+    """The engine when it was another one."""
+    then = engines()[engine.before]
+    return replace(then, id=engine.id, label=engine.label, disaggregated=engine.disaggregated)
 
 
 def _not_sized(defaults: Engine, name: str, label: str, surrogate: str) -> Engine:

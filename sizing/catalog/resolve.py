@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Literal
@@ -18,6 +18,7 @@ from typing import Literal
 from sizing.base.errors import UnknownName, nearest_names
 from sizing.base.units import BILLION
 from sizing.catalog.checkpoint_names import CheckpointName, Kind, changes_architecture, parse
+from sizing.catalog.checkpoints import publishers_of_sizes
 from sizing.catalog.files import read_yaml
 from sizing.catalog.from_size import MAX_PARAMS_B, MIN_PARAMS_B, model_from_size
 from sizing.catalog.model import Model
@@ -96,7 +97,19 @@ def known_model(name: str) -> ResolvedModel | None:
         return None
     model, match, note = known
     other = typed.precision if typed.precision and typed.precision.id != model.native_precision else None
+    model = _without_foreign_size(model, wanted, other) if other else model
     return ResolvedModel(name=wanted, model=model, match=match, precision=other, note=note)
+
+
+def _without_foreign_size(model: Model, name: str, precision: Precision) -> Model:
+    """The model without the size of its weights in that format where the ``name`` is of another publisher's checkpoint
+    than the one whose size is known: each keeps other modules in 16 bit."""
+    publisher, _, rest = name.lower().partition("/")
+    if not rest or precision.id not in dict(model.stored_bytes):
+        return model
+    if publisher in publishers_of_sizes(model.id, precision.id):
+        return model
+    return replace(model, stored_bytes=tuple(one for one in model.stored_bytes if one[0] != precision.id))
 
 
 Found = tuple[Model, Match, str]

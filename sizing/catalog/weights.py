@@ -67,16 +67,18 @@ def native_dense_bytes(model: Model) -> float:
     FP8 for a model trained in FP8); 0 for a dense model, which is quantised throughout.
 
     Source: the published MXFP4, NVFP4 and INT4 checkpoints of gpt-oss, DeepSeek-R1, Kimi-K2 quantise experts alone.
+    AWQ and GPTQ quantise every linear layer (:func:`dense_bytes`).
     """
     if not model.is_moe:
         return 0.0
     return 1.0 if model.native_precision == "fp8" else WIDE_BYTES
 
 
-def dense_bytes(model: Model, bytes_per_parameter: Floats | float) -> Floats:
-    """Bytes per quantised parameter outside the experts: those of the format; beside 4-bit experts the native width."""
-    each, native = np.asarray(bytes_per_parameter, dtype=np.float64), native_dense_bytes(model)
-    return np.where((each < BYTE) & (native > 0.0), native, each)
+def dense_bytes(model: Model, precision: Precision) -> float:
+    """Bytes per quantised parameter outside the experts: those of the format; the native width beside 4-bit experts,
+    unless the method quantises every layer."""
+    beside_experts = precision.bytes < BYTE and not precision.every_layer
+    return native_dense_bytes(model) or precision.bytes if beside_experts else precision.bytes
 
 
 def dense_parameters(model: Model) -> float:
@@ -92,7 +94,7 @@ def weight_parts(model: Model, precision: Precision) -> WeightParts:
     experts, or on the layers of a dense model.
     """
     each = precision.bytes
-    dense = float(dense_bytes(model, each))
+    dense = dense_bytes(model, precision)
     copied = copied_parameters(model)
     routers = min(float(model.moe_layers * model.experts * model.hidden_size), dense_parameters(model))
     table = float(model.vocab_size * model.hidden_size) * WIDE_BYTES
@@ -138,10 +140,11 @@ def absorbed_parameters(model: Model) -> float:
     return float(latent.kv_rank * model.heads * (latent.nope_dim + latent.v_dim) * model.full_layers)
 
 
-def expert_padding(model: Model, precision: Precision, gpu: Gpu, tp: Number) -> Floats:
-    """By how much kernels need the experts larger than they are: widths in whole multiples, after splitting over TP."""
+def expert_padding(model: Model, precision: Precision, gpu: Gpu, split: Number) -> Floats:
+    """By how much kernels need the experts larger than they are: widths in whole multiples, each expert ``split`` over
+    so many GPUs."""
     inner, outer = precision.expert_alignment(gpu)
-    width = np.maximum(model.moe_intermediate_size / np.asarray(tp, dtype=np.float64), 1.0)
+    width = np.maximum(model.moe_intermediate_size / np.asarray(split, dtype=np.float64), 1.0)
     hidden = float(model.hidden_size)
     padded = np.ceil(width / inner) * inner / width * (np.ceil(hidden / outer) * outer / hidden)
     return np.asarray(padded, dtype=np.float64)

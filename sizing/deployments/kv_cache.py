@@ -142,6 +142,9 @@ def paged_bytes(model: Model, candidates: Candidates, rows: KvRows, length: Floa
     kept = np.minimum(length, (model.sliding_window or 0) - 1 + np.maximum(beside, 1.0))
     within = np.where(kept < length, np.ceil(kept / of_window) + 1.0, np.ceil(length / of_window))
     within = np.where(np.asarray(beside) > 0, np.ceil(kept / of_window) + 1.0, within)
+    if kinds["full"]:
+        whole = candidates.column(lambda r: float(r.engine.memory.windows_whole)) > 0
+        within = np.where(whole, np.ceil(length / of_window), within)
     blocks = {"full": np.ceil(length / of_full), "window": within, "state": states}
     total = sum((np.ceil(n / group) * blocks[kind] for kind, n in kinds.items() if n), np.zeros(len(candidates)))
     return np.asarray(group * page * total, dtype=np.float64)

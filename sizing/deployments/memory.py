@@ -79,7 +79,8 @@ def _padding(model: Model, c: Candidates) -> Floats:
     needs = c.per_unit("padded", lambda u: int(u.precision.expert_alignment(u.gpu) != (1, 1)))[c.unit]
     for unit in np.unique(c.unit[needs > 0]):
         rows = c.unit == unit
-        padding[rows] = expert_padding(model, c.units[unit].precision, c.units[unit].gpu, c.tp[rows])
+        split = (c.tp * c.dp / c.ep)[rows]  # whole experts lie on EP ranks
+        padding[rows] = expert_padding(model, c.units[unit].precision, c.units[unit].gpu, split)
     return padding
 
 
@@ -114,7 +115,8 @@ def _divided(model: Model, candidates: Candidates, weights: Floats) -> _Divided:
     """What is left for the KV cache is a fraction f of the memory M a program sees, less what is not cache.
 
     vLLM: f M - W - A - O, and less graphs since 0.21. SGLang: f (M - O) - W; a step's activations and graphs lie in
-    what f leaves. TensorRT-LLM: f (M - W - A - O). ``usable`` is the sum of the cache and what is taken off.
+    what f leaves, which is as much at least. TensorRT-LLM: f (M - W - A - O). ``usable`` is the sum of the cache and
+    what is taken off.
     """
     c = candidates
     memory = c.column(lambda r: r.gpu.program_bytes)
@@ -122,11 +124,12 @@ def _divided(model: Model, candidates: Candidates, weights: Floats) -> _Divided:
     activations, outside = activation_bytes(model, c), outside_bytes(c)
     static = c.column(lambda r: float(r.engine.memory.fraction_of == "static")) > 0
     free = c.column(lambda r: float(r.engine.memory.fraction_of == "free")) > 0
-    graphs = np.where(c.column(lambda r: float(r.engine.memory.graphs_counted)) > 0, graphs_bytes(model, c), 0.0)
+    captured = graphs_bytes(model, c)
+    beside = np.minimum(fraction * (memory - outside) + outside, memory - activations - captured)
+    graphs = np.where(c.column(lambda r: float(r.engine.memory.graphs_counted)) > 0, captured, 0.0)
     activations = np.where(static, 0.0, activations)
     taken = weights + activations + outside + graphs
-    usable = fraction * memory
-    usable = np.where(static, fraction * (memory - outside) + outside, usable)
+    usable = np.where(static, beside, fraction * memory)
     usable = np.where(free, fraction * np.maximum(memory - taken, 0.0) + taken, usable)
     return _Divided(usable=usable, activations=activations, graphs=graphs, outside=outside)
 

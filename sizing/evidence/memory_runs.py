@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 from sizing.base.errors import InvalidPoints, SizingError
 from sizing.base.units import GIB
 from sizing.catalog import Gpu, Model, resolve_gpu, resolve_model
-from sizing.catalog.engine_memory import memory_rule
-from sizing.catalog.engines import Engine, resolve_engine
+from sizing.catalog.engines import Engine, in_version, resolve_engine
 from sizing.catalog.precisions import named_precision, resolve_kv_precision
 from sizing.deployments.candidates import table
 from sizing.deployments.memory import memory_fit
@@ -96,27 +95,51 @@ def run_of(cells: Cells) -> MemoryRun:
     stated = text(cells, "fmt")
     precision = named_precision(stated).precision if stated else named.weight_format
     gpu = _gpu(text(cells, "gpu"), number_in(cells, "total_gib", at_least=1.0))
-    tp, pp, dp, ep = (degree(cells, key) for key in ("tp", "pp", "dp", "ep"))
-    if not named.model.is_moe:
-        ep = 1
+    engine = _engine(cells, named.model)
+    degrees = _degrees(cells, named.model, engine)
     configuration = Configuration(
         gpu=gpu,
-        engine=_engine(cells),
+        engine=engine,
         precision=precision,
         kv_precision=resolve_kv_precision(text(cells, "kv") or "auto"),
-        tp=tp,
-        pp=pp,
-        dp=dp if ep > 1 else 1,
-        ep=min(ep, tp * dp),
         speculation=_speculation(text(cells, "spec"), named.model),
+        **degrees,
     )
     context = whole(cells, "max_model_len") or named.model.max_context or MAX_TOKENS
     return MemoryRun(model=named.model, configuration=configuration, context=min(context, MAX_TOKENS))
 
 
+def _degrees(cells: Cells, model: Model, engine: Engine) -> dict[str, int]:
+    """TP, PP, DP and EP of one instance. Raises BadCell where they do not go with the model or the GPUs.
+
+    GPUs beyond one instance are replicas, and so are the data-parallel ranks of a model without experts; experts are
+    split over those of one instance (vLLM, with and without EP). SGLang counts the ranks of its attention within TP.
+    """
+    tp, pp, dp, ep = (degree(cells, key) for key in ("tp", "pp", "dp", "ep"))
+    gpus = whole(cells, "gpus")
+    within = engine.memory.engine == "sglang" and dp > 1 and tp % dp == 0 and gpus in (None, tp * pp)
+    ranks = 1 if within else dp
+    if gpus and not text(cells, "tp"):
+        tp = gpus // (pp * ranks) or 1
+    if gpus and gpus % (tp * pp * ranks):
+        raise BadCell(f"gpus is {gpus}, which TP{tp} x PP{pp} x DP{ranks} does not divide")
+    tp = tp // dp if within else tp
+    if model.heads % tp:
+        raise BadCell(f"tp is {tp}, which does not divide the {model.heads} attention heads")
+    if pp > model.layers:
+        raise BadCell(f"pp is {pp}, more than the {model.layers} layers")
+    apart = engine.memory.engine == "sglang" and not within  # replicas behind one address
+    dp = 1 if apart or not model.is_moe else dp
+    return {"tp": tp, "pp": pp, "dp": dp, "ep": min(ep, tp * dp) if model.is_moe else 1}
+
+
+NO_DRAFT_MODEL = ("", "no", "none", "off", "false", "0", "ngram", "suffix", "prompt_lookup")
+"""What says that no weights draft tokens: nothing does, or what has been written before."""
+
+
 def _speculation(name: str, model: Model) -> Speculation:
     """The drafts that a run names: "mtp3" are prediction heads with three tokens a step, others a draft of its own."""
-    if not name:
+    if re.sub(r"[-_]?\d+$", "", name.lower()) in NO_DRAFT_MODEL:
         return NO_SPECULATION
     method = "mtp" if name.lower().startswith("mtp") else "eagle"
     tokens = re.search(r"\d+$", name)
@@ -136,10 +159,10 @@ def _gpu(name: str, visible_gib: float | None) -> Gpu:
     return gpu if visible_gib is None else replace(gpu, visible_bytes=visible_gib * GIB)
 
 
-def _engine(cells: Cells) -> Engine:
+def _engine(cells: Cells, model: Model) -> Engine:
     """The engine of the run's version with its settings; defaults where a cell is empty."""
     today = resolve_engine(text(cells, "engine") or "vllm")
-    engine = today.with_memory(memory_rule(today.memory.engine, text(cells, "version")))
+    engine = in_version(today, text(cells, "version"), no_older_than=model.release_date)
     memory = engine.memory
     fraction = number_in(cells, "util", at_least=0.01, at_most=1.0)
     if fraction is not None:
@@ -167,5 +190,5 @@ def start_up(run: MemoryRun) -> StartUp:
         kv_pool_gib=float(lines.kv_pool[0]) / GIB,
         kv_tokens=int(lines.kv_tokens[0]),
         max_concurrency=held,
-        starts=held >= run.configuration.dp,
+        starts=held >= 1.0,
     )

@@ -65,7 +65,7 @@ def _weights(row: Configuration, one: PerInstance, model: Model) -> Explained:
 
 def _by_width(model: Model, row: Configuration) -> Iterator[str]:
     """Parameters x bytes of experts, other layers, embeddings and head, in GB."""
-    each, beside = row.precision.bytes, float(dense_bytes(model, row.precision.bytes))
+    each, beside = row.precision.bytes, dense_bytes(model, row.precision)
     embeddings = model.vocab_size * model.hidden_size * (1 if model.tie_embeddings else 2)
     sizes = (
         ("experts", model.params_experts, each),

@@ -22,7 +22,7 @@ def start_up_lines(plan: Plan) -> tuple[str, ...]:
 def _lines(one: PerInstance, deployed: Deployed | Pool, engine: str) -> tuple[str, ...]:
     gpus = deployed.tp * deployed.pp * deployed.dp
     weights, kv = (significant(size / gpus * GB / GIB) for size in (one.weights_gb, one.kv_gb))
-    tokens = one.kv_tokens // deployed.dp
+    tokens = one.kv_tokens
     size = f"{round(tokens, -3):,}" if tokens >= THOUSAND else f"{tokens:,}"
     contexts = significant(tokens / max(one.context, 1))
     known = engines()[engine]
