@@ -260,11 +260,14 @@ def _answered(answers: pd.DataFrame, out: Path) -> int:
 
 
 def _memory(given: argparse.Namespace) -> int:
-    from sizing.evidence.memory_runs import memory_runs
+    from sizing.evidence.memory_runs import known_by_size_alone, memory_runs
     from sizing.evidence.point_file import read_points
 
-    out = _writable(given.out)
-    return _answered(memory_runs(read_points(given.runs)), out)
+    out, runs = _writable(given.out), read_points(given.runs)
+    written = _answered(memory_runs(runs), out)
+    if guessed := known_by_size_alone(runs):
+        print(f"Of models that are not in the catalogue, known by the size in their names alone: {', '.join(guessed)}")
+    return written
 
 
 def _model(given: argparse.Namespace) -> int:

@@ -44,7 +44,7 @@ def vllm(facts: Facts, group: Group) -> dict[str, str | int | float | bool]:
         "--max-num-seqs": group.max_sequences,
         "--max-num-batched-tokens": group.token_budget,
         "--max-model-len": facts.context,
-        "--gpu-memory-utilization": facts.engine.fraction(facts.gpu, group.tp * group.pp),
+        "--gpu-memory-utilization": facts.memory_fraction(group),
         "--kv-cache-dtype": "fp8" if facts.narrow_kv else "auto",
         "--enable-prefix-caching" if facts.prefix_caching else "--no-enable-prefix-caching": True,
     }
@@ -67,7 +67,7 @@ def sglang(facts: Facts, group: Group) -> dict[str, str | int | float | bool]:
         "--max-running-requests": group.max_sequences * group.dp,
         "--chunked-prefill-size": group.token_budget * group.dp,
         "--context-length": facts.context,
-        "--mem-fraction-static": facts.engine.fraction(facts.gpu, group.tp * group.pp),
+        "--mem-fraction-static": facts.memory_fraction(group),
         "--kv-cache-dtype": "fp8_e4m3" if facts.narrow_kv else "auto",
         "--enable-metrics": True,
     }
@@ -102,7 +102,7 @@ def trtllm_rest(facts: Facts, group: Group) -> dict[str, Any]:
     options: dict[str, Any] = {
         "kv_cache_config": {
             "dtype": "fp8" if facts.narrow_kv else "auto",
-            "free_gpu_memory_fraction": facts.engine.fraction(facts.gpu, group.tp * group.pp),
+            "free_gpu_memory_fraction": facts.memory_fraction(group),
             "enable_block_reuse": facts.prefix_caching,
         },
         "enable_chunked_prefill": True,

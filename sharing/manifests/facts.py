@@ -112,6 +112,10 @@ class Facts:
         """Whether the plan counts on a part of the prompt being cached."""
         return self.lengths.cached_tokens > 0
 
+    def memory_fraction(self, group: Group) -> float:
+        """Share of a GPU's memory that the engine is told to use in an instance of the group."""
+        return self.engine.fraction(self.gpu, group.tp * group.pp, encoder=self.model.params_vision > 0)
+
     @property
     def narrow_kv(self) -> bool:
         """Whether the KV cache is kept in FP8; else in 16 bit."""

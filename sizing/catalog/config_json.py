@@ -13,7 +13,14 @@ from sizing.base.units import BILLION
 from sizing.catalog.checkpoint_names import changes_architecture, parse
 from sizing.catalog.config_architecture import architecture
 from sizing.catalog.config_fields import Fields, checked_whole, load_config
-from sizing.catalog.config_kind import about_kind, class_name, has_output_head, model_kind, reject_other_files
+from sizing.catalog.config_kind import (
+    about_kind,
+    class_name,
+    has_output_head,
+    model_kind,
+    reject_other_files,
+    scores_or_embeds,
+)
 from sizing.catalog.encoder_count import as_encoder, encoder_decoder, halves, of_halves
 from sizing.catalog.model import AttentionKind, Model, ModelKind
 from sizing.catalog.model_families import family, model_families
@@ -75,9 +82,11 @@ def model_from_config(config: Mapping[str, Any] | str | bytes, *, name: str = "c
 
 def generating(model: Model) -> Model:
     """The same model, if it generates token by token. Raises InvalidModelConfig for encoders and encoder-decoders."""
-    if model.kind == "decoder":
+    scoring = model.kind == "decoder" and scores_or_embeds(model.hf_architecture)
+    if model.kind == "decoder" and not scoring:
         return model
     kind, why = {
+        "decoder": ("a reranker, reward model or embedder", "it generates nothing"),
         "encoder": ("an encoder", "it generates nothing"),
         "encoder_decoder": ("an encoder-decoder model", "its two halves are served otherwise"),
     }[model.kind]
@@ -296,8 +305,13 @@ def _stored(fields: Fields, name: str, a: Architecture | None) -> _Stored:
 
     ModelOpt keeps it in a file of its own (hf_quant_config.json): then the name of the checkpoint tells.
     """
-    section = fields.section("quantization_config") or fields.section("compression_config")
-    section = section or fields.section("quantization")
+    keys = ("quantization_config", "compression_config", "quantization")
+    section: Mapping[str, Any] = next((stated for key in keys if (stated := fields.section(key))), {})
+    if any(fields.raw(key) and not fields.section(key) for key in keys[:2]):
+        raise InvalidModelConfig(
+            "quantization_config is not an object, so nobody knows in what the weights are stored: use the unchanged "
+            "config.json."
+        )
     quantised = quantisation(section)
     if quantised is None:
         named = None if section else parse(name).precision
@@ -343,7 +357,7 @@ def _assumptions(fields: Fields, a: Architecture) -> tuple[str, ...]:
     if any(layer.shared_weights for layer in a.plan) and a.recurrent:
         assumptions.append("blocks that several layers share are counted once, their KV cache for every layer")
     if a.recurrent:
-        assumptions.append("linear-attention and Mamba layers keep a constant state per sequence, in float32")
+        assumptions.append("linear-attention and Mamba layers keep a constant state per sequence")
     if a.indexer_dim:
         assumptions.append("the key cache of the sparse-attention indexer is counted with the KV cache")
     if any(layer.compress_ratio is not None for layer in a.plan):

@@ -54,8 +54,12 @@ def model_kind(fields: Fields) -> ModelKind:
 
 def has_output_head(fields: Fields) -> bool:
     """Whether the class has a matrix that gives a token its probability: embedders and rerankers have none."""
-    name = class_name(fields)
-    return not (_SCORING.search(name) or _DECODER_BODY.match(name) or model_kind(fields) == "encoder")
+    return not (scores_or_embeds(class_name(fields)) or model_kind(fields) == "encoder")
+
+
+def scores_or_embeds(name: str) -> bool:
+    """Whether a class is a decoder's body under a head that scores, or under none."""
+    return bool(_SCORING.search(name) or _DECODER_BODY.match(name))
 
 
 def about_kind(fields: Fields, kind: ModelKind) -> list[str]:

@@ -114,9 +114,9 @@ class Engine:
         memory = 0.0 if small else gpu.memory_bytes / GIB
         return next((value for least, value in reversed(tiers) if memory >= least), tiers[0][1])
 
-    def fraction(self, gpu: Gpu, gpus: int) -> float:
+    def fraction(self, gpu: Gpu, gpus: int, *, encoder: bool) -> float:
         """Share of a GPU's memory that the engine uses by default in an instance of so many GPUs, unless told another;
-        for models with an encoder ``memory.vision_share`` of it, where the engine chooses it.
+        where it chooses it, for models with an ``encoder`` ``memory.vision_share`` of that.
 
         SGLang reserves 512 MiB, 1.5 MiB for each token of a step, 128 MiB for each GPU and 2 MiB for each sequence of
         its largest graph, at least 10 GiB of a GPU with more than 60. Source: SGLang 0.5.23, memory_hook.py.
@@ -126,7 +126,8 @@ class Engine:
         reserved = self.reserved_mib(gpu, many=gpus >= FEW_GPUS) + RESERVED_MIB_PER_GPU * gpus
         if gpu.memory_bytes > LARGE_GIB * GIB:
             reserved = max(reserved, LEAST_RESERVED_MIB)
-        return round(1.0 - reserved * MIB / gpu.memory_bytes, 3)
+        share = (self.memory.vision_share or 1.0) if encoder else 1.0
+        return round((1.0 - reserved * MIB / gpu.memory_bytes) * share, 3)
 
     def reserved_mib(self, gpu: Gpu, *, many: bool) -> float:
         """MiB that an engine without a fraction of its own keeps free for steps and graphs, beside those per GPU."""

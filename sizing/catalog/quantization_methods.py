@@ -113,7 +113,9 @@ def _integer(method: str) -> Callable[[Section], Quantisation]:
         bits, group = bits_of(section) or 4.0, _group(section)
         main = weights_of_bits(bits, group, method=method)
         head = main if section.get("lm_head") is True or section.get("quant_lm_head") is True else None
-        return Quantisation(main=main, listed=_exceptions(section, main, group, method), head=head)
+        unsaid = bits_of(section) is None
+        notes = (f"quantization_config says {method.upper()} without bits: taken as 4-bit weights",) if unsaid else ()
+        return Quantisation(main=main, listed=_exceptions(section, main, group, method), head=head, notes=notes)
 
     return read
 
@@ -334,8 +336,13 @@ def _grouped(section: Section) -> Quantisation:
     listed = tuple((str(target), scheme) for targets, scheme in schemes for target in targets if target != "Linear")
     if everywhere is None and not listed:
         raise InvalidModelConfig("config.json has config_groups without weights and targets: use the unchanged file.")
+    sparse = section.get("sparsity_config")
+    packed = isinstance(sparse, Mapping) and "sparse" in str(sparse.get("format", "")).lower()
     return Quantisation(
-        main=everywhere or listed[0][1], holds="all" if everywhere else "listed", listed=listed[:_MOST_PATTERNS]
+        main=everywhere or listed[0][1],
+        holds="all" if everywhere else "listed",
+        listed=listed[:_MOST_PATTERNS],
+        notes=("weights are stored sparsely: counted as if they were not, which is too many",) if packed else (),
     )
 
 

@@ -13,6 +13,8 @@ from typing import Any
 from sizing.catalog.config_fields import Fields, checked_whole
 
 _SECTIONS = ("vision_config", "vision_tower_config", "vision", "audio_config", "audio_encoder_config", "visual")
+_UNSIZED = ("img_processor", "audio_processor", "embd_layer")
+"""Encoders of which Phi-3 and Phi-4 name the class, not the size."""
 _WIDTHS = ("embed_dim", "width", "hidden_size", "d_model")
 _DEPTHS = ("depth", "num_hidden_layers", "layers", "encoder_layers", "num_layers")
 _INNER = ("intermediate_size", "mlp_dim", "encoder_ffn_dim", "ffn_dim")
@@ -28,7 +30,8 @@ def vision_params(fields: Fields, hidden: int) -> float:
 
 def has_encoder(fields: Fields) -> bool:
     """Whether the file describes an encoder of another modality."""
-    return any(isinstance(section.get(key), Mapping) for section in fields.sections for key in _SECTIONS)
+    keys = (*_SECTIONS, *_UNSIZED)
+    return any(isinstance(section.get(key), Mapping) for section in fields.sections for key in keys)
 
 
 def _encoder(section: Mapping[str, Any], hidden: int) -> float:

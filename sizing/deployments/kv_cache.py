@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sizing.base.arrays import Floats, Rows
+from sizing.base.arrays import Flags, Floats, Rows
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import KV_BYTES
 from sizing.deployments.candidates import Candidates
@@ -142,12 +142,18 @@ def paged_bytes(model: Model, candidates: Candidates, rows: KvRows, length: Floa
     kept = np.minimum(length, (model.sliding_window or 0) - 1 + np.maximum(beside, 1.0))
     within = np.where(kept < length, np.ceil(kept / of_window) + 1.0, np.ceil(length / of_window))
     within = np.where(np.asarray(beside) > 0, np.ceil(kept / of_window) + 1.0, within)
-    if kinds["full"]:
-        whole = candidates.column(lambda r: float(r.engine.memory.windows_whole)) > 0
-        within = np.where(whole, np.ceil(length / of_window), within)
     blocks = {"full": np.ceil(length / of_full), "window": within, "state": states}
     total = sum((np.ceil(n / group) * blocks[kind] for kind, n in kinds.items() if n), np.zeros(len(candidates)))
-    return np.asarray(group * page * total, dtype=np.float64)
+    paged = np.asarray(group * page * total, dtype=np.float64)
+    if not (kinds["full"] and kinds["window"]):
+        return paged
+    every = (kinds["full"] * rows.full + kinds["window"] * rows.window) * np.ceil(length / rows.block) * rows.block
+    return np.where(_windows_whole(candidates), every, paged)
+
+
+def _windows_whole(candidates: Candidates) -> Flags:
+    """Where layers with a window keep all tokens, as the others do, (C,)."""
+    return candidates.column(lambda r: float(r.engine.memory.windows_whole)) > 0
 
 
 def _groups(model: Model) -> tuple[dict[str, int], int]:
@@ -171,6 +177,7 @@ def tokens_by_blocks(model: Model, candidates: Candidates, pool: Floats) -> Floa
     page, of_full, of_window = _page(rows, kinds)
     paged = groups * group * page / np.minimum(of_full, of_window) * stages
     one_pool = candidates.column(lambda r: float(r.engine.memory.fraction_of == "whole")) > 0
+    one_pool &= ~(_windows_whole(candidates) & bool(kinds["full"] and kinds["window"]))
     return np.asarray(pool / np.maximum(np.where(one_pool, paged, apart), 1.0), dtype=np.float64)
 
 

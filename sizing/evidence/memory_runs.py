@@ -16,6 +16,7 @@ from sizing.base.units import GIB
 from sizing.catalog import Gpu, Model, resolve_gpu, resolve_model
 from sizing.catalog.engines import Engine, in_version, resolve_engine
 from sizing.catalog.precisions import named_precision, resolve_kv_precision
+from sizing.catalog.resolve import known_model
 from sizing.deployments.candidates import table
 from sizing.deployments.memory import memory_fit
 from sizing.deployments.start_up import printed
@@ -84,6 +85,12 @@ def memory_runs(frame: pd.DataFrame) -> pd.DataFrame:
             answers.append({"error": str(error)})
     table_of_answers = pd.DataFrame(answers, columns=list(ANSWERS), index=frame.index)
     return table_of_answers.astype({"kv_tokens": "Int64"})
+
+
+def known_by_size_alone(frame: pd.DataFrame) -> tuple[str, ...]:
+    """Names of models of which nothing but the size in the name is known: the rest is that of a like one."""
+    names = dict.fromkeys(text(cells, "model") for cells in rows(frame))
+    return tuple(name for name in names if name and (known := known_model(name)) and known.match == "size")
 
 
 def run_of(cells: Cells) -> MemoryRun:

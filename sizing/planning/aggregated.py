@@ -198,7 +198,7 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
         yield (
             f"{row.engine.label}: {row.engine.budget(row.gpu):,} tokens per step, at most "
             f"{row.batch_limit or row.engine.sequences(row.gpu):,} sequences{capped}, "
-            f"{percent(row.memory_fraction)} of GPU memory, chunked prefill."
+            f"{percent(row.memory_fraction(question.model))} of GPU memory, chunked prefill."
         )
         yield f"KV cache in {'FP8' if row.kv_precision == 'fp8' else '16 bit'}."
         yield from assumptions.uneven_ranks(row)

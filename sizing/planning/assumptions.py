@@ -143,10 +143,10 @@ def of_pools(
 ) -> Iterator[str]:
     """Engine settings of both kinds, the transfer over ``link``, and where splitting is documented."""
     (prefill, row), named = configurations, question.scenario.deployment.batch_limits
+    share = percent(row.memory_fraction(question.model))
     yield (
         f"{row.engine.label}: {row.engine.budget(row.gpu):,} tokens per step, at most "
-        f"{row.engine.sequences(row.gpu):,} sequences, {percent(row.memory_fraction)} of GPU memory on prefill "
-        "and decode instances alike."
+        f"{row.engine.sequences(row.gpu):,} sequences, {share} of GPU memory on prefill and decode instances alike."
     )
     if spares := question.scenario.deployment.spare_instances:
         yield (

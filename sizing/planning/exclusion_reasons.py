@@ -117,14 +117,23 @@ def too_small(question: Question, candidates: Candidates, fit: MemoryFit) -> Exc
 
 def _told_more(question: Question, row: Configuration, reason: str) -> Excluded | None:
     """Where the engine alone keeps too much back: the setting that makes it fit, and what is advised; else None."""
-    if (question.allowed.memory_fraction or row.memory_fraction) >= HIGHEST_FRACTION:
+    own = replace(question.allowed, memory_fraction=None)
+    if question.allowed.memory_fraction and (rows := _fitting(question, row.gpu, own)):
+        return Excluded(
+            gpu=row.gpu.id,
+            closest=rows[0].label,
+            reason=reason,
+            relaxation="Leave the share of GPU memory to the engine.",
+            fix=Fix(key="deployment.memory_fraction", value=None, label="Leave the share of memory to the engine"),
+        )
+    if (question.allowed.memory_fraction or row.memory_fraction(question.model)) >= HIGHEST_FRACTION:
         return None
-    with_more = _fitting(question, row.gpu, replace(question.allowed, memory_fraction=HIGHEST_FRACTION))
+    with_more = _fitting(question, row.gpu, replace(own, memory_fraction=HIGHEST_FRACTION))
     rows = [one for one in with_more if one.engine.memory.fraction_of != "static"]  # whose steps run in what is left
     if not rows:
         return None
     fit = min(rows, key=lambda one: one.gpus)
-    wider = _fitting(question, row.gpu, replace(question.allowed, tp=(), pp=(), ep=(), dp=()))
+    wider = _fitting(question, row.gpu, replace(own, tp=(), pp=(), ep=(), dp=()))
     more = min((one.gpus for one in wider), default=0)
     advised = f"; {more} GPUs are advised" if more > fit.gpus else ""
     share = percent(HIGHEST_FRACTION)

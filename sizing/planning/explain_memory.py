@@ -30,7 +30,7 @@ def explain_memory(row: Configuration, one: PerInstance, model: Model, traffic: 
     yield _not_cache(row, one)
     yield _per_sequence(row, one, model, fit)
     yield _sequences(row, one, fit)
-    yield _kv_cache(row, one, fit)
+    yield _kv_cache(row, one, fit, row.memory_fraction(model))
 
 
 def _weights(row: Configuration, one: PerInstance, model: Model) -> Explained:
@@ -41,11 +41,12 @@ def _weights(row: Configuration, one: PerInstance, model: Model) -> Explained:
     stored = row.precision.id in dict(model.stored_bytes)
     each = one.weights_gb / row.gpus
     steps = [] if stored else list(_by_width(model, row))
-    padding = float(expert_padding(model, row.precision, row.gpu, row.tp)) if model.is_moe else 1.0
+    padding = float(expert_padding(model, row.precision, row.gpu, row.tp * row.dp / row.ep)) if model.is_moe else 1.0
     needed = f", x {number(padding)} as kernels need them" if padding > 1.0 + SAME else ""
+    as_stored = ", as the checkpoint stores them" if stored else ""
     sizes = {
-        f"experts{needed}": parts.experts,
-        "layers" + (", as the checkpoint stores them" if stored else ""): parts.sharded,
+        f"experts{as_stored}{needed}": parts.experts,
+        f"layers{'' if model.is_moe else as_stored}": parts.sharded,
         "whole on each GPU": parts.copied + parts.encoder,
         "embeddings and head": parts.embedding + parts.head,
         "copies of latent projections": parts.absorbed,
@@ -151,12 +152,12 @@ def _share(row: Configuration) -> str:
     return "its prompt and all of its answer" if share == 1.0 else f"its prompt and {number(share)} of its answer"
 
 
-def _kv_cache(row: Configuration, one: PerInstance, fit: RunningFit) -> Explained:
+def _kv_cache(row: Configuration, one: PerInstance, fit: RunningFit, share: float) -> Explained:
     """The memory that is left for the KV cache."""
     of = memory_unit(one.memory_per_gpu_gb).of
     weights, activations, overhead = (of(gb) for gb in (one.weights_gb, one.activations_gb, one.overhead_gb))
     seen, outside = of(row.gpu.program_bytes / GB), of(float(fit.outside[0]) / GB)
-    fraction, gpus = f"{row.memory_fraction:g}", row.gpus
+    fraction, gpus = f"{share:g}", row.gpus
     taken = " - ".join(number(size) for size in (weights, activations, overhead))
     how = {
         "whole": (
@@ -173,6 +174,10 @@ def _kv_cache(row: Configuration, one: PerInstance, fit: RunningFit) -> Explaine
         ),
     }
     what, expression = how[row.engine.memory.fraction_of]
+    left = of(float(fit.usable[0]) / GB) - outside
+    if row.engine.memory.fraction_of == "static" and left < (seen - outside) * share * (1.0 - SAME):
+        what = "GPUs x memory that programs see less what is outside and a step's activations and graphs - weights"
+        expression = f"{gpus} x {number(left)} - {number(weights)}"
     value = memory(one.kv_gb, one.memory_per_gpu_gb)
     return entry(
         "kv_gb",

@@ -181,13 +181,14 @@ def about_room(evaluated: Evaluated, index: int) -> Iterator[PlanWarning]:
     if left >= LITTLE_ROOM:
         return
     row, memory = evaluated.candidates.rows[index], evaluated.memory
+    share = float(memory.kv_available[index] / memory.capacity[index])
     sequences = int(memory.kv_available[index] / max(memory.kv_per_sequence[index], 1.0)) * row.dp
     more = [tp for tp in TP_SIZES if tp > row.tp]
     yield PlanWarning(
         code="little_kv_room",
         severity="warning",
         source="memory model",
-        message=f"The weights leave {percent(left)} of GPU memory for the KV cache, {count(sequences)} sequence"
+        message=f"The weights leave {percent(share)} of GPU memory for the KV cache, {count(sequences)} sequence"
         f"{'s' if sequences != 1 else ''} of this length: what the engine itself takes is not known that exactly, so "
         "that it may not start, or hold fewer. Take more GPUs for an instance, or a format of fewer bytes.",
         fix=Fix(key="deployment.tp", value=more, label=f"Split over more than {row.tp} GPUs") if more else None,

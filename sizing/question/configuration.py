@@ -9,6 +9,7 @@ from sizing.base.deployed import Deployed, Pool
 from sizing.base.format import count
 from sizing.catalog.engines import Engine, engines
 from sizing.catalog.gpu import Gpu
+from sizing.catalog.model import Model
 from sizing.catalog.precisions import Precision, precisions
 from sizing.question.speculation import NO_SPECULATION, Speculation
 
@@ -37,10 +38,9 @@ class Configuration:
         """GPUs of one instance: TP x PP x DP."""
         return self.tp * self.pp * self.dp
 
-    @property
-    def memory_fraction(self) -> float:
-        """Share of a GPU's memory that the engine uses."""
-        return self.engine.fraction(self.gpu, self.tp * self.pp)
+    def memory_fraction(self, model: Model) -> float:
+        """Share of a GPU's memory that the engine uses for a model."""
+        return self.engine.fraction(self.gpu, self.tp * self.pp, encoder=model.params_vision > 0)
 
     @property
     def parallelism(self) -> str:

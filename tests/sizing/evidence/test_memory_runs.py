@@ -69,6 +69,9 @@ def test_the_memory_that_a_run_saw_counts():
         ({"util": "1.5"}, "util must be between"),
         ({"tp": "2.5"}, "tp must be a whole number"),
         ({"fmt": "int17"}, "Unknown precision"),
+        ({"tp": "3"}, "does not divide the 32 attention heads"),
+        ({"pp": "64"}, "more than the 32 layers"),
+        ({"tp": "2", "gpus": "3"}, "gpus is 3, which TP2 x PP1 x DP1 does not divide"),
     ],
 )
 def test_a_bad_cell_fails_its_row_alone(changed, problem):
@@ -100,3 +103,78 @@ def test_a_table_without_models_is_refused_in_one_line(tmp_path):
     done = run("sizing", "memory", table, "--out", tmp_path / "out.csv")
     assert done.returncode == 2
     assert done.stderr.strip().splitlines() == ["The table lacks the column model."]
+
+
+LARGE = {"model": "deepseek-ai/DeepSeek-V3.1", "gpu": "h200_sxm", "engine": "vllm", "max_model_len": "32768"}
+
+
+def test_ranks_share_experts_with_and_without_expert_parallelism():
+    """vLLM splits experts over TP x DP (fused_moe/config.py): 671 GB on 8 GPUs, not whole on each rank."""
+    alone, spread, replicas = answers(
+        LARGE | {"tp": "1", "dp": "8"}, LARGE | {"tp": "1", "dp": "8", "ep": "8"}, LARGE | {"tp": "8"}
+    )
+    assert alone["weights_gib"] == pytest.approx(spread["weights_gib"], rel=1e-6)
+    assert 85 < alone["weights_gib"] < 110  # attention is whole on each rank, experts are not
+    assert replicas["weights_gib"] < alone["weights_gib"]
+
+
+def test_each_rank_prints_what_it_holds():
+    one, two = answers(RUN, RUN | {"dp": "2"})
+    assert one == two  # replicas of a model without experts
+    dp4, dp8 = answers(LARGE | {"tp": "2", "dp": "4", "ep": "8"}, LARGE | {"tp": "1", "dp": "8", "ep": "8"})
+    assert dp8["kv_tokens"] < dp4["kv_tokens"] < 2 * dp8["kv_tokens"]  # latent keys lie whole on each GPU
+
+
+def test_ranks_of_sglang_lie_within_its_tensor_parallelism():
+    inside, named, replicas = answers(
+        LARGE | {"engine": "sglang", "tp": "8", "dp": "8", "gpus": "8"},
+        LARGE | {"engine": "sglang", "tp": "8", "dp": "8"},
+        LARGE | {"engine": "sglang", "tp": "8", "dp": "2", "gpus": "16"},
+    )
+    (whole,) = answers(LARGE | {"engine": "sglang", "tp": "8"})
+    assert inside == named
+    assert inside["weights_gib"] > whole["weights_gib"]
+    assert replicas == whole
+
+
+def test_gpus_without_a_split_are_one_tensor_parallel_instance():
+    (stated,) = answers(LARGE | {"tp": "8"})
+    (open_,) = answers(LARGE | {"gpus": "8"})
+    assert stated == open_
+
+
+@pytest.mark.parametrize("name", ["no", "ngram", "ngram5", "suffix-8", "False", "none"])
+def test_drafts_without_a_model_take_no_memory(name):
+    plain, drafted = answers(RUN, RUN | {"spec": name})
+    assert plain == drafted
+
+
+def test_a_version_is_that_of_the_engine_that_ran():
+    nim1, trtllm, nim20, vllm17 = answers(
+        RUN | {"engine": "nim", "version": "1.8.3"},
+        RUN | {"engine": "trtllm", "version": ""},
+        RUN | {"engine": "nim", "version": "2.0.1"},
+        RUN | {"version": "0.17.1"},
+    )
+    assert nim1 == trtllm
+    assert nim20 == vllm17
+
+
+def test_a_date_alone_is_no_older_than_the_model():
+    recent = {"model": "Qwen/Qwen3.5-35B-A3B", "gpu": "h200_sxm", "max_model_len": "8192"}
+    early, late = answers(recent | {"version": "2024"}, recent | {"version": "2026-03"})
+    assert early["kv_pool_gib"] == pytest.approx(late["kv_pool_gib"], rel=0.05)
+
+
+def test_windows_were_kept_whole_until_they_had_a_pool():
+    """Gemma 3 27B, 62 layers of 16 heads of 128: 32,768 tokens are 15.5 GiB (vLLM pull request 17996)."""
+    run = {"model": "google/gemma-3-27b-it", "gpu": "h100_sxm", "max_model_len": "32768"}
+    before, after = answers(run | {"version": "0.9.1"}, run | {"version": "0.11.0"})
+    each = before["kv_pool_gib"] / before["max_concurrency"]
+    assert each == pytest.approx(62 * 2 * 16 * 128 * 2 * 32_768 / 2**30, rel=0.01)
+    assert after["max_concurrency"] > 1.5 * before["max_concurrency"]
+
+
+def test_v0_ran_256_sequences_by_default():
+    first, told = answers(RUN | {"version": "0.6.3"}, RUN | {"version": "0.6.3", "max_num_seqs": "256"})
+    assert first == told
