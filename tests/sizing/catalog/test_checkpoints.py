@@ -62,6 +62,20 @@ def test_files_of_well_known_checkpoints_have_the_published_size():
     assert size["nvidia/Qwen3.6-27B-NVFP4"] == pytest.approx(21.9, abs=0.1)
 
 
+def test_the_size_of_a_checkpoint_is_not_that_of_another_publisher():
+    """Meta's FP8 of Llama 3.1 405B keeps much in 16 bit (57.75 GiB on each of 8 GPUs), NVIDIA's does not (47.7)."""
+    meta, nvidia, unnamed = (
+        resolve_model(name)
+        for name in (
+            "meta-llama/Llama-3.1-405B-Instruct-FP8",
+            "nvidia/Llama-3.1-405B-Instruct-FP8",
+            "llama-3.1-405b-fp8",
+        )
+    )
+    assert dict(meta.model.stored_bytes)["fp8"] == dict(unnamed.model.stored_bytes)["fp8"] == 487.16e9
+    assert "fp8" not in dict(nvidia.model.stored_bytes)
+
+
 def test_formats_of_a_model_are_its_own_and_the_published_ones():
     assert models()["moonshotai/Kimi-K2.5"].published_formats == ("int4_wo", "nvfp4", "mxfp4")
     assert models()["openai/gpt-oss-120b"].published_formats == ("mxfp4",)

@@ -223,7 +223,6 @@ def test_llama_3_8b_has_8_billion_parameters_and_65536_kv_values():
             },
             "fp8",
         ),
-        ({"quantization_config": "fp8"}, "bf16"),
     ],
 )
 def test_the_format_of_the_checkpoint_is_read(change, precision):

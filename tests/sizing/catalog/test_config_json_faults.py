@@ -32,6 +32,7 @@ MALFORMED = {
     "encoder-decoder": {"model_type": "t5", "is_encoder_decoder": True, "d_model": 512},
     "diffusion pipeline": {"_class_name": "StableDiffusionPipeline"},
     "diffusion transformer": {"_class_name": "FluxTransformer2DModel", "num_layers": 19, "attention_head_dim": 128},
+    "quantised by a word": LLAMA_3_8B | {"quantization_config": "fp8"},
     "huge integer": '{"hidden_size": ' + "9" * 10_000 + "}",
 }
 

@@ -70,10 +70,19 @@ def test_what_generates_nothing_token_by_token_is_described_and_not_planned(name
         generating(of(name))
 
 
-def test_a_reranker_on_a_decoder_is_computed_like_one_and_says_that_it_generates_nothing():
-    model = of("Qwen/Qwen3-Reranker")
-    assert generating(model) is model
+@pytest.mark.parametrize("name", ["Qwen/Qwen3-Reranker", "Skywork/Skywork-Reward"])
+def test_what_scores_with_a_decoder_is_computed_like_one_and_not_planned(name):
+    model = of(name)
     assert any("nothing is generated" in said for said in model.assumptions)
+    with pytest.raises(InvalidModelConfig, match="reranker"):
+        generating(model)
+
+
+def test_the_first_qwen_counts_both_halves_of_its_mlp():
+    """Qwen-7B: 7.72 billion parameters (its model card)."""
+    config = LLAMA_3_8B | {"model_type": "qwen", "architectures": ["QWenLMHeadModel"], "intermediate_size": 22016}
+    config |= {"num_key_value_heads": 32, "vocab_size": 151936, "kv_channels": 128}
+    assert model_from_config(config).params_total == pytest.approx(7.72e9, rel=0.005)
 
 
 @pytest.mark.parametrize(

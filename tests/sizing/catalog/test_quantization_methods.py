@@ -96,6 +96,14 @@ def test_a_method_without_bits_is_refused_and_never_taken_for_16_bit(section):
         model_from_config(LLAMA_3_8B | {"quantization_config": section})
 
 
+def test_what_is_taken_of_a_checkpoint_is_said():
+    unsaid = model_from_config(LLAMA_3_8B | {"quantization_config": {"quant_method": "gptq"}})
+    assert any("GPTQ without bits" in said for said in unsaid.assumptions)
+    sparse = groups(group(8, "float"), sparsity_config={"format": "sparse-24-bitmask"})
+    model = model_from_config(LLAMA_3_8B | {"quantization_config": sparse})
+    assert any("sparsely" in said for said in model.assumptions)
+
+
 def test_an_unknown_method_with_bits_is_said():
     model = model_from_config(LLAMA_3_8B | {"quantization_config": {"quant_method": "brandnew", "bits": 4}})
     assert model.native_precision == "int4_wo"

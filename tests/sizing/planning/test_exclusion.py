@@ -168,3 +168,21 @@ def test_a_setting_that_makes_it_fit_is_named():
     assert excluded.fix is not None
     told = {**question, "deployment": {**question["deployment"], "memory_fraction": excluded.fix.value}}
     assert plan(Scenario.model_validate(told)).feasible
+
+
+def test_a_share_of_memory_that_is_too_small_is_to_be_left_open():
+    question = {
+        "model": LLAMA_8B,
+        "workload": {"input_tokens": 1000, "output_tokens": 200, "peak_rps": 1},
+        "deployment": {
+            "gpus": ["l4"],
+            "engines": ["vllm"],
+            "memory_fraction": 0.5,
+            "precisions": ["bf16"],
+            "tp": [1],
+            "pp": [1],
+        },
+    }
+    excluded = plan(Scenario.model_validate(question)).excluded[0]
+    assert excluded.fix is not None
+    assert (excluded.fix.key, excluded.fix.value) == ("deployment.memory_fraction", None)
