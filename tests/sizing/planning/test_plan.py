@@ -64,8 +64,7 @@ def test_what_keeps_a_single_instance_from_being_smaller_binds():
     assert one.deployment.instances == 1
     assert one.deployment.gpus > 2
     assert "Limited by: the ITL limit (decode latency) with fewer GPUs per instance. " in one.answer
-    wide = {**fp8, "precisions": ["bf16"]}  # in FP8 one GPU holds it, too, and is too slow
-    assert ask(LLAMA_70B, deployment=wide, workload={"peak_rps": 0.05}).limited_by == "smallest unit that fits"
+    assert ask(LLAMA_8B, deployment=fp8, workload={"peak_rps": 0.05}).limited_by == "smallest unit that fits"
 
 
 def test_the_only_instance_is_a_single_point_of_failure_whatever_is_idle():
