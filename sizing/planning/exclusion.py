@@ -109,7 +109,7 @@ def _eased(question: Question, fix: Fix | None) -> Question:
         return question  # aggregated configurations are what is evaluated
     if fix.key == "workload.input_tokens" and isinstance(fix.value, int):
         return replace(question, traffic=replace(question.traffic, input_tokens=float(fix.value)))
-    if fix.key == "deployment.memory_fraction" and isinstance(fix.value, float):
+    if fix.key == "deployment.memory_fraction" and not isinstance(fix.value, list | str):
         return replace(question, allowed=replace(question.allowed, memory_fraction=fix.value))
     if fix.key == LOSSY.key:
         return replace(question, allowed=replace(question.allowed, accuracy="any"))
