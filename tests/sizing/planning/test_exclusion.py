@@ -174,6 +174,7 @@ def test_a_share_of_memory_that_is_too_small_is_to_be_left_open():
     question = {
         "model": LLAMA_8B,
         "workload": {"input_tokens": 1000, "output_tokens": 200, "peak_rps": 1},
+        "limits": {"ttft_ms": None, "itl_ms": None},
         "deployment": {
             "gpus": ["l4"],
             "engines": ["vllm"],
