@@ -118,7 +118,7 @@ def targets(fit: Efficiencies, rows: NDArray[np.intp] | None = None) -> tuple[Ta
         chosen = [p for p in points if p.mode == mode]
         if chosen:
             cells = frame.iloc[[p.row for p in chosen]].reset_index(drop=True)
-            observed = _possible(_observed(cells, mode), chosen)
+            observed = _possible(observed_logs(cells, mode), chosen)
             by_mode.append(Targets(mode, point_table(chosen), cells, observed, _derived(observed, mode, chosen)))
     return tuple(by_mode)
 
@@ -131,7 +131,7 @@ def open_splits(fit: Efficiencies) -> Targets:
     chosen = [points[i] for i in best_layouts(point_table(points), Roofline(fit))]
     chosen = [p for p in chosen if not re.search(UNSTATED, str(frame["notes"].iloc[p.row]))]
     cells = frame.iloc[[p.row for p in chosen]].reset_index(drop=True)
-    return Targets(CLOSED_LOOP, point_table(chosen), cells, _possible(_observed(cells, CLOSED_LOOP), chosen), {})
+    return Targets(CLOSED_LOOP, point_table(chosen), cells, _possible(observed_logs(cells, CLOSED_LOOP), chosen), {})
 
 
 APART = "DISAGG"
@@ -164,8 +164,9 @@ def _limited(point: Point, frame: pd.DataFrame) -> bool:
     return point.mode == CLOSED_LOOP and point.concurrency / point.instances > most
 
 
-def _observed(cells: pd.DataFrame, mode: str) -> dict[str, Floats]:
-    """Natural logarithms in seconds and tokens/s. The total rate of a static batch says no more than its E2E."""
+def observed_logs(cells: pd.DataFrame, mode: str) -> dict[str, Floats]:
+    """Natural logarithms of what was measured, in seconds and tokens/s, NaN where nothing was. The total rate of a
+    static batch says no more than its E2E."""
     out = {}
     for metric, columns in OBSERVED.items():
         order = columns[::-1] if metric == "ttft" and mode == "fixed_rate" else columns
