@@ -28,6 +28,8 @@ _CONTEXT = re.compile(r"^(\d+k|1m)$")
 _HOSTED = re.compile(r"-v?[1-9]\d*:\d+$")
 """What Amazon Bedrock writes behind a model for the version of its own interface: ``llama3-3-70b-instruct-v1:0``."""
 
+_SNAPSHOT = re.compile(r"/snapshots/[^/]*/?$")
+"""Where the cache of Hugging Face keeps a revision of a model."""
 _GGUF = re.compile(r"^i?q\d(\.\d)?$")
 _GGUF_TAIL = frozenset({"k", "0", "1", "xxs", "xs", "s", "m", "l", "xl", "nl"})
 
@@ -60,6 +62,7 @@ class CheckpointName:
 def parse(name: str) -> CheckpointName:
     """``name`` taken apart: a Hugging Face id, a path, or what an engine calls the model."""
     remarks = " ".join(re.findall(r"\(([^)]*)\)", name[:LONGEST]))
+    name = _SNAPSHOT.sub("", name.replace("\\", "/"))
     base = _HOSTED.sub("", re.sub(r"\([^)]*\)", "", name[:LONGEST].lower()).strip()).replace("--", "/").strip("/ ")
     words = _classified(_split(_without_publisher(_punctuated(base.rsplit("/", 1)[-1]))))
     marks = [word.text for word in words if word.kind == "format"]

@@ -45,15 +45,30 @@ def architecture(fields: Fields) -> Architecture:
         shared_params=_shared_blocks(fields, hidden, plan, heads)
         if any(layer.shared_weights for layer in plan)
         else 0.0,
-        dense_beside_experts=fields.flag("enable_moe_block") or kind in families.doubled_layers,
+        dense_beside_experts=any(
+            fields.flag(key) for key in ("enable_moe_block", "residual_moe", "parallel_attn_mlp_res")
+        )
+        or kind in families.doubled_layers,
+        shared_query=fields.whole("share_q_dim", low=0, high=MAX_WIDTH) or 0,
         layer_input=fields.whole("hidden_size_per_layer_input", low=0, high=MAX_WIDTH) or 0,
         layer_input_vocab=fields.whole("vocab_size_per_layer_input", low=0, high=MAX_VOCAB) or 0,
         **_mlp_widths(fields, hidden, kind),
     )
 
 
+DENSE_BESIDE_EXPERTS = ("enable_moe_block", "residual_moe", "parallel_attn_mlp_res")
+"""Flags that say that each layer has a dense MLP beside its experts (Gemma 4, Grok 2, Arctic)."""
+BOTH_HALVES = ("hf_olmo", "molmo")
+"""The first OLMo and its kin, whose width of an MLP is that of gate and up together."""
+
+
 def _embedding_width(fields: Fields, hidden: int) -> int:
-    """Width of an embedding, which a matrix widens to the model's where they differ (ALBERT, ELECTRA, OPT-350M)."""
+    """Width of an embedding, which a matrix widens to the model's where they differ (ALBERT, ELECTRA, OPT-350M).
+
+    OLMo and Molmo call the rows of theirs ``embedding_size``.
+    """
+    if family(fields) in BOTH_HALVES:
+        return hidden
     names = ("embedding_size", "word_embed_proj_dim", "input_embedding_size")
     return next((width for key in names if (width := fields.whole(key, high=MAX_WIDTH))), hidden)
 
@@ -61,6 +76,8 @@ def _embedding_width(fields: Fields, hidden: int) -> int:
 def _mlp_matrices(fields: Fields, kind: str) -> int:
     """Matrices of an MLP: up and down, and a gate in most decoders and in encoders since ModernBERT."""
     families = model_families()
+    if fields.raw("position_encoding_2d") is not None:
+        return 2  # the first ChatGLM, whose type later ones share
     if "glu" in fields.text("feed_forward_type") or fields.text("feed_forward_proj").startswith("gated"):
         return 3
     ungated = (
@@ -80,12 +97,14 @@ def _vocabulary(fields: Fields) -> int:
 
 def _tied(fields: Fields, kind: str) -> bool:
     """Whether input and output embeddings are one matrix, by whatever name the file says it."""
-    for key in ("tie_word_embeddings", "tie_embedding", "tie_embeddings", "share_input_output_layers"):
+    for key in ("tie_word_embeddings", "tie_embedding", "tie_embeddings", "share_input_output_layers", "weight_tying"):
         shared = fields.raw(key)
         if isinstance(shared, bool):
             return shared
     return fields.flag(
-        "tie_word_embeddings", default=kind in model_families().tied_by_default or "ssm_cfg" in fields.inner
+        "tie_word_embeddings",
+        default=kind in model_families().tied_by_default
+        or bool({"ssm_cfg", "position_encoding_2d"} & fields.inner.keys()),
     )
 
 
@@ -131,7 +150,7 @@ def _heads(fields: Fields, hidden: int, plan: tuple[Layer, ...]) -> dict[str, in
         raise InvalidModelConfig(
             f"config.json says {heads:,} attention heads for a width of {hidden:,}: lower the number of heads."
         )
-    v_dim = fields.whole("v_head_dim", high=MAX_WIDTH) or dim
+    v_dim = fields.whole("v_head_dim", low=0, high=MAX_WIDTH) or dim
     global_dim = fields.whole("global_head_dim", high=MAX_WIDTH)
     if not fields.section("per_layer_config"):
         global_dim = global_dim or fields.rule("global_head_dim", model_families().global_head_dim.get(family(fields)))
@@ -173,9 +192,9 @@ def _latent(fields: Fields, dim: int) -> LatentAttention | None:
     return LatentAttention(
         q_rank=fields.whole("q_lora_rank", low=0, high=MAX_WIDTH) or 0,
         kv_rank=rank,
-        nope_dim=fields.whole("qk_nope_head_dim", high=MAX_WIDTH) or dim,
+        nope_dim=fields.whole("qk_nope_head_dim", low=0, high=MAX_WIDTH) or dim,
         rope_dim=fields.whole("qk_rope_head_dim", low=0, high=MAX_WIDTH) or 0,
-        v_dim=fields.whole("v_head_dim", high=MAX_WIDTH) or dim,
+        v_dim=fields.whole("v_head_dim", low=0, high=MAX_WIDTH) or dim,
     )
 
 
@@ -211,7 +230,7 @@ def _mlp_widths(fields: Fields, hidden: int, kind: str) -> dict[str, int]:
     width = _dense_width(fields, hidden, kind) or _in_section(ffn, "ffn_hidden_size")
     expert_width = fields.whole("moe_intermediate_size", high=10**7) or width
     dense = fields.whole("dense_intermediate_size", high=10**7) or width or expert_width
-    dense = dense or _default_width(fields, hidden)
+    dense = hidden if kind == "arctic" else dense or _default_width(fields, hidden)  # ArcticMLP(is_residual_mlp=True)
     if experts > 1 and not per_token:
         raise InvalidModelConfig("config.json has experts but no num_experts_per_tok: say how many are used per token.")
     if experts > 1 and (per_token or 0) > experts:
@@ -229,8 +248,8 @@ def _mlp_widths(fields: Fields, hidden: int, kind: str) -> dict[str, int]:
 def _dense_width(fields: Fields, hidden: int, kind: str) -> int | None:
     """Width of an MLP where the file says it, with what a family does to the number.
 
-    LFM2 takes two thirds of it, times a multiplier, rounded up (Lfm2MLP); RecurrentGemma and the first Qwen count
-    both halves of a gated MLP; a Granite 4 without experts has its shared MLP alone; RWKV has none.
+    LFM2 takes two thirds of it, times a multiplier, rounded up (Lfm2MLP); RecurrentGemma, OLMo and the first Qwen
+    count both halves of a gated MLP; a Granite 4 without experts has its shared MLP alone; RWKV has none.
     """
     listed = fields.items("intermediate_size") or fields.items("ffn_multipliers")
     if listed and len(set(map(str, listed))) > 1:
@@ -238,7 +257,7 @@ def _dense_width(fields: Fields, hidden: int, kind: str) -> int | None:
     width = fields.whole("intermediate_size", high=10**7)
     if kind == "granitemoehybrid" and not fields.whole("experts", low=0, high=MAX_EXPERTS):
         return fields.whole("shared_intermediate_size", high=10**7) or width
-    if width and kind in ("recurrent_gemma", "qwen"):
+    if width and kind in ("recurrent_gemma", "qwen", *BOTH_HALVES):
         return width // 2
     if (
         width

@@ -255,7 +255,7 @@ def _has(section: Mapping[str, Any], fact: str) -> bool:
 
 def _repeated(value: Any) -> Any:
     """The number that a list repeats for every layer; anything else unchanged."""
-    same = isinstance(value, list) and len(value) > 1 and all(item == value[0] for item in value[1:])
+    same = isinstance(value, list) and bool(value) and all(item == value[0] for item in value[1:])
     return value[0] if same else value
 
 

@@ -317,7 +317,9 @@ def _stored(fields: Fields, name: str, a: Architecture | None) -> _Stored:
         named = None if section else parse(name).precision
         dtype = fields.text("torch_dtype") or fields.text("dtype")
         wide = "fp16" if dtype in ("float16", "fp16", "half") else "bf16"
-        return _Stored(precision=named.id if named else "fp8" if dtype.startswith(("fp8", "float8")) else wide)
+        notes = ("weights in 32 bit, which engines load in 16",) if dtype in ("float32", "fp32") and not named else ()
+        own = named.id if named else "fp8" if dtype.startswith(("fp8", "float8")) else wide
+        return _Stored(precision=own, notes=notes)
     if fields.text("expert_dtype") == "fp4" and quantised.main.precision == "fp8":
         quantised = replace(quantised, listed=(("*experts.*", MXFP4), *quantised.listed))
     if a is None:

@@ -88,7 +88,7 @@ def memory_rule(engine: str, version: str = "", year: float | None = None) -> En
 
 def version_numbers(version: str) -> tuple[int, int, int] | None:
     """Major and minor number of a version; None for a date or nothing."""
-    match = re.match(r"v?(\d{1,2})\.(\d+)(?:\.(\d+))?", version.strip())
+    match = re.match(r"(?:\D*[\s:>=v])?(\d{1,2})\.(\d+)(?:\.(\d+))?", version.strip())
     return (int(match[1]), int(match[2]), int(match[3] or 0)) if match else None
 
 

@@ -29,7 +29,8 @@ class Engine:
     """One serving engine. ``token_budget`` and ``max_sequences`` depend on the memory of the GPU; GPUs of
     ``small_families`` and ``small_gpus`` have the smallest whatever theirs. ``memory`` is how it divides a GPU,
     ``graph_sequences`` those of its largest graph on less than four GPUs and on more, where it reserves for them.
-    ``state_bytes`` are those of a value of recurrent state, 4 for classes whose name begins as one of ``wide_state``.
+    ``state_bytes`` are those of a value of recurrent state, 4 for classes whose name begins as one of ``wide_state``;
+    ``window_pools`` begin the classes whose layers with a window have a pool of their own, where an engine has such.
 
     ``version`` is the one that is spoken of, ``status`` whether it is still worked on. ``built_on`` is the engine
     inside it, whose support is its own unless stated otherwise; ``until``, decimal year, and ``before``: until when it
@@ -68,6 +69,7 @@ class Engine:
     small_gpus: tuple[str, ...] = ()
     state_bytes: float = 4.0
     wide_state: tuple[str, ...] = ()
+    window_pools: tuple[str, ...] = ()
     graph_sequences: tuple[Tiers, Tiers] = (((0.0, 0),), ((0.0, 0),))
     narrow_kv: bool = False
     kernel_tables: str = ""
@@ -108,6 +110,10 @@ class Engine:
     def state_value_bytes(self, hf_architecture: str) -> float:
         """Bytes of one value of recurrent state of a class of models."""
         return 4.0 if hf_architecture.startswith(self.wide_state) else self.state_bytes
+
+    def window_pool(self, hf_architecture: str) -> float | None:
+        """Share of the tokens for which layers with a window have room: None where they have a place for each."""
+        return self.memory.window_pool if hf_architecture.startswith(self.window_pools) else None
 
     def _tier(self, tiers: Tiers, gpu: Gpu) -> int:
         small = gpu.family in self.small_families or gpu.id in self.small_gpus
@@ -162,6 +168,7 @@ def _engine(name: str, row: dict[str, object]) -> Engine:
         "small_gpus",
         "stands_in_for",
         "wide_state",
+        "window_pools",
     ):
         values[key] = tuple(values.get(key, ()))  # type: ignore[arg-type]
     if "promises" in values:

@@ -73,6 +73,7 @@ class Architecture:
     layer_input: int = 0
     layer_input_vocab: int = 0
     shared_params: float = 0.0
+    shared_query: int = 0
 
 
 def attention_params(a: Architecture, layer: Layer) -> float:
@@ -94,6 +95,8 @@ def attention_params(a: Architecture, layer: Layer) -> float:
     dim, v_dim = (layer.head_dim or dim), (layer.head_dim or v_dim)
     value = 0 if a.shared_kv and not sliding else kv_heads * v_dim
     query = heads * dim * (2 if a.gated_output else 1)
+    if a.shared_query:  # Step-3: a low-rank query, one KV head
+        return float(a.shared_query * (h + query) + h * (kv_heads * dim + value) + heads * v_dim * h)
     if layer.reuses_kv:
         return float(h * query + heads * v_dim * h)
     return float(h * (query + kv_heads * dim + value) + heads * v_dim * h)

@@ -7,7 +7,6 @@ NVIDIA ModelOpt and AutoRound, as their checkpoints write it.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -24,11 +23,15 @@ from sizing.catalog.weight_schemes import (
     MXFP8,
     NVFP4,
     WIDE,
-    Holds,
     Quantisation,
     Scheme,
     Section,
+    bitnet,
     bits_of,
+    fixed,
+    fp_quant,
+    group_of,
+    of_bits,
     weights_of_bits,
 )
 
@@ -46,6 +49,7 @@ _LEFT_KEYS = (
 """What methods call the list of modules that stay in 16 bit."""
 _MOST_PATTERNS = 50_000
 _NEARLY_A_BYTE = 0.97
+_SPARSE = "weights are stored sparsely: counted as if they were not, which is too many"
 
 
 def quantisation(section: Section) -> Quantisation | None:
@@ -56,6 +60,8 @@ def quantisation(section: Section) -> Quantisation | None:
     method = _method(section)
     if method in ("compressed-tensors", "modelopt", "") and _cache_alone(section):
         return Quantisation(main=WIDE, notes=("quantization_config is about the KV cache alone: 16-bit weights",))
+    if method == "compressed-tensors" and not section.get("config_groups") and section.get("sparsity_config"):
+        return Quantisation(main=WIDE, notes=(_SPARSE,))
     if not section or (method in ("", "none") and not section.keys() - {"quant_method"}):
         return None
     if isinstance(section.get("config_groups"), Mapping) and section["config_groups"] and method != "quark":
@@ -78,17 +84,14 @@ def _cache_alone(section: Section) -> bool:
 
 def _method(section: Section) -> str:
     name = section.get("quant_method")
+    if name is None and {"load_in_4bit", "load_in_8bit"} & section.keys():
+        return "bitsandbytes"  # which wrote no method until 2023
     return name.lower().rpartition("/")[2].replace("_", "-") if isinstance(name, str) else ""
 
 
 def _left(section: Section) -> list[str]:
     lists = (section.get(key) for key in _LEFT_KEYS)
     return [str(name) for names in lists if isinstance(names, list) for name in names[:_MOST_PATTERNS]]
-
-
-def _group(section: Section) -> int:
-    size = next((section[key] for key in ("group_size", "q_group_size") if section.get(key) is not None), 0)
-    return int(size) if isinstance(size, int | float) and math.isfinite(size) else 0
 
 
 def _by_bits(section: Section, method: str) -> Quantisation:
@@ -103,14 +106,14 @@ def _by_bits(section: Section, method: str) -> Quantisation:
         return Quantisation(main=WIDE, notes=(f"quantization_config says {bits:g} bits: 16-bit weights",))
     known = method in ("", "mlx", "rtn", "bitblas", "ipex", "marlin", "inc", "moe-wna16", "sinq")
     note = () if known else (f"quantisation “{shown(method)}” is not known: {bits:g}-bit weights as its bits say",)
-    return Quantisation(main=weights_of_bits(bits, _group(section)), notes=note)
+    return Quantisation(main=weights_of_bits(bits, group_of(section)), notes=note)
 
 
 def _integer(method: str) -> Callable[[Section], Quantisation]:
     """GPTQ, AWQ and their kin: bits of 2, 3, 4 or 8 with scales by group, and lists of exceptions."""
 
     def read(section: Section) -> Quantisation:
-        bits, group = bits_of(section) or 4.0, _group(section)
+        bits, group = bits_of(section) or 4.0, group_of(section)
         main = weights_of_bits(bits, group, method=method)
         head = main if section.get("lm_head") is True or section.get("quant_lm_head") is True else None
         unsaid = bits_of(section) is None
@@ -152,6 +155,8 @@ def _bitsandbytes(section: Section) -> Quantisation:
     """NF4 or FP4 in blocks of 64 with scales in 32 bit, or in 8 bit where they are quantised again; or LLM.int8()."""
     if section.get("load_in_8bit") is True and section.get("load_in_4bit") is not True:
         return Quantisation(main=INT8_WO)
+    if section.get("load_in_8bit") is False and section.get("load_in_4bit") is False:
+        return Quantisation(main=WIDE, notes=("bitsandbytes is told to quantise nothing: 16-bit weights",))
     scale = 1 if section.get("bnb_4bit_use_double_quant") is True else 4
     return Quantisation(main=Scheme(precision="int4_wo", bytes=0.5 + scale / 64))
 
@@ -172,7 +177,7 @@ def _hqq(section: Section) -> Quantisation:
 def _hqq_scheme(holder: object) -> Scheme | None:
     params = holder.get("weight_quant_params", holder) if isinstance(holder, Mapping) else None
     bits = bits_of(params) if isinstance(params, Mapping) else None
-    return None if bits is None or not isinstance(params, Mapping) else weights_of_bits(min(bits, 8), _group(params))
+    return None if bits is None or not isinstance(params, Mapping) else weights_of_bits(min(bits, 8), group_of(params))
 
 
 def _aqlm(section: Section) -> Quantisation:
@@ -184,31 +189,12 @@ def _aqlm(section: Section) -> Quantisation:
     return Quantisation(main=weights_of_bits(min(8.0, max(1.0, bits * books / group))))
 
 
-def _fixed(main: Scheme, holds: Holds = "all") -> Callable[[Section], Quantisation]:
-    return lambda section: Quantisation(main=main, holds=holds)
-
-
-def _of_bits(bits: float) -> Callable[[Section], Quantisation]:
-    """A method of whole numbers with a usual width, unless the section says another."""
-    return lambda section: Quantisation(main=weights_of_bits(min(8.0, bits_of(section) or bits), _group(section)))
-
-
 def _exllama(section: Section) -> Quantisation:
     """EXL2, EXL3: any number of bits on average, those of the head apart."""
     bits, head = (checked_number(key, section.get(key, 4), 1, 16) for key in ("bits", "head_bits"))
     return Quantisation(
         main=weights_of_bits(min(bits, 8.0)), head=weights_of_bits(min(head, 8.0)) if head <= 8 else None
     )
-
-
-def _bitnet(section: Section) -> Quantisation:
-    """BitNet: three values a weight, four weights in a byte (transformers, integrations.bitnet)."""
-    return Quantisation(main=Scheme(precision="ternary", bytes=0.25))
-
-
-def _fp_quant(section: Section) -> Quantisation:
-    named = str(section.get("forward_dtype", "mxfp4")).lower()
-    return Quantisation(main=NVFP4 if "nv" in named else MXFP4)
 
 
 def _torchao(section: Section) -> Quantisation:
@@ -218,15 +204,22 @@ def _torchao(section: Section) -> Quantisation:
     named = str(default.get("_type", "") if isinstance(default, Mapping) else default or "").lower().replace("_", "")
     data = default.get("_data", {}) if isinstance(default, Mapping) else section.get("quant_type_kwargs", {})
     data = data if isinstance(data, Mapping) else {}
-    group = _group(data)
+    modules = data.get("module_fqn_to_config")
+    if isinstance(modules, Mapping) and isinstance(modules.get("_default"), Mapping):
+        return _torchao({"quant_type": {"default": modules["_default"]}})
+    granularity = data.get("weight_granularity")
+    inner = granularity.get("_data", {}) if isinstance(granularity, Mapping) else {}
+    group = group_of(data) or group_of(inner if isinstance(inner, Mapping) else {})
     typed = next((data[key] for key in ("weight_dtype", "dtype") if data.get(key) is not None), "")
     width = re.search(r"int(\d)", str(typed.get("_data", "")) if isinstance(typed, Mapping) else str(typed))
+    w4a8 = Scheme(precision="w4a8_awq", bytes=0.5 + 2 / max(group, 32))
     for mark, scheme in (
         ("nvfp4", NVFP4),
         ("mxfp8", MXFP8),
         ("mx", MXFP4),
         ("float8dynamicactivationint4", Scheme(precision="w4a8_awq", bytes=0.5 + 2 / max(group, 128))),
-        ("int8dynamicactivationint4", Scheme(precision="w4a8_awq", bytes=0.5 + 2 / max(group, 32))),
+        ("int8dynamicactivationint4", w4a8),
+        ("int8dynamicactivationintx", w4a8 if width and width[1] == "4" else None),
         ("int8dynamicactivation", INT8),
         ("float8", FP8),
         ("int8", INT8_WO),
@@ -261,11 +254,11 @@ def _quark(section: Section) -> Quantisation:
 
 def _quark_scheme(config: Section) -> Scheme:
     weight = config.get("weight")
-    weight = weight[0] if isinstance(weight, list) and weight else weight
+    weight = weight[-1] if isinstance(weight, list) and weight else weight  # the last of several stages is stored
     inputs = config.get("input_tensors")
     if not isinstance(weight, Mapping):
         return WIDE
-    kind, group = str(weight.get("dtype", "")).lower(), _group(weight)
+    kind, group = str(weight.get("dtype", "")).lower(), group_of(weight)
     if kind.startswith("fp8"):
         return MXFP8 if weight.get("scale_format") == "e8m0" else FP8
     if kind.startswith(("fp4", "mx")):
@@ -273,7 +266,10 @@ def _quark_scheme(config: Section) -> Scheme:
     if kind.startswith("fp6"):
         return Scheme(precision="int8_wo", bytes=0.75 + 1 / 32)
     if kind.startswith(("int", "uint")) and kind[-1:].isdigit():
-        return INT8 if kind.endswith("8") and isinstance(inputs, Mapping) else weights_of_bits(float(kind[-1]), group)
+        if kind.endswith("8") and isinstance(inputs, Mapping):
+            return INT8
+        scheme = weights_of_bits(float(kind[-1]), group)
+        return replace(scheme, precision="w4a8_awq") if kind.endswith("4") and isinstance(inputs, Mapping) else scheme
     return WIDE if "float16" in kind else _by_bits(weight, f"quark {kind}").main
 
 
@@ -342,7 +338,7 @@ def _grouped(section: Section) -> Quantisation:
         main=everywhere or listed[0][1],
         holds="all" if everywhere else "listed",
         listed=listed[:_MOST_PATTERNS],
-        notes=("weights are stored sparsely: counted as if they were not, which is too many",) if packed else (),
+        notes=(_SPARSE,) if packed else (),
     )
 
 
@@ -350,7 +346,7 @@ def _group_scheme(group: Section) -> Scheme:
     weights, activations = group.get("weights"), group.get("input_activations")
     if not isinstance(weights, Mapping):
         return WIDE
-    bits, size = bits_of(weights) or 16.0, _group(weights)
+    bits, size = bits_of(weights) or 16.0, group_of(weights)
     narrow = isinstance(activations, Mapping) and (bits_of(activations) or 16.0) <= 8
     if weights.get("type") == "float":
         packed = str(group.get("format", "")).lower()
@@ -370,24 +366,24 @@ _READERS: Mapping[str, Callable[[Section], Quantisation]] = {
     **dict.fromkeys(("auto-round", "autoround", "inc"), _auto_round),
     **dict.fromkeys(("bitsandbytes", "bnb"), _bitsandbytes),
     **dict.fromkeys(("hqq", "hqq-marlin"), _hqq),
-    **dict.fromkeys(("fp8", "fbgemm-fp8", "finegrained-fp8", "ptpc-fp8", "w8a8-fp8"), _fixed(FP8)),
+    **dict.fromkeys(("fp8", "fbgemm-fp8", "finegrained-fp8", "ptpc-fp8", "w8a8-fp8"), fixed(FP8)),
     **dict.fromkeys(("exl2", "exl3"), _exllama),
-    **dict.fromkeys(("eetq", "tpu-int8"), _fixed(INT8_WO)),
-    **dict.fromkeys(("w8a8-int8", "blockwise-int8"), _fixed(INT8)),
-    **dict.fromkeys(("w4afp8", "qoq", "qserve"), _fixed(Scheme(precision="w4a8_awq", bytes=0.5 + 2 / 128))),
+    **dict.fromkeys(("eetq", "tpu-int8"), fixed(INT8_WO)),
+    **dict.fromkeys(("w8a8-int8", "blockwise-int8"), fixed(INT8)),
+    **dict.fromkeys(("w4afp8", "qoq", "qserve"), fixed(Scheme(precision="w4a8_awq", bytes=0.5 + 2 / 128))),
     **dict.fromkeys(("modelopt", "modelopt-fp4", "modelopt-mixed", "modelopt-mxfp8"), _modelopt),
-    **dict.fromkeys(("vptq", "quip"), _of_bits(2)),
+    **dict.fromkeys(("vptq", "quip"), of_bits(2)),
     "aqlm": _aqlm,
     "quark": _quark,
     "torchao": _torchao,
     "quanto": _quanto,
-    "bitnet": _bitnet,
-    "mxfp4": _fixed(MXFP4, "experts"),
-    "mxfp8": _fixed(MXFP8),
-    "fp-quant": _fp_quant,
+    "bitnet": bitnet,
+    "mxfp4": fixed(MXFP4, "experts"),
+    "mxfp8": fixed(MXFP8),
+    "fp-quant": fp_quant,
     "deepspeedfp": _deepspeed,
-    "petit-nvfp4": _fixed(NVFP4),
-    "experts-int8": _fixed(INT8_WO, "experts"),
-    "higgs": _of_bits(4),
-    "spqr": _of_bits(3),
+    "petit-nvfp4": fixed(NVFP4),
+    "experts-int8": fixed(INT8_WO, "experts"),
+    "higgs": of_bits(4),
+    "spqr": of_bits(3),
 }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -67,3 +68,30 @@ def bits_of(section: Section) -> float | None:
     """The bits of a weight by any of their names."""
     key = next((key for key in BITS_KEYS if section.get(key) is not None), None)
     return None if key is None else checked_number(key, section[key], 1, 16)
+
+
+def group_of(section: Section) -> int:
+    """Weights that share a scale; 0 where a section says none."""
+    size = next((section[key] for key in ("group_size", "q_group_size") if section.get(key) is not None), 0)
+    return int(size) if isinstance(size, int | float) and math.isfinite(size) else 0
+
+
+def fixed(main: Scheme, holds: Holds = "all") -> Callable[[Section], Quantisation]:
+    """A method that has one format."""
+    return lambda section: Quantisation(main=main, holds=holds)
+
+
+def of_bits(bits: float) -> Callable[[Section], Quantisation]:
+    """A method of whole numbers with a usual width, unless the section says another."""
+    return lambda section: Quantisation(main=weights_of_bits(min(8.0, bits_of(section) or bits), group_of(section)))
+
+
+def bitnet(section: Section) -> Quantisation:
+    """BitNet: three values a weight, four weights in a byte (transformers, integrations.bitnet)."""
+    return Quantisation(main=Scheme(precision="ternary", bytes=0.25))
+
+
+def fp_quant(section: Section) -> Quantisation:
+    """FP-Quant: MXFP4 or NVFP4."""
+    named = str(section.get("forward_dtype", "mxfp4")).lower()
+    return Quantisation(main=NVFP4 if "nv" in named else MXFP4)

@@ -19,13 +19,27 @@ from sizing.catalog.precisions import BYTE, WIDE_BYTES, Precision
 
 Number = float | Floats
 
+WHOLE_ENCODERS = ("Gemma4", "Mistral3", "Pixtral")
+"""Classes whose encoder stands whole on every GPU: that of transformers, and Mistral's own. Others split theirs over TP
+(mm_encoder_tp_mode "weights", vLLM 0.26.0, config/multimodal.py). Printed: Ministral 3 14B at TP4 and TP8."""
+
+ROTARY_TABLES = (
+    ("Gemma3ForCond", 9.0),  # positions times the factor of 8 for global layers, and those of local ones
+    ("Qwen3_5", 1.0),  # four times a quarter of the head
+    *((name, 4.0) for name in ("Qwen2VL", "Qwen2_5_VL", "Qwen3VL", "Qwen2_5Omni", "Qwen3Omni", "Glm4v")),
+    *(("Qwen3Next", 0.25), ("Glm4", 0.5)),
+)
+"""How many values of a head's width engines keep of every position, by class; one elsewhere. Source: vLLM 0.26.0,
+layers/rotary_embedding (mrope.py, linear_scaling_rope.py); Gemma 3 4B: 0.56 of 8.58 printed GiB."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class WeightParts:
     """Bytes of the weights of one instance by how they are spread: ``experts`` over TP x DP, ``sharded`` over TP,
     ``copied`` whole on every GPU, each by layers over PP; the input ``embedding`` and the output ``head`` over TP on
-    the first and the last stage; ``encoder`` whole on every GPU of the first stage. ``absorbed`` are 16-bit copies of
-    latent projections that engines make while they load, over TP."""
+    the first and the last stage; ``encoder`` over TP or whole on every GPU of the first stage. ``absorbed`` are 16-bit
+    copies of latent projections that engines make while they load, over TP; ``rotary`` tables of sines and cosines of
+    every position, whole on every GPU."""
 
     experts: Number
     sharded: Number
@@ -34,10 +48,11 @@ class WeightParts:
     embedding: Number
     head: Number
     encoder: Number
+    rotary: Number
 
     @property
     def stored(self) -> Number:
-        """All weights of the checkpoint but the encoder."""
+        """All weights of the checkpoint but the encoder, without what engines make of them."""
         return self.experts + self.sharded + self.copied + self.embedding + self.head
 
 
@@ -106,6 +121,7 @@ def weight_parts(model: Model, precision: Precision) -> WeightParts:
         embedding=table,
         head=0.0 if model.tie_embeddings else table,
         encoder=model.params_vision * WIDE_BYTES,
+        rotary=rotary_bytes(model),
     )
     stored = dict(model.stored_bytes).get(precision.id)
     if stored is None:
@@ -140,6 +156,14 @@ def absorbed_parameters(model: Model) -> float:
     return float(latent.kv_rank * model.heads * (latent.nope_dim + latent.v_dim) * model.full_layers)
 
 
+def rotary_bytes(model: Model) -> float:
+    """Tables of sines and cosines: positions x rotary width x 2 B, times what the class keeps of each position."""
+    width = model.latent.rope_dim if model.latent else model.head_dim
+    times = next((n for name, n in ROTARY_TABLES if model.hf_architecture.startswith(name)), 1.0)
+    attends = model.full_layers + model.sliding_layers > 0
+    return float(model.max_context or 0) * width * times * WIDE_BYTES * attends
+
+
 def expert_padding(model: Model, precision: Precision, gpu: Gpu, split: Number) -> Floats:
     """By how much kernels need the experts larger than they are: widths in whole multiples, each expert ``split`` over
     so many GPUs."""
@@ -163,10 +187,11 @@ def on_fullest_gpu(
     if model.is_moe:
         experts = experts * np.ceil(model.experts / np.asarray(ep)) * ep / model.experts
     stage = np.ceil(model.layers / pp) / model.layers
-    layers = (experts + (parts.sharded + parts.absorbed) / tp + parts.copied) * stage
-    first = parts.embedding / tp + parts.encoder
+    layers = (experts + (parts.sharded + parts.absorbed) / tp + parts.copied) * stage + parts.rotary
+    encoder = parts.encoder / (1.0 if model.hf_architecture.startswith(WHOLE_ENCODERS) else tp)
+    first = parts.embedding / tp + encoder
     last = np.where(np.asarray(parts.head) > 0, parts.head, parts.embedding) / tp
-    ends = np.where(pp > 1, np.maximum(first, last), (parts.embedding + parts.head) / tp + parts.encoder)
+    ends = np.where(pp > 1, np.maximum(first, last), (parts.embedding + parts.head) / tp + encoder)
     return np.asarray(layers + ends, dtype=np.float64)
 
 

@@ -170,7 +170,7 @@ def tokens_by_blocks(model: Model, candidates: Candidates, pool: Floats) -> Floa
     values, in vLLM's one pool divided by the groups of layers."""
     rows = kv_rows(model, candidates)
     stages = np.ceil(model.layers / candidates.pp) / model.layers
-    share = candidates.column(lambda r: r.engine.memory.window_pool or 1.0)
+    share = candidates.column(lambda r: r.engine.window_pool(model.hf_architecture) or 1.0)
     apart = (model.full_layers * rows.full + share * model.sliding_layers * rows.window) * stages
     kinds, group = _groups(model)
     groups = sum(math.ceil(n / group) for n in kinds.values() if n)
@@ -204,12 +204,14 @@ def pooled_bytes(model: Model, candidates: Candidates, rows: KvRows, length: Flo
     """A sequence where every kind of layer has a pool (SGLang, TensorRT-LLM): what it takes of the pool that it fills
     first, as a share of all of them.
 
-    SGLang gives window layers room for 0.8 of the tokens, and recurrent states 0.9 of the memory of the KV cache, of
-    which a sequence takes three; a sequence fills the larger share of either.
+    SGLang gives window layers of some classes room for 0.8 of the tokens, of others for all of them, and recurrent
+    states 0.9 of the memory of the KV cache, of which a sequence takes three; it fills the larger share of either.
     """
     held = np.ceil(length / rows.block) * rows.block
     window = np.minimum(held, (model.sliding_window or np.inf) + rows.block) if model.sliding_layers else held
-    share = candidates.column(lambda r: r.engine.memory.window_pool or 0.0)
+    share = candidates.column(lambda r: r.engine.window_pool(model.hf_architecture) or 0.0)
+    every = candidates.column(lambda r: float(r.engine.memory.window_pool is not None)) * (share == 0.0)
+    window = np.where((every > 0) & (model.full_layers > 0), held, window)
     full, sliding = model.full_layers * rows.full, model.sliding_layers * rows.window
     fixed = (full + share * sliding) * np.maximum(held, window / np.maximum(share, 1e-9))
     exact = full * held + sliding * window

@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from sizing.base.errors import InvalidPoints, SizingError
-from sizing.base.units import GIB
+from sizing.base.units import GIB, PERCENT
 from sizing.catalog import Gpu, Model, resolve_gpu, resolve_model
 from sizing.catalog.engines import Engine, in_version, resolve_engine
 from sizing.catalog.precisions import named_precision, resolve_kv_precision
@@ -79,7 +79,7 @@ def memory_runs(frame: pd.DataFrame) -> pd.DataFrame:
     answers: list[dict[str, object]] = []
     for cells in rows(frame):
         try:
-            lines = start_up(run_of(cells))
+            lines = start_up(run_of(as_numbers(cells)))
             answers.append(vars(lines) | {"starts": str(lines.starts).lower(), "error": ""})
         except SizingError as error:
             answers.append({"error": str(error)})
@@ -91,6 +91,37 @@ def known_by_size_alone(frame: pd.DataFrame) -> tuple[str, ...]:
     """Names of models of which nothing but the size in the name is known: the rest is that of a like one."""
     names = dict.fromkeys(text(cells, "model") for cells in rows(frame))
     return tuple(name for name in names if name and (known := known_model(name)) and known.match == "size")
+
+
+_UNITS = re.compile(r"\s*(gib|gb|tokens|%)$", re.IGNORECASE)
+_OF_ENGINES = ("auto", "-1", "-", "none", "default")
+"""What leaves a setting to the engine."""
+
+
+def as_numbers(cells: Cells) -> dict[str, object]:
+    """The cells with numbers as command lines and logs write them made plain: "32k" (1,000) and "32K" (1,024), "1,024",
+    "90 %" and 90, "79.19 GiB"; settings that are left to the engine empty."""
+    plain = dict(cells)
+    for name in ("util", "total_gib", "max_model_len", "max_num_batched_tokens", "max_num_seqs", "fmt", "kv"):
+        value = text(cells, name)
+        if value.lower() in _OF_ENGINES:
+            plain[name] = ""
+        elif name not in ("fmt", "kv") and value:
+            plain[name] = _plain(value, share=name == "util")
+    if text(cells, "ep").lower() in ("true", "yes", "false", "no"):
+        spread = text(cells, "ep").lower() in ("true", "yes")
+        plain["ep"] = degree(cells, "tp") * degree(cells, "dp") if spread else 1
+    return plain
+
+
+def _plain(value: str, *, share: bool) -> str:
+    """One such number; what is none stays as it is, to be refused where it is read."""
+    bare = re.sub(r"(?<=\d),(?=\d{3}(\D|$))", "", _UNITS.sub("", value))
+    thousands = re.fullmatch(r"(\d+(?:\.\d+)?)([kK])", bare)
+    if thousands:
+        return f"{float(thousands[1]) * (1000 if thousands[2] == 'k' else 1024):g}"
+    percent = share and re.fullmatch(r"\d+(\.\d+)?", bare) and (value.endswith("%") or 1.5 < float(bare) <= PERCENT)
+    return f"{float(bare) / PERCENT:g}" if percent else bare
 
 
 def run_of(cells: Cells) -> MemoryRun:
@@ -140,21 +171,25 @@ def _degrees(cells: Cells, model: Model, engine: Engine) -> dict[str, int]:
     return {"tp": tp, "pp": pp, "dp": dp, "ep": min(ep, tp * dp) if model.is_moe else 1}
 
 
-NO_DRAFT_MODEL = ("", "no", "none", "off", "false", "0", "ngram", "suffix", "prompt_lookup")
+NO_DRAFT_MODEL = ("", "-", "no", "none", "off", "false", "0", "ngram", "suffix", "prompt_lookup")
 """What says that no weights draft tokens: nothing does, or what has been written before."""
 
 
 def _speculation(name: str, model: Model) -> Speculation:
     """The drafts that a run names: "mtp3" are prediction heads with three tokens a step, others a draft of its own."""
-    if re.sub(r"[-_]?\d+$", "", name.lower()) in NO_DRAFT_MODEL:
+    if re.sub(r"[-_]?\d+$|[\[\]]", "", name.lower()) in NO_DRAFT_MODEL:
         return NO_SPECULATION
-    method = "mtp" if name.lower().startswith("mtp") else "eagle"
+    method = "mtp" if re.search("mtp|nextn", name.lower()) else "eagle"
     tokens = re.search(r"\d+$", name)
     return Speculation(
         draft_tokens=int(tokens[0]) if tokens else 1,
         weight_bytes=draft_weight_bytes(model, method),
         kv_share=1.0 / model.layers,
     )
+
+
+EAGER = ("true", "t", "1", "1.0", "yes", "y", "on", "enforce_eager", "enforce-eager")
+"""What says that no graphs are captured."""
 
 
 @cache
@@ -174,7 +209,7 @@ def _engine(cells: Cells, model: Model) -> Engine:
     fraction = number_in(cells, "util", at_least=0.01, at_most=1.0)
     if fraction is not None:
         memory = replace(memory, fraction=fraction)
-    if text(cells, "eager").lower() in ("true", "1", "yes"):
+    if text(cells, "eager").lower().lstrip("-") in EAGER:
         memory = replace(memory, graphs_counted=False)
     budget, sequences = whole(cells, "max_num_batched_tokens"), whole(cells, "max_num_seqs")
     return replace(
@@ -197,5 +232,5 @@ def start_up(run: MemoryRun) -> StartUp:
         kv_pool_gib=float(lines.kv_pool[0]) / GIB,
         kv_tokens=int(lines.kv_tokens[0]),
         max_concurrency=held,
-        starts=held >= 1.0,
+        starts=held >= 1.0 if run.configuration.engine.memory.fraction_of == "whole" else lines.kv_tokens[0] > 0,
     )

@@ -47,7 +47,8 @@ def _weights(row: Configuration, one: PerInstance, model: Model) -> Explained:
     sizes = {
         f"experts{as_stored}{needed}": parts.experts,
         f"layers{'' if model.is_moe else as_stored}": parts.sharded,
-        "whole on each GPU": parts.copied + parts.encoder,
+        "whole on each GPU": parts.copied + parts.rotary,
+        "encoder": parts.encoder,
         "embeddings and head": parts.embedding + parts.head,
         "copies of latent projections": parts.absorbed,
     }

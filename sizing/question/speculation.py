@@ -133,8 +133,9 @@ def _as_published(model: Model, draft: Draft) -> Speculation:
 
 def draft_weight_bytes(model: Model, method: str) -> float:
     """Weights of a draft: prediction heads are one layer of the model in its published format, embeddings and head
-    shared; a draft of its own is one dense layer with embeddings and head, in 16 bit (see :data:`DRAFT_MATRICES`)."""
+    shared; a draft of its own is one dense layer with a head, in 16 bit, the embedding shared (vLLM 0.26.0,
+    v1/spec_decode/eagle.py; see :data:`DRAFT_MATRICES`)."""
     table = float(model.vocab_size * model.hidden_size)
     if method == "mtp":
         return (model.params_total - model.params_embedding - table) / model.layers * model.published_format.bytes
-    return (DRAFT_MATRICES * float(model.hidden_size) ** 2 + 2.0 * table) * WIDE_BYTES
+    return (DRAFT_MATRICES * float(model.hidden_size) ** 2 + table) * WIDE_BYTES

@@ -194,3 +194,51 @@ def test_latent_attention_keeps_the_widths_of_its_parts():
     latent = of("mistralai/Mistral-Large-3").latent
     assert latent is not None
     assert (latent.kv_rank, latent.rope_dim, latent.v_dim) == (512, 64, 128)
+
+
+STEP_3 = {"hidden_size": 7168, "intermediate_size": 18432, "num_attention_heads": 64, "num_attention_groups": 1}
+STEP_3 |= {"head_dim": 256, "share_q_dim": 2048, "num_hidden_layers": 61, "moe_intermediate_size": 5120}
+STEP_3 |= {"moe_num_experts": 48, "moe_top_k": 3, "share_expert_dim": 5120, "vocab_size": 128815}
+STEP_3 |= {"moe_layers_enum": ",".join(map(str, range(4, 60)))}
+GROK_2 = {"model_type": "git", "hidden_size": 8192, "intermediate_size": 32768, "moe_intermediate_size": 16384}
+GROK_2 |= {"residual_moe": True, "num_local_experts": 8, "num_experts_per_tok": 2, "num_attention_heads": 64}
+GROK_2 |= {"num_key_value_heads": 8, "head_dim": 128, "num_hidden_layers": 64, "vocab_size": 131072}
+ARCTIC = {"model_type": "arctic", "hidden_size": 7168, "intermediate_size": 4864, "num_local_experts": 128}
+ARCTIC |= {"num_experts_per_tok": 2, "num_hidden_layers": 35, "num_attention_heads": 56, "num_key_value_heads": 8}
+ARCTIC |= {"vocab_size": 32000, "parallel_attn_mlp_res": True}
+MOLMO = {"model_type": "molmo", "hidden_size": 3584, "intermediate_size": 37888, "num_attention_heads": 28}
+MOLMO |= {"num_key_value_heads": 4, "num_hidden_layers": 28, "vocab_size": 152064, "embedding_size": 152064}
+OLMO = {"model_type": "hf_olmo", "d_model": 4096, "n_heads": 32, "n_layers": 32, "mlp_hidden_size": 22016}
+OLMO |= {"embedding_size": 50304, "vocab_size": 50280, "weight_tying": False, "max_sequence_length": 2048}
+GLM_1 = {"model_type": "chatglm", "hidden_size": 4096, "inner_hidden_size": 16384, "num_layers": 28}
+GLM_1 |= {"num_attention_heads": 32, "vocab_size": 130528, "position_encoding_2d": True}
+CODESHELL = {"model_type": "codeshell", "n_embd": 4096, "n_inner": 16384, "n_layer": 42, "n_head": 32}
+CODESHELL |= {"num_query_groups": 8, "vocab_size": 70144}
+MINICPM = {"model_type": "minicpm", "hidden_size": 2304, "intermediate_size": 5760, "num_attention_heads": 36}
+MINICPM |= {"num_hidden_layers": 40, "vocab_size": 122753, "num_key_value_heads": 36}
+OCR = {"use_mla": False, "kv_lora_rank": None, "qk_nope_head_dim": 0, "qk_rope_head_dim": 0, "v_head_dim": 0}
+OCR |= {"hidden_size": 1280, "intermediate_size": 6848, "num_attention_heads": 10, "num_key_value_heads": 10}
+OCR |= {"num_hidden_layers": 12, "vocab_size": 129280}
+
+
+@pytest.mark.parametrize(
+    ("config", "billions", "active", "kv"),
+    [
+        ({"text_config": STEP_3}, 316, 38, 31_232),
+        (GROK_2, 269.5, 115, 131_072),
+        (ARCTIC, 478.6, 17.3, 71_680),
+        (MOLMO, 7.6, 7.6, 28_672),
+        (OLMO, 6.89, 6.89, 262_144),
+        (GLM_1, 6.17, 6.17, 229_376),
+        (CODESHELL, 7.98, 7.98, 86_016),
+        (MINICPM, 2.72, 2.72, 184_320),
+        ({"language_config": OCR}, 0.725, 0.725, 30_720),
+    ],
+    ids=["Step-3", "Grok-2", "Arctic", "Molmo-7B-D", "OLMo-7B", "ChatGLM-6B", "CodeShell-7B", "MiniCPM-2B", "OCR"],
+)
+def test_families_with_words_of_their_own(config, billions, active, kv):
+    """Sizes as their publishers state them; of the language model of DeepSeek-OCR without experts by hand."""
+    model = model_from_config(config)
+    assert model.params_total == pytest.approx(billions * 1e9, rel=0.01)
+    assert model.params_active == pytest.approx(active * 1e9, rel=0.03)
+    assert model.kv_elements_full == kv

@@ -17,7 +17,16 @@ def group(bits: int, kind: str, size: int | None = None, activations: int | None
     return {"weights": {"num_bits": bits, "type": kind, "group_size": size}, "input_activations": inputs, **entry}
 
 
+OF_STAGES = {"weight": [{"dtype": "fp8_e4m3"}, {"dtype": "int4"}], "input_tensors": {"dtype": "fp8_e4m3"}}
+INTX = {"_type": "Int8DynamicActivationIntxWeightConfig", "_data": {"weight_dtype": {"_data": "int4"}}}
+BY_MODULE = {"_type": "ModuleFqnToConfig", "_data": {"module_fqn_to_config": {"_default": INTX}}}
 METHODS = [
+    ({"quant_method": "quark", "global_quant_config": OF_STAGES}, "w4a8_awq"),
+    ({"quant_method": "torchao", "quant_type": {"default": INTX}}, "w4a8_awq"),
+    ({"quant_method": "torchao", "quant_type": {"default": BY_MODULE}}, "w4a8_awq"),
+    ({"load_in_4bit": True, "bnb_4bit_quant_type": "nf4"}, "int4_wo"),
+    ({"quant_method": "bitsandbytes", "load_in_4bit": False, "load_in_8bit": False}, "bf16"),
+    ({"quant_method": "compressed-tensors", "config_groups": {}, "sparsity_config": {"format": "sparse-24"}}, "bf16"),
     ({"quant_method": "gptq", "bits": 8, "group_size": 32}, "int8_wo"),
     ({"quant_method": "gptq", "bits": 4}, "int4_gptq"),
     ({"quant_method": "gptq", "bits": 3, "group_size": 128}, "int3_wo"),

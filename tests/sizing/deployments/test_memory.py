@@ -11,10 +11,10 @@ from sizing.catalog import gpus
 from sizing.catalog.engine_memory import memory_rule
 from sizing.catalog.engines import engines
 from sizing.catalog.precisions import precisions
-from sizing.catalog.weights import dense_parameters, embedding_parameters, weight_bytes
+from sizing.catalog.weights import dense_parameters, embedding_parameters, rotary_bytes, weight_bytes
 from sizing.deployments.candidates import table
 from sizing.deployments.kv_cache import head_share, sequence_bytes, state_bytes
-from sizing.deployments.memory import memory_fit
+from sizing.deployments.memory import kv_of_sequence, memory_fit
 from sizing.deployments.working_memory import activation_bytes
 from sizing.question.configuration import Configuration
 from tests.sizing.asking import LLAMA_8B, LLAMA_70B, a_gpu, ask, model_named
@@ -159,8 +159,9 @@ def test_quantised_weights_never_take_more_than_bf16(model, precision):
 def test_tensor_parallelism_shards_weights_and_kv():
     model = model_named(LLAMA_70B)
     one, two, eight = (fit(model, configuration(tp=n)) for n in (1, 2, 8))
-    assert two.weights[0] == pytest.approx(one.weights[0] / 2)
-    assert eight.weights[0] == pytest.approx(one.weights[0] / 8)
+    tables = rotary_bytes(model)  # whole on each
+    assert two.weights[0] - tables == pytest.approx((one.weights[0] - tables) / 2)
+    assert eight.weights[0] - tables == pytest.approx((one.weights[0] - tables) / 8)
     assert two.kv_per_sequence[0] == pytest.approx(one.kv_per_sequence[0] / 2)
 
 
@@ -216,14 +217,37 @@ def test_the_bytes_of_a_checkpoint_count_where_they_are_known():
     stored = replace(model, stored_bytes=(("fp8", 9.5e9),))
     assert weight_bytes(stored, precisions()["fp8"]) == pytest.approx(9.5e9)
     assert weight_bytes(stored, precisions()["int8_wo"]) == weight_bytes(model, precisions()["int8_wo"])
-    assert fit(stored, configuration(precision="fp8")).weights[0] == pytest.approx(9.5e9)
+    assert fit(stored, configuration(precision="fp8")).weights[0] == pytest.approx(9.5e9 + rotary_bytes(model))
 
 
-def test_a_vision_tower_lies_whole_on_every_gpu():
-    model = replace(model_named(LLAMA_8B), params_vision=4e8)
-    alone, eight = (fit(model, configuration(tp=n)).weights[0] for n in (1, 8))
+@pytest.mark.parametrize(
+    ("architecture", "of_eight"), [("Qwen3VLForConditionalGeneration", 1e8), ("Mistral3ForConditionalGeneration", 8e8)]
+)
+def test_a_vision_tower_is_split_unless_its_class_keeps_it_whole(architecture, of_eight):
+    model = replace(model_named(LLAMA_8B), params_vision=4e8, hf_architecture=architecture)
+    alone, eight = (fit(model, configuration(tp=n)).weights[0] - rotary_bytes(model) for n in (1, 8))
     plain = weight_bytes(model, precisions()["bf16"])
-    assert (alone, eight) == (pytest.approx(plain + 8e8), pytest.approx(plain / 8 + 8e8))
+    assert (alone, eight) == (pytest.approx(plain + 8e8), pytest.approx(plain / 8 + of_eight))
+
+
+@pytest.mark.parametrize(
+    ("model", "gib"),
+    [
+        ("google/gemma-3-4b-it", 0.5625),  # (131,072 x 8 + 131,072) x 256 x 2 B
+        ("meta-llama/Llama-4-Scout-17B-16E-Instruct", 2.5),  # 10,485,760 x 128 x 2 B
+        ("meta-llama/Llama-3.1-8B-Instruct", 0.03125),  # 131,072 x 128 x 2 B
+    ],
+)
+def test_sines_and_cosines_of_every_position_are_held(model, gib):
+    assert rotary_bytes(model_named(model)) / GIB == pytest.approx(gib)
+
+
+def test_sglang_has_a_pool_for_windows_of_some_classes_alone():
+    """Gemma 3 27B keeps all tokens in its 62 layers of 16 heads of 128: 507,904 B each (hybrid_swa_archs)."""
+    row = replace(configuration(), engine=engines()["sglang"])
+    assert kv_of_sequence(model_named("google/gemma-3-27b-it"), table([row]), 10_000.0)[0] == 10_000 * 507_904
+    whole = 36 * 2 * 8 * 64 * 2 * 10_000  # gpt-oss-120b: every second layer has a window
+    assert kv_of_sequence(model_named("openai/gpt-oss-120b"), table([row]), 10_000.0)[0] < whole
 
 
 @pytest.mark.parametrize(

@@ -178,3 +178,41 @@ def test_windows_were_kept_whole_until_they_had_a_pool():
 def test_v0_ran_256_sequences_by_default():
     first, told = answers(RUN | {"version": "0.6.3"}, RUN | {"version": "0.6.3", "max_num_seqs": "256"})
     assert first == told
+
+
+@pytest.mark.parametrize(
+    ("written", "plain"),
+    [
+        ({"util": "90%"}, {"util": "0.9"}),
+        ({"util": "90"}, {"util": "0.9"}),
+        ({"max_model_len": "32k"}, {"max_model_len": "32000"}),
+        ({"max_model_len": "32K"}, {"max_model_len": "32768"}),
+        ({"max_model_len": "-1"}, {"max_model_len": ""}),
+        ({"max_num_seqs": "1,024"}, {"max_num_seqs": "1024"}),
+        ({"total_gib": "79.19 GiB"}, {"total_gib": "79.19"}),
+        ({"fmt": "auto"}, {"fmt": ""}),
+        ({"ep": "false"}, {"ep": "1"}),
+        ({"eager": "1.0"}, {"eager": "True"}),
+        ({"eager": "--enforce-eager"}, {"eager": "True"}),
+        ({"version": "vllm/vllm-openai:v0.11.0"}, {"version": "0.11.0"}),
+        ({"version": "vLLM 0.9.1"}, {"version": "0.9.1"}),
+        ({"spec": "deepseek_mtp"}, {"spec": "mtp"}),
+        (
+            {"model": "/hub/models--meta-llama--Llama-3.1-8B-Instruct/snapshots/0e9e39f249a1"},
+            {"model": "meta-llama/Llama-3.1-8B-Instruct"},
+        ),
+        ({"model": "C:\\models\\Llama-3.1-8B-Instruct"}, {"model": "meta-llama/Llama-3.1-8B-Instruct"}),
+    ],
+)
+def test_settings_are_read_as_logs_and_command_lines_write_them(written, plain):
+    one, other = answers(RUN | written, RUN | plain)
+    assert one["error"] == ""
+    assert one == other
+
+
+def test_sglang_starts_with_less_than_a_context():
+    """It lets in what fits (managers/tp_worker.py); vLLM refuses to start."""
+    small = {"model": "Qwen/Qwen3-8B", "gpu": "rtx_4090", "max_model_len": "40960", "util": "0.85"}
+    vllm, sglang = answers(small | {"engine": "vllm"}, small | {"engine": "sglang"})
+    assert (vllm["starts"], sglang["starts"]) == ("false", "true")
+    assert sglang["max_concurrency"] < 1.0

@@ -100,13 +100,13 @@ def test_a_longer_answer_never_needs_fewer_gpus() -> None:
 def test_the_itl_limit_is_what_makes_a_longer_answer_need_fewer_gpus() -> None:
     """What the page says where the number falls: the mean gap of few tokens suffers more from one prompt."""
     limits = {"ttft_ms": 2000, "percentile": 99}
-    workload = {"input_tokens": 1155, "output_tokens": 211, "peak_rps": 10}
+    workload = {"input_tokens": 2000, "output_tokens": 211, "peak_rps": 10}
     formats = {"precisions": ["bf16", "fp16", "fp8"], "routing": "random", "confidence": 50}
     asked = {"model": "meta-llama/Llama-3.3-70B-Instruct", "workload": workload, "deployment": formats}
     falls = {}
     for itl_ms in (100, None):
         limited = Scenario.model_validate({**asked, "limits": {**limits, "itl_ms": itl_ms}})
-        falls[itl_ms] = gpus_over_lengths(limited, "h200_sxm", [1155], [26, 53]).falls_somewhere
+        falls[itl_ms] = gpus_over_lengths(limited, "h200_sxm", [2000], [13, 26, 53, 106]).falls_somewhere
     assert falls == {100: True, None: False}
 
 
