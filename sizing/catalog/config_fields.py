@@ -176,7 +176,7 @@ class Fields:
         for key in names:
             value = self.raw(key)
             if value is not None:
-                return checked_whole(key, _repeated(value), low, high)
+                return checked_whole(key, _repeated(value, least=1 if fact == "experts" else 2), low, high)
         stated = any(key in section for key in names for section in self.sections)
         if stated or (fact == "max_context" and len(self.sections) == 1):  # every published file says its own context
             return None
@@ -253,9 +253,10 @@ def _has(section: Mapping[str, Any], fact: str) -> bool:
     return any(section.get(key) is not None for key in field_names()[fact])
 
 
-def _repeated(value: Any) -> Any:
-    """The number that a list repeats for every layer; anything else unchanged."""
-    same = isinstance(value, list) and bool(value) and all(item == value[0] for item in value[1:])
+def _repeated(value: Any, *, least: int) -> Any:
+    """The number that a list of ``least`` items repeats for every layer (Skywork writes one of experts); anything else
+    unchanged."""
+    same = isinstance(value, list) and len(value) >= least and all(item == value[0] for item in value[1:])
     return value[0] if same else value
 
 
