@@ -70,9 +70,9 @@ def outside_bytes(candidates: Candidates) -> Floats:
     few, two, many = (
         candidates.column(value)
         for value in (
-            lambda r: r.engine.memory.outside_gib_1,
-            lambda r: r.engine.memory.outside_gib_2,
-            lambda r: r.engine.memory.outside_gib_4,
+            lambda r: r.engine.memory.outside_gib(1),
+            lambda r: r.engine.memory.outside_gib(2),
+            lambda r: r.engine.memory.outside_gib(4),
         )
     )
     radeon = candidates.column(lambda r: AMD_BYTES if r.gpu.vendor == "AMD" else 0.0)

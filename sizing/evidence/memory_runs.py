@@ -54,7 +54,7 @@ class MemoryRun:
 class StartUp:
     """What the engine prints at its start: GiB per GPU, tokens that the cache holds, sequences of the whole context.
 
-    ``starts``: whether one sequence of the whole context fits.
+    ``starts``: whether one sequence of the whole context fits (vLLM), or any token (engines that cut the context).
     """
 
     weights_gib: float
@@ -119,7 +119,7 @@ def _plain(value: str, *, share: bool) -> str:
     bare = re.sub(r"(?<=\d),(?=\d{3}(\D|$))", "", _UNITS.sub("", value))
     thousands = re.fullmatch(r"(\d+(?:\.\d+)?)([kK])", bare)
     if thousands:
-        return f"{float(thousands[1]) * (1000 if thousands[2] == 'k' else 1024):g}"
+        return str(float(thousands[1]) * (1000 if thousands[2] == "k" else 1024))
     percent = share and re.fullmatch(r"\d+(\.\d+)?", bare) and (value.endswith("%") or 1.5 < float(bare) <= PERCENT)
     return f"{float(bare) / PERCENT:g}" if percent else bare
 

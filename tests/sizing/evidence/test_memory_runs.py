@@ -187,6 +187,8 @@ def test_v0_ran_256_sequences_by_default():
         ({"util": "90"}, {"util": "0.9"}),
         ({"max_model_len": "32k"}, {"max_model_len": "32000"}),
         ({"max_model_len": "32K"}, {"max_model_len": "32768"}),
+        ({"max_model_len": "128K"}, {"max_model_len": "131072"}),
+        ({"max_num_batched_tokens": "1024K"}, {"max_num_batched_tokens": "1048576"}),
         ({"max_model_len": "-1"}, {"max_model_len": ""}),
         ({"max_num_seqs": "1,024"}, {"max_num_seqs": "1024"}),
         ({"total_gib": "79.19 GiB"}, {"total_gib": "79.19"}),
