@@ -83,7 +83,7 @@ def _memory(answer: Answer, *, dark: bool) -> None:
             f"**The first start checks this.** With a context of {count(plan.per_instance.context)} tokens and all "
             "else as planned, an instance is expected to print (GiB of one GPU):"
         )
-        st.code("\n".join(lines), language=None)
+        st.code("\n".join(lines), language=None, wrap_lines=True)
         st.caption("How near such lines were to printed ones so far: Methodology, Accuracy, Memory at start-up.")
 
 
