@@ -35,7 +35,8 @@ class EngineMemory:
     of states relative to that of the KV cache, of which a sequence takes ``states_per_sequence``.
     ``tokens_by_blocks``: whether the printed size of the cache is its blocks over the groups of layers, not contexts
     that fit. ``token_budget`` and ``max_sequences``: tokens of a step and sequences by GiB of memory where they were
-    others than today's ("0:2048 70:8192"); ``vision_share``: of its own fraction, for models with an encoder.
+    others than today's ("0:2048 70:8192"); ``prompts_apart``: whether a step that carries prompts carries nothing else,
+    so that decoding sequences wait for it; ``vision_share``: of its own fraction, for models with an encoder.
     """
 
     engine: str
@@ -57,6 +58,7 @@ class EngineMemory:
     tokens_by_blocks: bool
     token_budget: str
     max_sequences: str
+    prompts_apart: bool
     vision_share: float | None
     source: str
     date: str

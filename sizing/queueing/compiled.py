@@ -144,14 +144,14 @@ def _loaded_entry(sources: str) -> Callable[..., None]:
 
     @compiled_entry
     def loaded(tables: tuple[Floats, ...], of_rows: Floats, out: Floats) -> None:
-        decode, concurrency, stalled = tables
+        decode, concurrency, stalled, prompt_steps = tables
         last_stalled = stalled.shape[1] - 1
         for c in range(decode.shape[0] if len(sources) > 0 else 0):
-            alone, prefill, step_s, gaps, chunks, others = of_rows[c]
+            alone, prefill, gaps, chunks, others = of_rows[c]
             for k in range(decode.shape[1]):
                 step, at = decode[c, k], concurrency[c, k]
                 prompts = at / max(gaps, 1.0)
-                even = chunks * (step_s * -math.expm1(-prompts) / prompts) + prefill
+                even = chunks * (prompt_steps[c, k] * -math.expm1(-prompts) / prompts) + prefill
                 work, answering = even + stalled[c, min(k, last_stalled)], gaps * step
                 past_prompt = answering / (alone + answering)
                 out[WORK, c, k], out[EVEN, c, k], out[PAST_PROMPT, c, k] = work, even, past_prompt
@@ -222,9 +222,10 @@ loaded: Any = _loaded_entry(digest())
 """``loaded(tables, of_rows, out)``: an engine at each concurrency of its grid, in the mean, as
 :func:`sizing.queueing.steady_state.steady_state` has it, into ``out`` (6, C, K) in the order of :data:`WORK` and so on.
 
-``tables``: decode steps and concurrency, (C, K), and what prompts take more where attention-DP ranks wait, (C, K) or
-(C, 1); ``of_rows`` (C, 6): prefill of a prompt alone, its engine time, fixed time of a step with prompts, decode steps
-of a request, chunks of a prompt, and chunks on other ranks for each request in flight.
+``tables``: decode steps and concurrency, (C, K), what prompts take more where attention-DP ranks wait, (C, K) or
+(C, 1), and by how much a step with prompts is longer beyond their work, (C, K); ``of_rows`` (C, 5): prefill of a prompt
+alone, its engine time, decode steps of a request, chunks of a prompt, and chunks on other ranks for each request in
+flight.
 """
 
 queues: Any = _entry(digest(waiting.__file__))

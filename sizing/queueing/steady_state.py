@@ -176,11 +176,11 @@ def _loaded(times: StepTimes, concurrency: Floats, gaps: Floats | float, chunks:
         stalled = times.work_s(prompts, held) - times.prefill_work_s[:, None]
         beside = 1.0 - 1.0 / np.reshape(times.ranks, (-1, 1))
         others = beside * np.minimum(gaps, 1.0) / np.maximum(gaps, 1.0) * chunks
-    step_s = np.reshape(np.asarray(times.prompt_step_s, dtype=np.float64), (-1, 1))
+    longer = np.broadcast_to(times.prompt_step_s, concurrency.shape)
     alone, work = times.prefill_s[:, None], times.prefill_work_s[:, None]
-    rows = _side_by_side(len(concurrency), alone, work, step_s, gaps, chunks, others)
+    rows = _side_by_side(len(concurrency), alone, work, gaps, chunks, others)
     out = np.empty((LOADED, *concurrency.shape))
-    loaded(tuple(map(np.ascontiguousarray, (times.decode_s, concurrency, stalled))), rows, out)
+    loaded(tuple(map(np.ascontiguousarray, (times.decode_s, concurrency, stalled, longer))), rows, out)
     return out
 
 

@@ -110,13 +110,12 @@ def _under_caps(question: Question, evaluated: Evaluated, rows: Rows, caps: Floa
     slots = np.minimum(memory.max_concurrency, caps)
     times, known = evaluated.times.take(rows), evaluated.state.concurrency[rows]
     grid = concurrency_grid(slots, known.shape[1] + 1 - len(NEARLY_FULL))
-    decode = position(known, grid, beyond=True).of(times.decode_s)
     candidates = evaluated.candidates.take(rows)
     return under_load(
         question,
         candidates,
         replace(memory, max_concurrency=slots),
-        replace(times, decode_s=decode),
+        times.on_grid(position(known, grid, beyond=True).of),
         tuple(evaluated.sources[i] for i in rows),
         grid,
         evaluated.slowness.take(rows),

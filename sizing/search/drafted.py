@@ -114,7 +114,7 @@ def _drafting(question: Question, evaluated: Evaluated, rows: Rows, drafts: Sequ
     times, known = evaluated.times.take(rows), evaluated.state.concurrency[rows]
     grid = concurrency_grid(slots, known.shape[1] - len(NEARLY_FULL) + 1)
     before = evaluated.slowness.take(rows)
-    plain = replace(times, decode_s=position(known, grid, beyond=True).of(times.decode_s))
+    plain = times.on_grid(position(known, grid, beyond=True).of)
     drafting = speculated(before.taken_off(plain), question.model, candidates, grid, question.traffic.decode_context)
     slow = with_doubt_of_drafts(before, candidates, question.confidence)
     return under_load(

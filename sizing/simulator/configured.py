@@ -48,6 +48,7 @@ def configured_replica(
         speculation=speculation,
         reserve_output=not engine.evicts,
         promises=engine.promises,
+        prompts_apart=engine.memory.prompts_apart,
         request_s=fit.overhead(engine.surrogate).request_s,
         prompt_token_s=fit.common.prompt_token_s,
     )

@@ -113,14 +113,52 @@ def _entry(sources: str) -> Callable[[World, Floats, float], None]:
     return run_chunk  # type: ignore[no-any-return]
 
 
+def _closed_entry(sources: str) -> Callable[[World, Floats, int, float, float], None]:
+    """As :func:`_entry`."""
+
+    @compiled_entry
+    def run_closed(world: World, chunk: Floats, users: int, delay_s: float, each_s: float) -> None:
+        state, sent, due, ended = world.state[0], 0, users, 0
+        while sent < due or state.finished < sent:
+            until = chunk[TIME_ROW, sent] if sent < due else np.inf
+            advance(world, 0, until)
+            idle = int(state.finished) == ended
+            while ended < state.finished and len(sources) > 0:
+                finish = world.records[ended].finished
+                ended += 1
+                if due < chunk.shape[1]:
+                    chunk[ARRIVED_ROW, due] = finish
+                    chunk[TIME_ROW, due] = max(finish + delay_s, chunk[TIME_ROW, due - 1]) + each_s
+                    due += 1
+            if idle and sent < due:
+                row = take_row(world.requests, state)
+                fill(world.requests, state, row, chunk, sent)
+                submit(world, 0, row, chunk[TIME_ROW, sent])
+                sent += 1
+            elif idle:
+                return
+
+    return run_closed  # type: ignore[no-any-return]
+
+
 def compiling() -> bool:
     """Whether the simulator has to be compiled, as in the first process after an installation: none fits on disk."""
     return bool(sum(run_chunk.stats.cache_misses.values()))
 
 
-run_chunk: Any = _entry(digest(*(Path(__file__).with_name(f"{name}.py") for name in COMPILED), ranks.__file__))
+_SOURCES = digest(*(Path(__file__).with_name(f"{name}.py") for name in COMPILED), ranks.__file__)
+
+run_chunk: Any = _entry(_SOURCES)
 """``run_chunk(world, chunk, until)``: serve a chunk of arrivals, then run every replica up to ``until``.
 
 ``chunk`` (9, M) has the rows of :data:`layout.CHUNK_FIELDS`, times in seconds. A request with an id comes back (its
 replica failed) or comes from another pool.
+"""
+
+run_closed: Any = _closed_entry(_SOURCES)
+"""``run_closed(world, chunk, users, delay_s, each_s)``: requests in flight for so many ``users``, on a replica.
+
+The first ``users`` columns of ``chunk`` are sent at their times; each request that ends sends the next one, which the
+engine has ``delay_s`` later and ``each_s`` after the one before it, as the front end takes them one by one. ``world``
+keeps records and pauses; it has rows and records for all of the chunk.
 """

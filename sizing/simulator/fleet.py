@@ -30,12 +30,12 @@ class Replica:
     ``token_budget`` tokens per step, ``max_sequences`` in flight, ``kv_tokens`` of KV cache in blocks of
     ``block_tokens``. ``queue_limit``: requests beyond so many waiting are rejected. ``reserve_output``: a request is
     admitted when its whole answer fits in the KV cache, and never evicted; ``promises``: what is kept free of it for
-    answers to come where it may be. ``sequence_tokens``: what a sequence has in the KV cache whatever its length
-    (windows, recurrent state), as tokens of the part that grows. ``static_batching``: a batch runs to the end
-    of its longest answer before the next one starts. ``weight``: share of the load under weighted routing, and speed
-    relative to others under least-loaded routing. ``request_s`` and ``prompt_token_s``: what a request, and each token
-    of its prompt, takes before the engine has it (server, tokeniser, client): it delays the first token and no other
-    request.
+    answers to come where it may be. ``prompts_apart``: a step that carries prompts carries nothing else.
+    ``sequence_tokens``: what a sequence has in the KV cache whatever its length (windows, recurrent state), as tokens
+    of the part that grows. ``static_batching``: a batch runs to the end of its longest answer before the next starts.
+    ``weight``: share of the load under weighted routing, and speed relative to others under least-loaded routing.
+    ``request_s`` and ``prompt_token_s``: what a request, and each token of its prompt, takes before the engine has it
+    (server, tokeniser, client): it delays the first token and no other request.
     """
 
     grid: StepGrid
@@ -46,6 +46,7 @@ class Replica:
     speculation: Speculation = field(default_factory=Speculation)
     reserve_output: bool = False
     promises: Promises = NO_PROMISES
+    prompts_apart: bool = False
     sequence_tokens: float = 0.0
     static_batching: bool = False
     queue_limit: int | None = None

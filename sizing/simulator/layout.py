@@ -100,7 +100,7 @@ REPLICA = np.dtype(
         *_reals("budget kv_tokens waste_tokens tokens_per_step rows_per_sequence launch_s full_pair_s"),
         *_reals("promised_new promised_running promised_most"),
         *_reals("sliding_pair_s window token_s pair_lag ranks"),
-        *_counts("static reserve queue_limit role"),
+        *_counts("static reserve apart queue_limit role"),
     ]
 )
 
@@ -118,7 +118,8 @@ STATE = np.dtype(
         *_reals("expected"),
         *_counts("warm_up"),
         *_reals("ttft_limit itl_limit e2e_limit bin_s prefix_life_s request_s prompt_token_s"),
-        *_counts("keep_records"),
+        # Whether to stand still when a request has ended, as whoever sent it is waiting for that.
+        *_counts("keep_records pausing"),
     ]
 )
 

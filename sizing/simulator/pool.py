@@ -95,11 +95,7 @@ class Pool:
 
     def run(self, chunk: Floats, until: float) -> NDArray[Any]:
         """Serve a chunk (rows as in :func:`entry.run_chunk`) up to ``until``; the records of what ended or moved on."""
-        arriving = chunk.shape[1]
-        self._make_room(arriving)
-        if self.handing_over or self.world.state["keep_records"][0]:
-            self.world = self.world._replace(records=np.zeros(self.in_system + arriving, layout.RECORD))
-            self.world.state["records"] = 0
+        self.make_room(chunk.shape[1])
         served = 0
         while self.outages and self.outages[0].time <= until:
             event = self.outages.pop(0)
@@ -116,9 +112,12 @@ class Pool:
     def _serve(self, chunk: Floats, until: float) -> None:
         run_chunk(self.world, np.ascontiguousarray(chunk, dtype=np.float64), until)
 
-    def _make_room(self, arriving: int) -> None:
-        """Rows for every arrival of the chunk, and some to spare, as the next one meets what is left of this one; the
-        pool of rows at least doubles when it must grow."""
+    def make_room(self, arriving: int) -> None:
+        """Rows for every arrival of a chunk, and some to spare, as the next one meets what is left of this one; the
+        pool of rows at least doubles when it must grow. Records begin anew."""
+        if self.handing_over or self.world.state["keep_records"][0]:
+            self.world = self.world._replace(records=np.zeros(self.in_system + arriving, layout.RECORD))
+            self.world.state["records"] = 0
         old = self.world.requests
         needed = self.in_system + arriving
         if needed <= len(old):
@@ -164,6 +163,7 @@ def _replicas(fleet: Fleet, kinds: Sequence[Replica], role: int) -> NDArray[Any]
         row["budget"] = np.inf if replica.static_batching else replica.token_budget
         row["kv_tokens"], row["waste_tokens"] = min(replica.kv_tokens, HUGE_TOKENS), replica.waste_tokens
         row["tokens_per_step"], row["rows_per_sequence"] = speculation.tokens_per_step, speculation.rows_per_sequence
+        row["apart"] = replica.prompts_apart
         row["launch_s"], row["pair_lag"], row["ranks"] = grid.launch_s, grid.pair_lag, grid.ranks
         row["full_pair_s"], row["sliding_pair_s"], row["window"] = grid.full_pair_s, grid.sliding_pair_s, grid.window
         row["token_s"] = grid.token_s

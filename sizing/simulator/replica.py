@@ -2,9 +2,11 @@
 
 In-flight batching as in vLLM's scheduler (v1): decoding sequences first, then the rest of a partial prompt, then
 waiting requests in order of arrival, within a token budget per step (chunked prefill after Agrawal et al.,
-Sarathi-Serve, OSDI 2024). When the KV cache is full, the sequence admitted last is evicted and recomputed later, unless
-the engine reserves the cache of the whole answer at admission (TensorRT-LLM's default, guaranteed no evict). An engine
-may also keep some of it free for what is yet to be generated when it admits another (SGLang).
+Sarathi-Serve, OSDI 2024). An engine may also keep prompts apart: while any of them can be computed, steps carry nothing
+else, and decoding sequences wait (SGLang, vLLM before version 0.8). When the KV cache is full, the sequence admitted
+last is evicted and recomputed later, unless the engine reserves the cache of the whole answer at admission
+(TensorRT-LLM's default, guaranteed no evict). An engine may also keep some of it free for what is yet to be generated
+when it admits another (SGLang).
 Between two events (a sequence ends, a request arrives, the cache fills up) the decoding batch does not change, its mean
 context grows by the tokens of a step, and step times are linear in it: k steps take k T + s k (k - 1) / 2, so they are
 one event.
@@ -89,7 +91,8 @@ def plan_prompts(world: World, r: int, may_admit: bool) -> tuple[float, float, i
     Every attention-DP rank has its share of the token budget; a prompt stays on one of them.
     """
     replica, heap, requests, rows = world.replicas[r], world.heap[r], world.requests, world.rows[world.replicas[r].kind]
-    budget, tokens, pair_s = replica.budget - replica.running * replica.rows_per_sequence, 0.0, 0.0
+    beside = 0 if replica.apart == 1 else replica.running
+    budget, tokens, pair_s = replica.budget - beside * replica.rows_per_sequence, 0.0, 0.0
     of_rank, begun, taken, left, ended = budget / replica.ranks, replica.partials, 0, 0, 0
     may_admit = may_admit and (replica.static == 0 or replica.running == 0)
     while budget > 0.0 and left < replica.ranks:
@@ -146,15 +149,17 @@ def first_token(world: World, r: int, row: int) -> None:
 
 @compiled
 def mixed_step(world: World, r: int, tokens: float, pair_s: float, prompts: int, ended: int) -> None:
-    """One step with prompt tokens: decoding sequences advance by a token, ended prompts emit their first."""
+    """One step with prompt tokens: ended prompts emit their first, and decoding sequences advance by a token, or wait
+    where prompts have their steps apart."""
     replica = world.replicas[r]
-    running = replica.running
+    running = 0 if replica.apart == 1 else replica.running
     mean = replica.context / running if running > 0 else 0.0
-    seconds = decode_time(world.decode[replica.kind], running, mean)[0]
-    seconds += prompt_time(world.rows[replica.kind], replica, tokens, pair_s, prompts)
+    rest_s = decode_time(world.decode[replica.kind], running, mean)[0]
+    hidden_s = 0.0 if replica.apart == 1 else rest_s
+    seconds = rest_s + prompt_time(world.rows[replica.kind], replica, running, tokens, pair_s, prompts, hidden_s)
     pass_time(world, replica, seconds)
     grown = running * replica.tokens_per_step
-    replica.step += 1
+    replica.step += 1 - replica.apart
     replica.steps += 1
     replica.context += grown
     replica.kv += grown * (1 - replica.reserve)
@@ -219,9 +224,13 @@ def leap(world: World, r: int, until: float) -> None:
 
 @compiled
 def advance(world: World, r: int, until: float) -> None:
-    """Run a replica until its next step would start at ``until`` or later, nothing is left to do, or the work ends."""
+    """Run a replica until its next step would start at ``until`` or later, nothing is left to do, or the work ends;
+    where somebody waits for it, until a request has ended."""
     replica, state = world.replicas[r], world.state[0]
+    finished = state.finished
     while replica.up == 1 and replica.now < until and state.events < state.most_events:
+        if state.pausing == 1 and state.finished != finished:
+            return
         state.events += 1
         if replica.running == 0 and replica.partials == 0 and replica.waiting == 0:
             return

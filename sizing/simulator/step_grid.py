@@ -16,7 +16,7 @@ from sizing.question.speculation import Speculation
 from sizing.steps.attention import LONGEST, index_pair_s, reads_all_entries, sparse_pair_s, state_token_s
 from sizing.steps.hardware import hardware
 from sizing.steps.rates import Rates, rates
-from sizing.steps.roofline import Roofline, decode_step_s, fixed_s, launch_s, roofline
+from sizing.steps.roofline import Roofline, decode_step_s, launch_s, pass_s, roofline
 from sizing.steps.shape import Shape, shape_of
 from sizing.steps.speculation import own_rows_s, rows_s, verification_s
 from sizing.steps.times import StepTimes
@@ -192,12 +192,12 @@ def _row_knots() -> Floats:
 def _decode_s(shape: Shape, speed: Rates, knots: Floats, most: int, speculation: Speculation) -> Floats:
     """Decode step by sequences and context; a verification step carries draft + 1 rows per sequence.
 
-    Row 0 is a step without decoding sequences: launches and host time alone.
+    Row 0 is a step without decoding sequences: launches, host time and a row of the output head.
     """
     sequences = np.arange(1.0, most + 1.0)[None, :]
     steps = np.stack([decode_step_s(shape, speed, sequences, float(c))[0] for c in knots], axis=1)
     if speculation.draft_tokens:
         more = [verification_s(shape, speed, sequences, speculation, float(c))[0] for c in knots]
         steps = speculation.step_s(steps, np.stack(more, axis=1))
-    idle = float((speed.scale * fixed_s(shape, speed) + speed.step_s)[0, 0])
+    idle = float(pass_s(shape, speed)[0, 0])
     return np.vstack([np.full((1, len(knots)), idle), steps])

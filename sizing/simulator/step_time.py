@@ -61,14 +61,17 @@ def fullest_share(rows: Floats, prompts: int, ranks: float) -> float:
 
 
 @compiled
-def prompt_time(rows: Floats, replica: Any, tokens: float, pair_s: float, prompts: int) -> float:
+def prompt_time(
+    rows: Floats, replica: Any, running: int, tokens: float, pair_s: float, prompts: int, rest_s: float
+) -> float:
     """What ``tokens`` tokens of so many ``prompts`` add to a step: matrices and attention pairs, or launching them.
 
-    max(G(rows of decode + tokens) - G(rows of decode) + pairs, launches), with G the time of all that grows with rows.
+    max(G(rows of decode + tokens) - G(rows of decode) + pairs, launches - the rest of the step), with G the time of all
+    that grows with rows.
     The fullest attention-DP rank carries its share of the tokens, at most its token budget: what G holds of a rank's
     own rows, and the pairs, take as long as if all ranks had as many.
     """
-    decoding = replica.running * replica.rows_per_sequence
+    decoding = running * replica.rows_per_sequence
     matrices = interpolated(rows[0], rows[1], decoding + tokens) - interpolated(rows[0], rows[1], decoding)
     if replica.ranks > 1.0:
         of_rank = (replica.budget - decoding) / replica.ranks
@@ -77,7 +80,7 @@ def prompt_time(rows: Floats, replica: Any, tokens: float, pair_s: float, prompt
             rows[0], rows[3], decoding + tokens
         )
         pair_s *= fullest / tokens
-    return max(matrices + pair_s, replica.launch_s)  # type: ignore[no-any-return]
+    return max(matrices + pair_s, replica.launch_s - rest_s)  # type: ignore[no-any-return]
 
 
 @compiled

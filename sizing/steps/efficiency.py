@@ -54,10 +54,6 @@ class EngineOverhead:
     ``request_s``: server and client time before the first token, outside the engine's steps, in every protocol;
     ``ageing``: of device times but for 16-bit products of dense weights, which every engine leaves to the vendor's
     library; ``host_ageing``: of host times.
-
-    Of closed loops alone: ``first_token_steps``: decode steps that pass before the first token is seen; ``cohort``:
-    prompts that queue together in the steady rounds, per e-fold of concurrency; ``burst``: share of requests that
-    belong to the starting burst.
     """
 
     scale: float
@@ -71,9 +67,6 @@ class EngineOverhead:
     two_shot_s: float
     sequence_s: float
     request_s: float
-    first_token_steps: float
-    cohort: float
-    burst: float
     ageing: float
     host_ageing: float
 
@@ -83,7 +76,8 @@ class CommonEfficiency:
     """What is fitted once for all families and engines.
 
     ``collective_s`` and ``pcie_collective_s``: latency of a collective over two GPUs, growing with the
-    ``collective_growth`` power of their number; ``weight_only``: matrix rate of weight-only
+    ``collective_growth`` power of their number over fast links, with the ``pcie_growth`` power of the number of others
+    over PCIe; ``weight_only``: matrix rate of weight-only
     formats relative to 16 bit (dequantisation); ``expert_matrix`` and ``expert_memory_16``, ``_8``, ``_4``: rates of
     expert matrices relative to dense ones, the latter by the width of the weights; ``imbalance``: load of the busiest
     expert group relative to the mean; ``evenness``: shape of the gamma distribution of how popular experts are;
@@ -95,6 +89,8 @@ class CommonEfficiency:
     ``latent_ageing`` and ``fixed_ageing``: growth of the fixed times of MLA and of layers per year of age of the
     software.
 
+    ``sampling_passes``: reads and writes of a 32-bit logit by the sampler; ``rank_sequence_s``: what each doubling of
+    the GPUs of a TP group adds per sequence and step (their logits gathered, their workers told);
     ``sparse_attention``: rate of attention to chosen entries in prompts relative to dense attention;
     ``prompt_token_s``: host time per prompt token before the engine has it.
     """
@@ -102,6 +98,9 @@ class CommonEfficiency:
     collective_s: float
     pcie_collective_s: float
     collective_growth: float
+    pcie_growth: float
+    sampling_passes: float
+    rank_sequence_s: float
     weight_only: float
     expert_matrix: float
     expert_memory_16: float

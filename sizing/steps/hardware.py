@@ -19,6 +19,11 @@ from sizing.question.configuration import Configuration
 POWER_RANGE = (0.5, 8.0)
 """Watts per FLOP/s of the catalogue's GPUs relative to the H100 SXM; a typed-in GPU beyond it is taken for its end."""
 
+THROUGH_HOST = 0.5
+"""Share of its PCIe bandwidth that a consumer card has to another: without peer-to-peer transfers, which NVIDIA's
+driver leaves to professional and data-center cards, each byte is written to host memory and read from there (NCCL, SHM
+transport)."""
+
 H100_FLOPS, H100_W = 989.4e12, 700.0
 """Dense 16-bit FLOP/s and power of the H100 SXM (NVIDIA H100 datasheet)."""
 
@@ -43,6 +48,7 @@ class Hardware(Columns):
     weight_bytes: Floats
     kv_bytes: Floats
     budget: Floats
+    prompts_apart: Flags
     number_class: Rows
     width_class: Rows
     weight_only: Flags
@@ -65,11 +71,11 @@ def hardware(candidates: Candidates) -> Hardware:
     def code(value: Callable[[Configuration], int]) -> Rows:
         return candidates.column(value).astype(np.intp)
 
-    domain = col(lambda k: float(k.gpu.domain_gpus))[:, 0]
-    linked = col(lambda k: float(k.gpu.has_fast_link))[:, 0] > 0
+    domain, linked = col(lambda k: float(k.gpu.domain_gpus))[:, 0], col(lambda k: float(k.gpu.has_fast_link))[:, 0] > 0
     fast = linked & (candidates.tp <= domain)
     nodes = np.where(linked, np.ceil(candidates.tp * candidates.dp / domain), 1.0)
-    fast_link, slow_link = col(lambda k: k.gpu.link_bytes_per_s or 0.0), col(lambda k: k.gpu.pcie_bytes_per_s)
+    fast_link = col(lambda k: k.gpu.link_bytes_per_s or 0.0)
+    slow_link = col(lambda k: k.gpu.pcie_bytes_per_s * (THROUGH_HOST if k.gpu.consumer else 1.0))
     return Hardware(
         matrix=col(_matrix_flops),
         wide=col(lambda k: wide_flops(k.gpu)),
@@ -84,6 +90,7 @@ def hardware(candidates: Candidates) -> Hardware:
         weight_bytes=col(lambda k: k.precision.bytes),
         kv_bytes=col(lambda k: KV_BYTES[k.kv_precision]),
         budget=col(lambda k: float(k.engine.budget(k.gpu))),
+        prompts_apart=col(lambda k: float(k.engine.memory.prompts_apart)) > 0,
         number_class=code(_number_class),
         width_class=code(lambda k: int(k.precision.bytes < WIDE_BYTES) + int(k.precision.bytes < BYTE)),
         weight_only=code(_is_weight_only).astype(bool),

@@ -75,9 +75,8 @@ def mixed(base: StepTimes, kernel_s: Floats, given: Trust, leading: int | None =
     weight = np.where(known, given.weight(apart), 0.0)
     used = weight > 0.0
     ratio = np.where(used[:, None], ratio, 0.0)[:, :leading]
-    times = replace(
-        base, decode_s=base.decode_s[:, :leading] * np.exp(weight[:, None] * ratio), apart=np.where(used, apart, np.nan)
-    )
+    base = base.on_grid(lambda values: values[:, :leading])
+    times = replace(base, decode_s=base.decode_s * np.exp(weight[:, None] * ratio), apart=np.where(used, apart, np.nan))
     return Mixed(times=times, weight=weight, apart=np.where(used, apart, 0.0))
 
 

@@ -19,13 +19,21 @@ MATURITY_YEARS = 3.0
 """Years from a family's first GPU during which the vendor's library gains on 16-bit products. Chosen: because prefill
 on the A100 of 2020, left out of the fit, is 6 % too fast with it and 17 % too slow where gains never end."""
 
+OVERLAPPED_SINCE = 2025.0
+"""Decimal year from which engines prepare and answer sequences while the GPU computes: SGLang 0.4 of 2024-12 ("zero
+overhead batch scheduler"), vLLM 0.8 of 2025-03 (front end in a process of its own), TensorRT-LLM 0.19 of 2025-05
+(overlap scheduler). Before, that time adds to every step."""
+
 _TIMES = (
     *("layer_s", "routing_s", "latent_s", "prompt_layer_s", "step_s", "sequence_s", "request_s"),
     *("collective", "two_shot_s", "host_ageing"),
 )
 """Fitted numbers of each engine that fixed times come from."""
 
-_SHARED = ("prompt_token_s", "sparse_attention", "activation_passes", "expert_passes", "imbalance", "evenness")
+_SHARED = (
+    *("prompt_token_s", "sparse_attention", "activation_passes", "expert_passes", "imbalance", "evenness"),
+    *("sampling_passes", "rank_sequence_s"),
+)
 """Fitted numbers of all candidates alike."""
 
 
@@ -57,16 +65,20 @@ class Rates:
     prompt_layer_s: Floats
     step_s: Floats
     sequence_s: Floats
+    overlapped: Flags
     request_s: Floats
     prompt_token_s: float
     scale: Floats
     exposed: Floats
     wide_exposed: float
     activation_passes: float
+    sampling_passes: float
+    rank_sequence_s: float
     expert_passes: float
     imbalance: float
     evenness: float
     budget: Floats
+    prompts_apart: Flags
     tp: Floats
     pp: Floats
     ep: Floats
@@ -131,6 +143,8 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
         exposed=np.array([common.exposed_16, common.exposed_8, common.exposed_4])[facts.number_class][:, None],
         wide_exposed=common.exposed_16,
         budget=facts.budget,
+        prompts_apart=facts.prompts_apart,
+        overlapped=np.broadcast_to(REFERENCE_YEAR - age >= OVERLAPPED_SINCE, facts.budget.shape),
         **_fixed_times(of, candidates.tp[:, None]),
         **{name: getattr(common, name) for name in _SHARED},
         **{name: getattr(candidates, name)[:, None] for name in ("tp", "pp", "ep", "dp")},
@@ -142,13 +156,14 @@ def _fixed_times(of: _Fitted, tp: Floats) -> dict[str, Any]:
     common, per = of.fit.common, {name: of.engine(attrgetter(name)) for name in _TIMES}
     layer = of.device(lambda d: d.layer) * of.pair(lambda p: p.fixed) * np.exp(common.fixed_ageing * of.age)
     host = np.exp(per["host_ageing"] * of.age)
-    latency = np.where(of.facts.fast, common.collective_s, common.pcie_collective_s) * per["collective"]
+    over_link = common.collective_s * (np.maximum(tp, 2.0) / 2.0) ** common.collective_growth
+    over_pcie = common.pcie_collective_s * np.maximum(tp - 1.0, 1.0) ** common.pcie_growth
     return {
         **{name: per[name] * layer for name in ("layer_s", "routing_s", "prompt_layer_s")},
         **{name: per[name] * host for name in ("step_s", "sequence_s")},
         **{name: per[name] for name in ("two_shot_s", "request_s")},
         "latent_s": per["latent_s"] * layer * np.exp(common.latent_ageing * of.age),
-        "collective_s": latency * (np.maximum(tp, 2.0) / 2.0) ** common.collective_growth,
+        "collective_s": np.where(of.facts.fast, over_link, over_pcie) * per["collective"],
     }
 
 

@@ -57,11 +57,13 @@ class Roofline:
         Lengths and shapes are numbers, or columns (C, 1) where rows differ in them; ``concurrency`` (C, K).
         """
         work, stall = prefill_work_s(shape, speed, new, cached)
+        shared = _shared_s(shape, speed, rows_of_pass(speed, concurrency))
+        decode = decode_step_s(shape, speed, concurrency, context, shared)
         return StepTimes(
-            decode_s=decode_step_s(shape, speed, concurrency, context),
+            decode_s=decode,
             prefill_s=prefill_s(shape, speed, new, cached)[:, 0],
             prefill_work_s=work[:, 0],
-            prompt_step_s=prompt_step_s(shape, speed, new, work)[:, 0],
+            prompt_step_s=prompt_step_s(shape, speed, new, work, concurrency, decode, shared),
             stall_s=stall[:, 0],
             ranks=speed.dp[:, 0],
             front_s=(speed.request_s + speed.prompt_token_s * new)[:, 0],
@@ -130,7 +132,8 @@ def _matrix_flop_s(shape: Shape, speed: Rates) -> tuple[Floats, Floats]:
 
 
 def matrices_s(shape: Shape, speed: Rates, tokens: Floats, own: Floats | None = None) -> Floats:
-    """All matrix products of one step over ``tokens`` rows: weights are streamed once, experts as far as touched.
+    """Matrix products of all layers in one step over ``tokens`` rows: weights are streamed once, experts as far as
+    touched. The output head is apart (:func:`head_s`).
 
     ``own``: rows of all attention-DP ranks if each had as many as the fullest, where they are uneven: each computes the
     products outside the experts for its own rows.
@@ -142,13 +145,19 @@ def matrices_s(shape: Shape, speed: Rates, tokens: Floats, own: Floats | None = 
     memory = np.where(unquantised, speed.wide_memory, speed.memory)
     dense_byte = shape.dense * width / speed.tp / memory
     expert_byte = shape.experts * speed.expert_bytes / (speed.tp * speed.dp) / speed.expert_memory
-    head_flop = 2.0 * shape.head / (speed.tp * speed.dp * speed.wide_matrix)
-    head_byte = shape.head * WIDE_BYTES / speed.tp / speed.wide_memory
-    total = bound(dense_flop * own, dense_byte, speed.exposed) + bound(head_flop * own, head_byte, speed.wide_exposed)
+    total = bound(dense_flop * own, dense_byte, speed.exposed)
     if np.any(np.asarray(shape.routed) > 0):
         touched = expert_byte * expert_coverage(shape, tokens, speed.evenness)
         total = total + bound(expert_flop * tokens, touched, speed.exposed)
     return total
+
+
+def head_s(shape: Shape, speed: Rates, rows: Floats | float) -> Floats:
+    """The output head over ``rows`` rows: those of decoding sequences, and of a prompt its last alone (vLLM,
+    ``logits_indices``; SGLang, ``logits_processor.py``; TensorRT-LLM, context logits off by default)."""
+    flop = 2.0 * shape.head / (speed.tp * speed.dp * speed.wide_matrix)
+    byte = shape.head * WIDE_BYTES / speed.tp / speed.wide_memory
+    return bound(flop * rows, byte, speed.wide_exposed)
 
 
 def communication_s(shape: Shape, speed: Rates, tokens: Floats) -> Floats:
@@ -162,6 +171,9 @@ def communication_s(shape: Shape, speed: Rates, tokens: Floats) -> Floats:
         total = total + shape.moe_layers * all_to_all_s(shape, speed, tokens)
     return np.asarray(total)
 
+
+LOGIT_BYTES = 4.0
+"""Bytes of a logit: samplers work at 32 bit (vLLM, ``v1/sample/sampler.py``; SGLang, ``layers/sampler.py``)."""
 
 REPLICATED_PASSES = 8.0
 """Reads and writes of the hidden state per layer by residual sums and norms, which every GPU of a TP group repeats:
@@ -187,19 +199,48 @@ def fixed_s(shape: Shape, speed: Rates) -> Floats:
     return np.asarray(shape.layers * speed.layer_s + more)
 
 
-def decode_step_s(shape: Shape, speed: Rates, concurrency: Floats, context: Number) -> Floats:
-    """Time for one more token of every sequence, shape (C, K).
+def pass_s(shape: Shape, speed: Rates) -> Floats:
+    """A step of prompts alone without their rows, (C, 1): launches, host time and one row of the output head."""
+    return np.asarray(speed.scale * (fixed_s(shape, speed) + head_s(shape, speed, speed.dp)) + speed.step_s)
+
+
+def rows_of_pass(speed: Rates, concurrency: Floats) -> Floats:
+    """Sequences that decode in one pass of a pipeline, B / PP, at least one."""
+    return np.maximum(concurrency / speed.pp, 1.0)
+
+
+def _shared_s(shape: Shape, speed: Rates, rows: Floats) -> Floats:
+    """Matrices of layers and collectives over so many rows: what decoding sequences and prompts share in a step."""
+    return np.asarray(matrices_s(shape, speed, rows) + communication_s(shape, speed, rows))
+
+
+def decode_step_s(
+    shape: Shape, speed: Rates, concurrency: Floats, context: Number, shared: Floats | None = None
+) -> Floats:
+    """Time for one more token of every sequence, shape (C, K); ``shared`` (C, K): :func:`_shared_s`, where known.
 
     Per pipeline pass with b = B / PP sequences: matrices + KV read + attention + collectives + layers x fixed; a token
-    passes all stages, so the sum over stages is the whole model once. Plus host time per step and sequence.
+    passes all stages, so the sum over stages is the whole model once. Plus the choice of tokens, and host time per step
+    and sequence, the latter as far as it outlasts what is computed where the engine overlaps both.
     """
-    rows = np.maximum(concurrency / speed.pp, 1.0)
-    attention = decode_attention_s(shape, speed, context) * rows
-    moved = communication_s(shape, speed, rows) + activations_s(shape, speed, rows)
-    device = matrices_s(shape, speed, rows) + attention + moved + fixed_s(shape, speed)
+    rows = rows_of_pass(speed, concurrency)
+    attention = decode_attention_s(shape, speed, context) * rows + activations_s(shape, speed, rows)
+    answers = head_s(shape, speed, rows) + sampling_s(shape, speed) * rows
+    products = _shared_s(shape, speed, rows) if shared is None else shared
+    device = products + attention + fixed_s(shape, speed) + answers
     handed_on = stage_transfers_s(shape, speed, rows)
-    host = speed.step_s + speed.sequence_s * concurrency
-    return speed.scale * (device * pipeline_loss(shape, speed) + handed_on) + host
+    computed = speed.scale * (device * pipeline_loss(shape, speed) + handed_on)
+    sequences = speed.sequence_s * concurrency
+    seen = np.where(speed.overlapped, np.maximum(sequences - computed, 0.0), sequences)
+    return np.asarray(computed + speed.step_s + seen)
+
+
+def sampling_s(shape: Shape, speed: Rates) -> Floats:
+    """Choosing the next token of a sequence, on each GPU of its rank, (C, 1): passes x vocabulary x 4 bytes, and what
+    the ranks of a TP group need for it."""
+    logits = shape.head / np.maximum(shape.hidden, 1.0) * LOGIT_BYTES
+    chosen = speed.sampling_passes * logits / speed.wide_memory + speed.rank_sequence_s * np.log2(speed.tp)
+    return np.asarray(chosen / speed.dp)
 
 
 def pipeline_loss(shape: Shape, speed: Rates) -> Floats:
@@ -229,7 +270,7 @@ def prefill_s(shape: Shape, speed: Rates, new: Number, cached: Number, batch: fl
     chunks = np.maximum(np.ceil(tokens / speed.budget), 1.0)
     rows, even = batch * new / chunks, tokens * speed.dp / chunks
     score = busiest * prompt_attention_s(shape, speed, new, cached)
-    matrices = matrices_s(shape, speed, rows, even)
+    matrices = matrices_s(shape, speed, rows, even) + head_s(shape, speed, busiest * speed.dp) / chunks
     moved = communication_s(shape, speed, even) + activations_s(shape, speed, even)
     computed = np.maximum(speed.scale * (chunks * (matrices + moved) + score), chunks * launch_s(shape, speed))
     return np.asarray(computed + chunks * (speed.scale * fixed_s(shape, speed) + speed.step_s))
@@ -265,12 +306,27 @@ def launch_s(shape: Shape, speed: Rates) -> Floats:
     return np.asarray(speed.scale * shape.layers * speed.prompt_layer_s)
 
 
-def prompt_step_s(shape: Shape, speed: Rates, new: Number, work: Floats) -> Floats:
-    """Time by which a step that carries prompt tokens outlasts their arithmetic, shape (C, 1): launching its kernels
-    takes longer than a short prompt computes. ``work`` (C, 1): engine time of one prompt, see :func:`prefill_work_s`.
+def prompt_step_s(
+    shape: Shape, speed: Rates, new: Number, work: Floats, concurrency: Floats, decode: Floats, shared: Floats
+) -> Floats:
+    """By how much a step that carries one prompt, or a chunk of it, is longer than one that only decodes, beyond the
+    work of the prompt, (C, K). ``work`` (C, 1): that of a prompt, :func:`prefill_work_s`; ``decode`` (C, K): decode
+    steps; ``shared`` (C, K): :func:`_shared_s` of their sequences.
 
-    Equation: max(launch - work / steps that a prompt fills, 0). Source: kernel launches overlap execution (CUDA C++
-    Programming Guide, asynchronous execution), so that the longer of the two lasts.
+    Where prompts share their steps: G(B + n) - G(B) - G'(n), with G the matrices and collectives of so many rows and G'
+    what the work counts of n: arithmetic that hides behind weights which are streamed anyway, experts that nobody else
+    touches, latencies of collectives that are paid for. Launching the kernels of all the step, which no captured graph
+    replays, takes as long at least. Elsewhere a step of prompts has the fixed times and the weights to itself.
+    Source: kernel launches overlap execution (CUDA C++ Programming Guide, asynchronous execution); SGLang,
+    ``Scheduler.get_next_batch_to_run`` ("run prefill first if possible", mixed chunks off by default).
     """
-    chunks = np.maximum(np.asarray(new) / speed.budget, 1.0)
-    return np.asarray(np.maximum(launch_s(shape, speed) - work / chunks, 0.0))
+    chunks = np.maximum(np.asarray(new) / speed.budget, 1.0)  # steps that a prompt fills, at least one
+    tokens, each = np.asarray(new) / chunks * speed.dp * np.ones_like(speed.tp), work / chunks
+    full = speed.budget * speed.dp  # rows of a full step, by whose collectives the work counts
+    counted = (sum(_matrix_flop_s(shape, speed)) + communication_s(shape, speed, full) / full) * tokens
+    launch, apart = launch_s(shape, speed), speed.prompts_apart
+    together = _shared_s(shape, speed, np.where(apart, 0.0, rows_of_pass(speed, concurrency)) + tokens)
+    longer = speed.scale * (together - np.where(apart, 0.0, shared) - counted) / (speed.pp * speed.dp)
+    passed = np.where(apart, pass_s(shape, speed), 0.0)
+    rest = np.where(apart, passed, decode)
+    return np.asarray(np.maximum(passed + longer, launch - each + passed - rest))

@@ -13,13 +13,14 @@ from sizing.question.speculation import Speculation
 from sizing.steps.attention import decode_attention_s
 from sizing.steps.hardware import hardware
 from sizing.steps.rates import Rates, rates
-from sizing.steps.roofline import activations_s, communication_s, matrices_s, roofline
+from sizing.steps.roofline import activations_s, communication_s, head_s, matrices_s, roofline
 from sizing.steps.shape import Number, Shape, shape_of
 from sizing.steps.times import StepTimes
 
 
 def rows_s(shape: Shape, speed: Rates, rows: Floats, fullest: float | Floats = 1.0) -> Floats:
-    """Matrices, collectives and activations of one pass over ``rows`` rows, what grows with them in a step, in s.
+    """Matrices of layers, collectives and activations of one pass over ``rows`` rows, what grows with them in a step,
+    in s; without the output head, which prompts have but a row of.
 
     ``fullest``: rows of the fullest attention-DP rank over those of an even one.
     """
@@ -44,7 +45,9 @@ def verification_s(shape: Shape, speed: Rates, sequences: Floats, speculation: S
     """
     each, queries = sequences / speed.pp, speculation.rows_per_sequence
     scores = decode_attention_s(shape, speed, context, queries) - decode_attention_s(shape, speed, context)
-    rows = rows_s(shape, speed, each * queries) - rows_s(shape, speed, each)
+    more, own = np.maximum(each * queries, 1.0), np.maximum(each, 1.0)
+    heads = speed.scale * (head_s(shape, speed, more) - head_s(shape, speed, own))
+    rows = rows_s(shape, speed, more) - rows_s(shape, speed, own) + heads
     return np.asarray(rows + speed.scale * scores * np.maximum(each, 1.0))
 
 

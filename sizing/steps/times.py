@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -23,8 +24,8 @@ class StepTimes(Columns):
     ``tokens_per_step`` tokens of each (1, or (C,) numbers of 1 or more with speculative decoding).
     ``prefill_s`` (C,): one prompt alone, first to last layer. ``prefill_work_s`` (C,): engine time the prompt takes
     from everything else when it shares steps with decoding sequences; smaller than ``prefill_s`` where pipeline stages
-    or attention-DP ranks work in parallel. ``prompt_step_s`` (C,): fixed time by which a step that carries prompt
-    tokens is longer than one that only decodes, however few they are (launches that no captured graph replays).
+    or attention-DP ranks work in parallel. ``prompt_step_s`` (C, K): by how much a step that carries prompts is longer
+    than one that only decodes, beyond their work; below 0 where part of that hides behind what the step does anyway.
     ``stall_s`` (C,): what the prompt takes more where its rank alone carries one of the ``ranks`` (C,) attention-DP
     ranks, because the others wait; ``prefill_work_s`` holds where all carry the same. ``front_s`` (C,): what a request
     of mean length takes before the engine has it (server, tokeniser, client): part of its TTFT and E2E, of no step.
@@ -68,6 +69,13 @@ class StepTimes(Columns):
         works[index] += stall[:, None] * unevenness(prompts[index], ranks, fitting)
         return works
 
+    def on_grid(self, of: Callable[[Floats], Floats]) -> StepTimes:
+        """With what depends on the concurrency read at other ones: ``of`` gives (C, L) from (C, K)."""
+        step = self.prompt_step_s
+        return replace(
+            self, decode_s=of(self.decode_s), prompt_step_s=of(step) if isinstance(step, np.ndarray) else step
+        )
+
     def scaled(self, decode: Floats, prefill: Floats) -> StepTimes:
         """Durations of each candidate times its factors (C,): the ends of an interval."""
         return replace(
@@ -75,7 +83,7 @@ class StepTimes(Columns):
             decode_s=self.decode_s * decode[:, None],
             prefill_s=self.prefill_s * prefill,
             prefill_work_s=self.prefill_work_s * prefill,
-            prompt_step_s=self.prompt_step_s * prefill,
+            prompt_step_s=self.prompt_step_s * prefill[:, None],
             stall_s=self.stall_s * prefill,
         )
 

@@ -83,11 +83,12 @@ def test_the_table_is_filled_as_the_arrays_say() -> None:
 def test_an_engine_in_the_mean_is_what_the_arrays_say() -> None:
     """Little's law: a request holds its place for its own prefill, its decode steps and the prompts of the others."""
     step, out = 0.01 + 2e-4 * CONCURRENCY, np.empty((compiled.LOADED, *CONCURRENCY.shape))
-    alone, prefill, launch, gaps, chunks, others = 0.2, 0.15, 0.01, 100.0, 2.0, 0.01
-    stalled, rows = 0.001 * CONCURRENCY, np.array([[alone, prefill, launch, gaps, chunks, others]])
-    compiled.loaded((step, CONCURRENCY, stalled), rows, out)
+    alone, prefill, gaps, chunks, others = 0.2, 0.15, 100.0, 2.0, 0.01
+    stalled, rows = 0.001 * CONCURRENCY, np.array([[alone, prefill, gaps, chunks, others]])
+    fixed = 0.01 - 1e-5 * CONCURRENCY
+    compiled.loaded((step, CONCURRENCY, stalled, fixed), rows, out)
     prompts = CONCURRENCY / gaps
-    even = prefill + chunks * launch * (1.0 - np.exp(-prompts)) / prompts
+    even = prefill + chunks * fixed * (1.0 - np.exp(-prompts)) / prompts
     work, decoding = even + stalled, gaps * step
     longer = chunks * (step - step[:, :1]) * decoding / (alone + decoding)
     assert out[compiled.EVEN] == pytest.approx(even, rel=1e-9)

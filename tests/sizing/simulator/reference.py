@@ -57,8 +57,9 @@ class SlowEngine:
         evicted = self.make_room(per_step)
         decoding = [s for s in self.running if s.decoding]
         chunks, pair_s = self.prompt_chunks(decoding, per_step, admitting=not evicted)
-        self.now += self.duration(decoding, [c for _, c in chunks], pair_s)
-        for s in decoding:
+        waits = self.replica.prompts_apart and bool(chunks)
+        self.now += self.duration([] if waits else decoding, [c for _, c in chunks], pair_s)
+        for s in [] if waits else decoding:
             s.cache += per_step
             s.grown += per_step
             s.steps_left -= 1
@@ -89,7 +90,8 @@ class SlowEngine:
     ) -> tuple[list[tuple[Sequence, float]], float]:
         """The prompt tokens of a step by sequence, and the time of their attention."""
         replica = self.replica
-        budget = replica.token_budget - len(decoding) * replica.speculation.rows_per_sequence
+        beside = 0 if replica.prompts_apart else len(decoding)
+        budget = replica.token_budget - beside * replica.speculation.rows_per_sequence
         of_rank = budget / replica.grid.ranks
         chunks: list[tuple[Sequence, float]] = []
         pair_s, unfinished = 0.0, 0
@@ -166,7 +168,8 @@ class SlowEngine:
             experts = np.interp([rows, rows + tokens], grid.row_knots, grid.row_s - grid.own_s)
             own = np.interp([rows, rows + fullest], grid.row_knots, grid.own_s)
             computed = float(experts[1] - experts[0] + own[1] - own[0]) + pair_s * fullest / tokens
-            seconds += max(computed, grid.launch_s)
+            hidden = 0.0 if self.replica.prompts_apart else seconds
+            seconds += max(computed, grid.launch_s - hidden)
         return seconds
 
     @property

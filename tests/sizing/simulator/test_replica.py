@@ -42,6 +42,7 @@ def cases(draw: st.DrawFn) -> tuple[Replica, list[tuple[float, float, float, flo
         kv_tokens=draw(st.sampled_from([math.inf, 900.0, 1500.0])),
         block_tokens=draw(st.sampled_from([1.0, 16.0])),
         reserve_output=draw(st.booleans()),
+        prompts_apart=draw(st.booleans()),
         promises=draw(st.sampled_from([NO_PROMISES, Promises(of_new=1.0, of_running=0.1, most_tokens=100.0)])),
         sequence_tokens=draw(st.sampled_from([0.0, 0.0, 40.0])),
         speculation=Speculation(draft_tokens=draft, acceptance=0.7 if draft else 0.0),
@@ -77,9 +78,23 @@ def test_leaping_gives_the_times_of_step_by_step(case: tuple[Replica, list[tuple
 def test_a_lone_request_takes_its_prompt_and_its_decode_steps() -> None:
     steps = grid(4, decode=lambda n, c: 0.01 + 1e-5 * c, row_s=1e-4, launch_s=0.004, idle_s=0.003)
     _, found = simulate_all(Replica(grid=steps, max_sequences=4, token_budget=64), columns([5.0], 100.0, 11.0))
-    # Two chunks of 64 tokens (6.4 ms) and 36 (3.6 ms, whose launch takes longer), ten steps at contexts 100..109.
-    assert found["first"][0] - 5.0 == pytest.approx(2 * 0.003 + 64 * 1e-4 + 0.004)
+    # Two chunks of 64 tokens (6.4 ms) and 36 (3.6 ms, which with 3 ms for the rest hide a launch of 4), ten steps at
+    # contexts 100..109.
+    assert found["first"][0] - 5.0 == pytest.approx(2 * 0.003 + 64 * 1e-4 + 36 * 1e-4)
     assert found["finished"][0] - found["first"][0] == pytest.approx(sum(0.01 + 1e-5 * c for c in range(100, 110)))
+
+
+def test_sequences_wait_for_prompts_that_have_steps_of_their_own() -> None:
+    """A second request comes in the first one's decode step: its prompt of 100 tokens (10 ms, and 3 ms for the rest) is
+    computed before the next one. Where both share a step it takes 10 + 10 ms, and the first goes on in it."""
+    steps = grid(4, decode=lambda n, c: 0.01, row_s=1e-4, idle_s=0.003)
+    for apart, expected in ((True, (0.033, 0.023)), (False, (0.030, 0.030))):
+        replica = Replica(grid=steps, max_sequences=4, token_budget=1000, prompts_apart=apart)
+        _, found = simulate_all(replica, columns([0.0, 0.014], 100.0, [3.0, 1.0]))
+        first, second = found["finished"][0], found["first"][1]
+        assert found["first"][0] == pytest.approx(0.013)
+        assert second == pytest.approx(0.013 + expected[1])
+        assert first == pytest.approx(0.013 + expected[0])
 
 
 def test_a_prompt_in_the_cache_costs_only_its_rest() -> None:

@@ -16,7 +16,17 @@ from sizing.question.traffic import Traffic
 from sizing.steps.efficiency import Efficiencies, efficiencies
 from sizing.steps.hardware import hardware
 from sizing.steps.rates import rates
-from sizing.steps.roofline import Roofline, activations_s, all_reduce_s, all_to_all_s, communication_s, roofline
+from sizing.steps.roofline import (
+    Roofline,
+    activations_s,
+    all_reduce_s,
+    all_to_all_s,
+    communication_s,
+    decode_step_s,
+    head_s,
+    roofline,
+    sampling_s,
+)
 from sizing.steps.shape import shape_of
 from sizing.steps.times import StepTimes
 
@@ -237,7 +247,8 @@ def test_the_gain_of_balanced_ranks_is_of_the_published_size():
 
 
 def test_launching_a_prompts_kernels_hides_behind_its_arithmetic():
-    """A step with a prompt lasts as long as computing it or as launching 32 layers of kernels, whichever is longer."""
+    """A step with a prompt lasts as long as computing all that is in it or as launching 32 layers of kernels, whichever
+    is longer."""
     fit = efficiencies()
     row = table([configuration(1, "h100_sxm", "bf16")])
     model, slow = resolve_model("meta-llama/Meta-Llama-3-8B-Instruct").model, 0.001
@@ -250,7 +261,81 @@ def test_launching_a_prompts_kernels_hides_behind_its_arithmetic():
     speed = rates(row, hardware(row), fit, 2026.0)
     launch = 32 * slow * (speed.scale * speed.prompt_layer_s)[0, 0] / fit.overhead("vllm").prompt_layer_s
     short, long = at(slow, 64), at(slow, 8000)
-    assert short.prompt_step_s[0] == pytest.approx(launch - short.prefill_work_s[0])
-    assert long.prompt_step_s[0] == 0.0
+    assert short.prompt_step_s[0, 0] == pytest.approx(launch - short.prefill_work_s[0] - short.decode_s[0, 0])
+    assert long.prompt_step_s[0, 0] < 0.0, "the weights are streamed for the decoding sequence anyway"
     assert at(0.0, 8000).prefill_s[0] == long.prefill_s[0]
     assert at(0.0, 64).prefill_s[0] < short.prefill_s[0]
+
+
+def speed_of(row: Configuration, year: float = 2026.0, **common: float):
+    """Shape of Llama 3.1 8B and rates of one configuration; ``common``: fitted numbers that are others."""
+    fit = efficiencies()
+    candidates = table([row])
+    return shape_of(models()[LLAMA]), rates(
+        candidates, hardware(candidates), replace(fit, common=replace(fit.common, **common)), year
+    )
+
+
+@pytest.mark.parametrize(("tp", "others"), [(2, 1.0), (4, 3.0), (8, 7.0)])
+def test_a_collective_over_pcie_takes_the_steps_of_a_ring(tp, others):
+    """No engine has an all-reduce of its own for more than two GPUs there; over NVLink it hardly grows."""
+    _, pcie = speed_of(configuration(tp, "rtx_4090", "bf16"), pcie_growth=1.0)
+    _, pair = speed_of(configuration(2, "rtx_4090", "bf16"), pcie_growth=1.0)
+    assert pcie.collective_s.item() == pytest.approx(others * pair.collective_s.item())
+    _, nvlink = speed_of(configuration(tp, "h100_sxm", "bf16"), collective_growth=0.2)
+    _, two = speed_of(configuration(2, "h100_sxm", "bf16"), collective_growth=0.2)
+    assert nvlink.collective_s.item() == pytest.approx((tp / 2) ** 0.2 * two.collective_s.item())
+
+
+def test_consumer_cards_reach_each_other_through_host_memory():
+    cards = {name: hardware(table([configuration(2, name, "bf16")])).link.item() for name in ("rtx_4090", "l40s")}
+    each = {name: gpus()[name].pcie_bytes_per_s for name in cards}
+    assert cards == {"rtx_4090": each["rtx_4090"] / 2, "l40s": each["l40s"]}
+
+
+def test_host_time_of_sequences_hides_behind_the_gpu_since_engines_overlap_both():
+    """Llama 3.1 8B with 64 sequences: of today's engines their host time adds nothing, of those of 2024 all of it; of
+    so many that the host takes longer than the GPU, what is left."""
+    context, batch = 500.0, np.array([[64.0]])
+    for year, seen in ((2026.0, 0.0), (2024.5, 1.0)):
+        shape, speed = speed_of(configuration(1, "h100_sxm", "bf16"), year)
+        idle = replace(speed, sequence_s=np.zeros((1, 1)))
+        more = decode_step_s(shape, speed, batch, context) - decode_step_s(shape, idle, batch, context)
+        assert more.item() == pytest.approx(seen * 64 * speed.sequence_s.item())
+    shape, speed = speed_of(configuration(1, "h100_sxm", "bf16"))
+    slow = replace(speed, sequence_s=np.array([[0.001]]))
+    assert decode_step_s(shape, slow, batch, context).item() == pytest.approx(0.064 + speed.step_s.item())
+
+
+def test_the_sampler_passes_over_the_logits_of_every_sequence():
+    """128,256 logits of 4 bytes, ten times: 5.1 MB a sequence at the bandwidth of 16-bit weights, on each of two GPUs,
+    and 2 us for the second."""
+    shape, speed = speed_of(configuration(2, "h100_sxm", "bf16"), sampling_passes=10.0, rank_sequence_s=2e-6)
+    by_hand = 10 * 128_256 * 4 / speed.wide_memory.item() + 2e-6
+    assert sampling_s(shape, speed).item() == pytest.approx(by_hand)
+
+
+def test_a_prompt_has_one_row_of_the_output_head():
+    """Gemma's head of 262,144 entries would be a third of the work on every prompt token."""
+    model = models()["google/gemma-3-1b-it"]
+    row = table([configuration(1, "h100_sxm", "bf16")])
+    shape, speed = shape_of(model), rates(row, hardware(row), efficiencies(), 2026.0)
+    one = head_s(shape, speed, 1.0).item()
+    assert head_s(shape, speed, 4000.0).item() > 10 * one
+    whole, without = (
+        roofline().at_rates(s, speed, 4000.0, 0.0, 4000.0, np.array([[1.0]])).prefill_s.item()
+        for s in (shape, replace(shape, head=0.0))
+    )
+    assert whole - without == pytest.approx((speed.scale * one).item())
+
+
+def test_short_prompts_hide_behind_weights_that_are_streamed_anyway():
+    """A prompt of 64 tokens costs less in a step that decodes than its arithmetic alone; one that has a step of its own
+    streams the weights for itself."""
+    traffic, load = Traffic(input_tokens=64, output_tokens=200), np.array([[8.0]])
+    shared, apart = (
+        roofline().times(models()[LLAMA], table([configuration(1, "h100_sxm", "bf16", engine=engine)]), traffic, load)
+        for engine in ("vllm", "sglang")
+    )
+    assert -shared.prefill_work_s.item() < shared.prompt_step_s.item() < 0.0
+    assert apart.prompt_step_s.item() > 0.8 * apart.decode_s.item()
