@@ -82,7 +82,7 @@ COLUMNS = (
     *_columns(
         "measured",
         ("duration_s", "s", "of the run"),
-        ("requests_completed", "requests", "an offline run lasts until the longest answer of so many ends"),
+        ("requests_completed", "requests", "a run of so many is answered from its start to its end"),
         ("requests_failed", "requests", ""),
     ),
     *_columns(

@@ -68,7 +68,7 @@ def _row(point: BenchmarkPoint, stated: Deployment) -> dict[str, Cell]:
         "mode": MODES[point.mode] if point.mode else None,
         "concurrency_or_batch": point.concurrency,
         "request_rate_rps": point.request_rate_rps,
-        "requests": point.requests_completed if point.mode == "offline" else None,
+        "requests": point.requests_completed,
         "ttft_ms_mean": point.ttft_ms.mean,
         "ttft_ms_p50": point.ttft_ms.p50,
         "ttft_ms_p99": point.ttft_ms.p99,

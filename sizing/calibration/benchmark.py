@@ -88,7 +88,7 @@ def _point(number: int, point: BenchmarkPoint, benchmark: ResolvedBenchmark) -> 
         rate_rps=nan if point.request_rate_rps is None else point.request_rate_rps,
         software_year=REFERENCE_YEAR,
         stated_variation=point.output_variation,
-        requests=nan if point.requests is None or mode != OFFLINE else point.requests,
+        requests=nan if point.requests is None else point.requests,
     )
 
 

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from sizing.base.arrays import Floats
 from sizing.base.compiled_rows import position
 from sizing.deployments.concurrency import evicted_share
-from sizing.evidence.expected import closed_loop, first_token, offline, offline_sizes
-from sizing.evidence.open_loop import EQUAL_LENGTHS, System, columns, fitted_to, systems
+from sizing.evidence.closed_loop import closed_loops
+from sizing.evidence.expected import closed_loop, front_end, offline, offline_sizes
+from sizing.evidence.open_loop import EQUAL_LENGTHS, System, columns, fitted_to, run_requests, systems
 from sizing.evidence.point_table import PointTable, alike, asked_at, point_table, step_times, traffic_of
-from sizing.evidence.points import Point
+from sizing.evidence.points import CLOSED_LOOP, Point
 from sizing.evidence.protocols import Expected, static_batch
 from sizing.queueing.steady_state import SteadyState, steady_state
 from sizing.steps.mixture import Mixture
@@ -44,7 +45,8 @@ class CalibrationPoint:
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """Points of one mode with the step times that the uncalibrated source gives at their load."""
+    """Points of one mode with the step times that the uncalibrated source gives at their load; ``run``: what closed
+    loops as long as these measure with them, by simulation."""
 
     mode: str
     index: NDArray[np.intp]
@@ -53,6 +55,7 @@ class Prepared:
     times: StepTimes
     source: Mixture | Roofline
     open_loops: OpenLoops | None = None
+    run: Expected | None = None
 
     def of(self, calibration_points: Sequence[CalibrationPoint]) -> list[CalibrationPoint]:
         """The calibration points of this mode, in their order."""
@@ -77,7 +80,9 @@ class Prepared:
             case "offline_max_throughput":
                 return offline(points, times)
             case _:
-                return closed_loop(points, times, first_token(points, self.source))
+                front = front_end(points, self.source)
+                now, then = (vars(closed_loop(points, each, front)) for each in (times, self.times))
+                return Expected(**{name: run * now[name] / then[name] for name, run in vars(self.run).items()})
 
     def unstable(self) -> dict[int, float]:
         """The largest stable rate, of all instances, for each point of an open loop that asks for more."""
@@ -111,10 +116,11 @@ class OpenLoops:
     def simulated(self, times: StepTimes, part: Prepared) -> Expected:
         """What the simulation counts with step times ``times``."""
         rows = []
-        for i, (system, rate) in enumerate(zip(self.systems, part.points.rate_rps[:, 0], strict=True)):
+        loads = zip(self.systems, part.points.rate_rps[:, 0], run_requests(part.points), strict=True)
+        for i, (system, rate, number) in enumerate(loads):
             index = np.array([i])
             one = fitted_to(system, times.take(index), part.times.take(index), part.grid[i])
-            rows.append(one.at(float(rate)))
+            rows.append(one.answer(float(rate), float(number)))
         return columns(rows)
 
 
@@ -138,13 +144,20 @@ def _prepared(mode: str, index: NDArray[np.intp], whole: PointTable, source: Mix
             grid = np.minimum(points.concurrency, points.fits)
     times = step_times(points, grid, source)
     loops = _open_loops(points, source) if mode == "fixed_rate" else None
-    return Prepared(mode=mode, index=index, points=points, grid=grid, times=times, source=source, open_loops=loops)
+    run = closed_loops(points, source) if mode == CLOSED_LOOP else None
+    return Prepared(
+        mode=mode, index=index, points=points, grid=grid, times=times, source=source, open_loops=loops, run=run
+    )
 
 
 def _open_loops(points: PointTable, source: Mixture | Roofline) -> OpenLoops:
-    """Every point simulated at its rate, or at the largest that is stable."""
-    each = tuple(systems(points, source))
-    counted = [one.at(min(float(rate), one.stable_rps)) for one, rate in zip(each, points.rate_rps[:, 0], strict=True)]
+    """Every point simulated at its rate, or at the largest that is stable where its run has no end."""
+    each, numbers = tuple(systems(points, source)), run_requests(points)
+    rates = [
+        float(rate) if np.isfinite(number) else min(float(rate), one.stable_rps)
+        for one, rate, number in zip(each, points.rate_rps[:, 0], numbers, strict=True)
+    ]
+    counted = [one.answer(rate, float(n)) for one, rate, n in zip(each, rates, numbers, strict=True)]
     return OpenLoops(systems=each, counted=columns(counted))
 
 

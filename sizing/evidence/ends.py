@@ -16,12 +16,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.base.arrays import Floats
+from sizing.base.arrays import ROUNDING, Floats
 from sizing.base.units import MS_PER_S
 from sizing.evidence.cases import Case, case_of
-from sizing.evidence.open_loop import stretched_rate
+from sizing.evidence.error_factors import NORMAL
+from sizing.evidence.open_loop import run_requests, stable_stretched, stretched_rate
 from sizing.evidence.point_table import AnySource, PointTable
-from sizing.evidence.uncertainty import LOAD_NAMES, MEASURES, Metric, beyond, stratum_interval
+from sizing.evidence.uncertainty import LOAD_NAMES, MEASURES, Metric, beyond, capacity_exponents, stratum_interval
 from sizing.simulator.run_length import HEAVIEST
 
 OUTPUTS: Mapping[str, Metric] = MappingProxyType(
@@ -43,6 +44,13 @@ SIMULATED: Mapping[str, str] = MappingProxyType(
 
 STEP_TIMES = MEASURES["decode"], MEASURES["prefill"]
 """Metric and mode whose errors are those of decode steps and of prompts."""
+
+FAST_END = 0.9
+"""Share of engines that are slower than the fast end of an 80 % interval."""
+
+FRONT_END = 2.0
+"""Times as long as expected that client, server and tokeniser take at the slow end, and as short at the fast one. The
+first token of runs at a tenth of their capacity leaves 10 to 42 ms for them where 20 are expected."""
 
 Ends = dict[str, tuple[Floats, Floats]]
 """Low and high end (C,) by name of the value."""
@@ -77,15 +85,31 @@ def point_ends(points: PointTable, values: Mapping[str, Floats], apart: Floats, 
     return PointEnds(out, overloaded)
 
 
+def chance_stable(points: PointTable, rates: Floats, apart: Floats, source: AnySource) -> Floats:
+    """Probability that an instance of every open loop carries its rate for ever, its largest stable one being ``rates``
+    (C,): Phi(ln(largest / rate) / s), with s from the largest rate of an engine as fast as the 80 % interval of its
+    step times allows, and the exponent that runs at their limits have taught (``capacity`` in ``intervals.yaml``)."""
+    fast = stable_stretched(points, source, *(low for low, _ in _step_factors(points, apart)))
+    spread = np.maximum(np.log(fast), ROUNDING) * capacity_exponents()["low_factor"] / NORMAL.inv_cdf(FAST_END)
+    distance = np.log(rates / points.rate_rps[:, 0]) / spread
+    return np.array([NORMAL.cdf(float(each)) for each in distance])
+
+
+def _step_factors(points: PointTable, apart: Floats) -> list[tuple[Floats, Floats]]:
+    """Low and high factors of decode steps and of prompts, each (C,)."""
+    return [_factors(points, apart, name, [mode] * len(points)) for name, mode in STEP_TIMES]
+
+
 def _simulated(points: PointTable, apart: Floats, source: AnySource) -> PointEnds:
     """Open loops with their step times at both ends."""
-    each = [_factors(points, apart, name, [mode] * len(points)) for name, mode in STEP_TIMES]
-    fast, slow = (stretched_rate(points, source, *factors) for factors in zip(*each, strict=True))
+    each = zip(*_step_factors(points, apart), (1.0 / FRONT_END, FRONT_END), strict=True)
+    fast, slow = (stretched_rate(points, source, *factors) for factors in each)
     ends = {
         column: (getattr(fast, name)[:, 0] * MS_PER_S, getattr(slow, name)[:, 0] * MS_PER_S)
         for column, name in SIMULATED.items()
     }
-    return PointEnds(ends, slow.rps[:, 0] < HEAVIEST * points.rate_rps[:, 0])
+    endless = ~np.isfinite(run_requests(points))
+    return PointEnds(ends, endless & (slow.rps[:, 0] < HEAVIEST * points.rate_rps[:, 0]))
 
 
 def _factors(points: PointTable, apart: Floats, metric: Metric, modes: list[str]) -> tuple[Floats, Floats]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 
 import numpy as np
 
 from sizing.base.arrays import Floats
+from sizing.evidence.closed_loop import closed_loops
 from sizing.evidence.open_loop import fixed_rate
 from sizing.evidence.point_table import AnySource, PointTable, step_times
+from sizing.evidence.points import CLOSED_LOOP, OFFLINE
 from sizing.evidence.pools import disaggregated_concurrency
 from sizing.evidence.protocols import (
     Expected,
-    FirstToken,
+    FrontEnd,
     burst_sizes,
     fixed_concurrency,
     offline_burst,
@@ -29,34 +32,55 @@ POOLS = "pools"
 
 def expected(points: PointTable, source: AnySource) -> Expected:
     """What every row measures, per instance, columns (C, 1)."""
+    return _by_mode(points, source, {CLOSED_LOOP: closed_loops, "fixed_rate": fixed_rate})
+
+
+def steady(points: PointTable, source: AnySource) -> Expected:
+    """As :func:`expected` without simulating anything: closed loops in a steady state; open loops have no answer."""
+    return _by_mode(points, source, {CLOSED_LOOP: _in_flight})
+
+
+Protocol = Callable[[PointTable, AnySource], Expected]
+
+
+def _by_mode(points: PointTable, source: AnySource, of_mode: Mapping[str, Protocol]) -> Expected:
     modes = np.array([POOLS if p.prefill else p.mode for p in points.points])
     out = {f.name: np.full((len(points), 1), np.nan) for f in fields(Expected)}
-    for mode in np.unique(modes):
+    protocols = {"static_batch": _batch, POOLS: _pools, OFFLINE: _queued, **of_mode}
+    for mode in set(modes) & protocols.keys():
         index = np.flatnonzero(modes == mode)
-        answers = _of_mode(str(mode), points if len(index) == len(points) else points.take(index), source)
+        answers = protocols[str(mode)](points if len(index) == len(points) else points.take(index), source)
         for name, values in out.items():
             values[index] = getattr(answers, name)
     return Expected(**out)
 
 
-def _of_mode(mode: str, points: PointTable, source: AnySource) -> Expected:
-    if mode == "static_batch":
-        running = np.minimum(points.concurrency, points.holds)
-        return static_batch(step_times(points, running, source), points.lengths, points.concurrency, points.holds)
-    if mode == "fixed_concurrency":
-        running = np.minimum(points.concurrency, points.fits)
-        return closed_loop(points, step_times(points, running, source), first_token(points, source))
-    if mode == POOLS:
-        return disaggregated_concurrency(points, first_token(points, source), source)
-    if mode == "fixed_rate":
-        return fixed_rate(points, source)
+def _batch(points: PointTable, source: AnySource) -> Expected:
+    """One batch of equal prompts, run to its end."""
+    running = np.minimum(points.concurrency, points.holds)
+    return static_batch(step_times(points, running, source), points.lengths, points.concurrency, points.holds)
+
+
+def _pools(points: PointTable, source: AnySource) -> Expected:
+    """Closed loops on prefill and decode instances."""
+    return disaggregated_concurrency(points, front_end(points, source), source)
+
+
+def _in_flight(points: PointTable, source: AnySource) -> Expected:
+    """Closed loops in their steady state."""
+    running = np.minimum(points.concurrency, points.fits)
+    return closed_loop(points, step_times(points, running, source), front_end(points, source))
+
+
+def _queued(points: PointTable, source: AnySource) -> Expected:
+    """Offline runs."""
     return offline(points, step_times(points, offline_sizes(points), source))
 
 
-def closed_loop(points: PointTable, times: StepTimes, first: FirstToken) -> Expected:
+def closed_loop(points: PointTable, times: StepTimes, front: FrontEnd) -> Expected:
     """So many requests in flight all the time, with step times at those of them that fit."""
     again = points.again_at(np.minimum(points.concurrency, points.fits))
-    return fixed_concurrency(times, points.lengths, points.concurrency, points.fits, first, again)
+    return fixed_concurrency(times, points.lengths, points.concurrency, points.fits, front, again)
 
 
 def offline_slots(points: PointTable) -> Floats:
@@ -78,26 +102,16 @@ def offline(points: PointTable, times: StepTimes) -> Expected:
     """All requests queued, with step times at :func:`offline_sizes`: a steady state, or a burst where the run states
     how many requests it sent."""
     fits, requests = offline_slots(points), points.requests
-    full = replace(times, decode_s=times.decode_s[:, :1])
+    full = times.on_grid(lambda values: values[:, :1])
     running = np.fmin(requests, fits)
-    steady = offline_max_throughput(full, points.lengths, running, points.again_at(running))
+    steady_state = offline_max_throughput(full, points.lengths, running, points.again_at(running))
     if not np.any(np.isfinite(requests)):
-        return steady
-    return offline_burst(times, steady, points.lengths, requests, fits)
+        return steady_state
+    return offline_burst(times, steady_state, points.lengths, requests, fits)
 
 
-def first_token(points: PointTable, source: AnySource) -> FirstToken:
-    """The fitted delays of the first token by engine; sources without a fit share the committed one."""
+def front_end(points: PointTable, source: AnySource) -> FrontEnd:
+    """The fitted times of the front end by engine; sources without a fit share the committed one."""
     fit: Efficiencies = getattr(source, "fit", None) or efficiencies()
-    engines = [fit.overhead(e) for e in points.facts.engines]
-
-    def of_rows(name: str) -> Floats:
-        return np.array([getattr(engine, name) for engine in engines])[points.facts.engine][:, None]
-
-    return FirstToken(
-        request_s=of_rows("request_s"),
-        prompt_token_s=fit.common.prompt_token_s,
-        first_token_steps=of_rows("first_token_steps"),
-        cohort=of_rows("cohort"),
-        burst=of_rows("burst"),
-    )
+    of_engine = np.array([fit.overhead(e).request_s for e in points.facts.engines])
+    return FrontEnd(request_s=of_engine[points.facts.engine][:, None], prompt_token_s=fit.common.prompt_token_s)

@@ -15,7 +15,6 @@ from functools import cached_property
 import numpy as np
 
 from sizing.base.arrays import Floats
-from sizing.base.constants import constant
 from sizing.evidence.point_table import AnySource, PointTable, asked_at, roofline_times, step_times, traffic_of
 from sizing.evidence.points import Point
 from sizing.evidence.protocols import Expected
@@ -23,9 +22,11 @@ from sizing.question.length_distributions import FixedLength
 from sizing.question.traffic import Variability
 from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.configured import configured_replica
+from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Fleet, Replica
-from sizing.simulator.layout import E2E, ITL, TTFT
+from sizing.simulator.layout import E2E, ITL, TIME_ROW, TTFT
 from sizing.simulator.outcome import Outcome
+from sizing.simulator.pool import Measurement
 from sizing.simulator.quantiles import quantile, sampled_mean
 from sizing.simulator.request_lengths import DrawnLengths
 from sizing.simulator.run_length import HEAVIEST, REPORTED_REQUESTS, SPARE_SHARE, forgotten, run, settling
@@ -38,10 +39,11 @@ EQUAL_LENGTHS = Variability(arrivals=1.0, prompt=0.0, output=0.0)
 """Poisson arrivals of requests of equal lengths, as in a scenario that names none but the mean and in the other modes:
 a table of benchmarks states means only."""
 
-SAME_RATE = 1.0 + constant("measurement_repeatability")
+SAME_RATE = 1.1
 """A rate up to this factor above the largest stable one cannot be told from it: two runs of one benchmark differ by as
-much. It is answered at the heaviest load that is simulated; beyond, a queue grows as long as the run lasts, and there
-are no latencies."""
+much, and so does the capacity of an engine that is planned well. It is answered at the heaviest load that is simulated.
+Beyond, it is as far as an engine as fast as its interval allows would carry it (:func:`carried`); else a queue grows as
+long as the run lasts, and there are no latencies, but of a run that ends."""
 
 SAME_SYSTEM = ("configuration", "input_tokens", "output_tokens", "cached_tokens", "software_year")
 """What points of one model have in common that differ in nothing but their load."""
@@ -99,19 +101,35 @@ class System:
     def carrying(self, rate_rps: float) -> dict[str, float]:
         """As :meth:`at`, at the heaviest load that is simulated where the rate is more, however much."""
         outcome = self.settled(min(rate_rps, HEAVIEST * self.stable_rps))
-        return {
-            "ttft_s": counted(outcome, TTFT, 0.50),
-            "itl_s": sampled_mean(outcome, ITL).value,
-            "e2e_s": sampled_mean(outcome, E2E).value,
-            "rps": min(rate_rps, self.stable_rps),
-            "ttft_p99_s": counted(outcome, TTFT, 0.99),
-            "itl_p99_s": counted(outcome, ITL, 0.99),
-        }
+        return _latencies(outcome) | {"rps": min(rate_rps, self.stable_rps)}
 
-    def stretched(self, decode: float, prefill: float) -> System:
-        """With decode steps and the work on prompts so many times as long."""
-        grid = self.replica.grid.stretched(decode, prefill)
-        return System(replica=replace(self.replica, grid=grid), lengths=self.lengths)
+    def answer(self, rate_rps: float, requests: float) -> dict[str, float]:
+        """:meth:`ending` where a run has an end, else :meth:`at` (requests: NaN)."""
+        return self.ending(rate_rps, requests) if math.isfinite(requests) else self.at(rate_rps)
+
+    def ending(self, rate_rps: float, requests: float) -> dict[str, float]:
+        """As :meth:`at`, of a run of so many requests that begins on an empty engine and ends with the last of them."""
+        number = int(min(max(round(requests), 1), MOST_REQUESTS))
+        chunk = next(iter(Arrivals(rate_rps=rate_rps).stream(self.lengths, math.inf, SEED, chunk=number)))
+        measured = Measurement(expected=number, horizon_s=float(chunk[TIME_ROW, -1]), keep_records=True)
+        outcome = drive(Fleet(replicas=(self.replica,)), [chunk], measured)
+        return _latencies(outcome) | {"rps": len(outcome.records) / float(outcome.records["finished"].max())}
+
+    def stretched(self, decode: float, prefill: float, front: float = 1.0) -> System:
+        """With decode steps, the work on prompts and the front end so many times as long."""
+        grid, taken = self.replica.grid.stretched(decode, prefill), self.replica.request_s * front
+        return System(replica=replace(self.replica, grid=grid, request_s=taken), lengths=self.lengths)
+
+
+def _latencies(outcome: Outcome) -> dict[str, float]:
+    """Median TTFT, mean ITL and E2E, 99th percentiles of the counted requests."""
+    return {
+        "ttft_s": counted(outcome, TTFT, 0.50),
+        "itl_s": sampled_mean(outcome, ITL).value,
+        "e2e_s": sampled_mean(outcome, E2E).value,
+        "ttft_p99_s": counted(outcome, TTFT, 0.99),
+        "itl_p99_s": counted(outcome, ITL, 0.99),
+    }
 
 
 def counted(outcome: Outcome, metric: int, share: float) -> float:
@@ -120,25 +138,49 @@ def counted(outcome: Outcome, metric: int, share: float) -> float:
 
 
 def fixed_rate(points: PointTable, source: AnySource) -> Expected:
-    """Every point at its rate per instance, columns (C, 1)."""
+    """Every point at its rate per instance, columns (C, 1); a run that ends, as it is."""
+    each = zip(systems(points, source), points.rate_rps[:, 0], run_requests(points), strict=True)
+    return columns([one.answer(float(rate), float(number)) for one, rate, number in each])
+
+
+def run_requests(points: PointTable) -> Floats:
+    """Requests of the run of every point on one instance, (C,): as stated, or as many as come in the time that it
+    lasts; NaN where it has no end."""
+    lasting = points.rate_rps[:, 0] * np.array([p.duration_s for p in points.points])
+    return np.where(np.isfinite(points.requests[:, 0]), points.requests[:, 0], lasting)
+
+
+def carried(points: PointTable, source: AnySource) -> Expected:
+    """As :func:`fixed_rate`, whatever the rate: at the heaviest load that is simulated where it is more."""
     rates = points.rate_rps[:, 0]
-    return columns([one.at(float(rate)) for one, rate in zip(systems(points, source), rates, strict=True)])
+    return columns([one.carrying(float(rate)) for one, rate in zip(systems(points, source), rates, strict=True)])
 
 
-def stretched_rate(points: PointTable, source: AnySource, decode: Floats, prefill: Floats) -> Expected:
+def stretched_rate(
+    points: PointTable, source: AnySource, decode: Floats, prefill: Floats, front: float = 1.0
+) -> Expected:
     """As :func:`fixed_rate` with step times so many times as long, (C,): what a load means for an engine that is as
-    fast or as slow as it may be. One that it does not carry is answered at the heaviest that it does."""
+    fast or as slow as it may be; its front end ``front`` times. A load that it does not carry is answered at the
+    heaviest that it does."""
     at: dict[tuple[int, float, float], System] = {}
-    known: dict[tuple[int, float], dict[str, float]] = {}
-    rows = []
-    for one, rate, d, p in zip(systems(points, source), points.rate_rps[:, 0], decode, prefill, strict=True):
+    known: dict[tuple[int, float, object], dict[str, float]] = {}
+    rows, numbers = [], run_requests(points)
+    for one, rate, number, d, p in zip(
+        systems(points, source), points.rate_rps[:, 0], numbers, decode, prefill, strict=True
+    ):
         key = (id(one), float(d), float(p))
-        slow = at.setdefault(key, one.stretched(float(d), float(p)))
-        carried = min(float(rate), HEAVIEST * slow.stable_rps)  # the same of all rates beyond
-        if (id(slow), carried) not in known:
-            known[id(slow), carried] = slow.carrying(carried)
-        rows.append(known[id(slow), carried])
+        slow, ends = at.setdefault(key, one.stretched(float(d), float(p), front)), math.isfinite(number)
+        load = float(rate) if ends else min(float(rate), HEAVIEST * slow.stable_rps)  # the same of all rates beyond
+        if (id(slow), load, str(number)) not in known:
+            known[id(slow), load, str(number)] = slow.ending(load, number) if ends else slow.carrying(load)
+        rows.append(known[id(slow), load, str(number)])
     return columns(rows)
+
+
+def stable_stretched(points: PointTable, source: AnySource, decode: Floats, prefill: Floats) -> Floats:
+    """Largest stable rate of every point with step times so many times as long, over that without, (C,)."""
+    each = zip(systems(points, source), decode, prefill, strict=True)
+    return np.array([one.stretched(float(d), float(p)).stable_rps / one.stable_rps for one, d, p in each])
 
 
 def columns(rows: Sequence[Mapping[str, float]]) -> Expected:

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.base.arrays import PER_ROW, Columns, Floats
+from sizing.base.arrays import PER_ROW, Columns, Flags, Floats
 from sizing.deployments.candidates import Candidates, table
 from sizing.deployments.concurrency import evicted_share, evictions, held_bytes, sequences_at_once
 from sizing.deployments.memory import memory_fit
@@ -49,6 +49,7 @@ class PointTable(Columns):
     cached: Floats
     output: Floats
     variation: Floats
+    equal: Flags
     software_year: Floats
     instances: Floats
     concurrency: Floats
@@ -63,7 +64,11 @@ class PointTable(Columns):
     def lengths(self) -> Lengths:
         """The lengths that protocols need."""
         return Lengths(
-            new=self.prompt - self.cached, output=self.output, budget=self.facts.budget, variation=self.variation
+            new=self.prompt - self.cached,
+            output=self.output,
+            budget=self.facts.budget,
+            variation=self.variation,
+            together=self.equal & self.facts.prompts_apart,
         )
 
     def again_at(self, running: Floats) -> Floats:
@@ -101,6 +106,7 @@ def point_table(points: Sequence[Point]) -> PointTable:
         cached=col([p.cached_tokens for p in points]),
         output=col([p.output_tokens for p in points]),
         variation=col([p.output_variation for p in points]),
+        equal=np.array([[p.equal_answers] for p in points], dtype=bool),
         software_year=col([p.software_year for p in points]),
         instances=instances,
         concurrency=np.maximum(col([p.concurrency for p in points]) / instances, 1.0),

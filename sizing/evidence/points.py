@@ -31,12 +31,17 @@ from sizing.steps.efficiency import REFERENCE_YEAR
 if TYPE_CHECKING:  # a quarter of a second at every start of a process, for those who have a table only
     import pandas as pd
 
-OFFLINE, CLOSED_LOOP = "offline_max_throughput", "fixed_concurrency"
-MODES = ("static_batch", CLOSED_LOOP, OFFLINE, "fixed_rate")
+OFFLINE, CLOSED_LOOP, OPEN_LOOP = "offline_max_throughput", "fixed_concurrency", "fixed_rate"
+MODES = ("static_batch", CLOSED_LOOP, OFFLINE, OPEN_LOOP)
 REQUIRED = ("model", "gpu", "gpus", "isl", "osl", "mode")
 LOADED_MODES = ("static_batch", CLOSED_LOOP)  # with a number of requests at once
 WHOLE_RUN_MODES = (OFFLINE, "fixed_rate")
 """Modes in which a submitter tunes the layout: without a TP the best one is taken."""
+
+TIMED = (CLOSED_LOOP, "fixed_rate")
+"""Modes of runs that may end after a time."""
+
+SHORTEST_S = 1e-3  # duration of a run of a cell at least
 
 LOWEST_RPS = 1e-9  # lowest rate of a cell: an open loop has some arrivals
 
@@ -45,7 +50,8 @@ LOWEST_RPS = 1e-9  # lowest rate of a cell: an open loop has some arrivals
 class Point:
     """One configuration to predict: one instance, how many of them share the load, the lengths and the protocol.
 
-    ``concurrency``, ``rate_rps`` and ``requests``, how many an offline run sent, are the whole row's; NaN: not stated.
+    ``concurrency``, ``rate_rps`` and ``requests``, how many a run sent, are the whole row's; ``duration_s`` is how long
+    it sent any; NaN: not stated.
     ``stated_variation`` is the squared coefficient of variation of the answers, where it was measured.
     ``prefill``: instances that compute its prompts, where the others decode alone; ``open_split``: whether the row
     leaves open how prompts and answers share its GPUs; ``orchestrated``: whether its engine runs under an orchestrator
@@ -65,6 +71,7 @@ class Point:
     rate_rps: float
     software_year: float
     requests: float = math.nan
+    duration_s: float = math.nan
     stated_variation: float | None = None
     prefill: Instances | None = None
     open_split: bool = False
@@ -85,9 +92,16 @@ class Point:
         return min(self.instances, max(self.concurrency, 1.0))
 
     @property
+    def equal_answers(self) -> bool:
+        """Whether all answers are taken to be of one length: as stated, else where their mean is a whole number."""
+        if self.stated_variation is None:
+            return self.output_tokens.is_integer()
+        return self.stated_variation == 0.0
+
+    @property
     def output_variation(self) -> float:
         """Squared coefficient of variation of the answers, which bursts alone depend on: as stated, else assumed."""
-        if not math.isfinite(self.requests):
+        if self.mode != OFFLINE or not math.isfinite(self.requests):
             return 0.0
         return assumed_variation(self.output_tokens) if self.stated_variation is None else self.stated_variation
 
@@ -139,7 +153,8 @@ def _points(row: int, cells: Mapping[str, object]) -> list[Point]:
         concurrency=concurrency,
         rate_rps=rate,
         software_year=REFERENCE_YEAR if year is None else year,
-        requests=(number_in(cells, "requests", at_least=1.0) if mode == OFFLINE else None) or math.nan,
+        requests=_requests(cells, mode),
+        duration_s=(number_in(cells, "duration_s", at_least=SHORTEST_S) if mode in TIMED else None) or math.nan,
         stated_variation=number_in(cells, "output_variation", at_most=MAX_CV**2),
         named=named,
         stated_precision=stated,
@@ -178,6 +193,14 @@ def _load(cells: Mapping[str, object], mode: str) -> tuple[float, float]:
     if mode in LOADED_MODES and concurrency is None:
         raise BadCell("concurrency_or_batch is empty")
     return (math.nan if concurrency is None else concurrency), (math.nan if rate is None else rate)
+
+
+def _requests(cells: Mapping[str, object], mode: str) -> float:
+    """How many requests a run sent, by either name of the column; NaN where it does not say, or is one batch."""
+    if mode == "static_batch":
+        return math.nan
+    each = (number_in(cells, name, at_least=1.0) for name in ("num_prompts", "requests"))
+    return next((number for number in each if number is not None), math.nan)
 
 
 @cache

@@ -22,7 +22,7 @@ from sizing.deployments.kv_transfer import (
 )
 from sizing.evidence.point_table import AnySource, PointTable, alike, point_table, step_times
 from sizing.evidence.points import Point
-from sizing.evidence.protocols import FULL_SHARE, Expected, FirstToken, without_percentiles
+from sizing.evidence.protocols import FULL_SHARE, STARTING, Expected, FrontEnd, without_percentiles
 
 LOADS = 16
 """Numbers of sequences, from one to all that are offered, at which decode steps are read. Chosen: because steps are
@@ -40,7 +40,7 @@ def of_prompts(points: Sequence[Point]) -> PointTable:
     )
 
 
-def disaggregated_concurrency(points: PointTable, first: FirstToken, source: AnySource) -> Expected:
+def disaggregated_concurrency(points: PointTable, front: FrontEnd, source: AnySource) -> Expected:
     """Mean times, and rates per decode instance, columns (C, 1); ``points`` are those of the decode instances.
 
     rate = min(P / work, C / (T + (OSL - 1) x ITL)) with T what a prompt takes from request to first token, its transfer
@@ -54,9 +54,9 @@ def disaggregated_concurrency(points: PointTable, first: FirstToken, source: Any
     sizes = np.geomspace(1.0, np.maximum(decoding[:, 0], 1.0), LOADS, axis=1)
     decode_s = step_times(points, sizes, source).decode_s
     work = alone.work_s(np.ones_like(offered), prompts.lengths.held)
-    queued = first.cohort * np.log(offered) + first.burst * (offered - 1.0)
-    own = first.request_s + first.prompt_token_s * prompts.lengths.new + alone.prefill_s[:, None] + _moved_s(points)
-    own = own + first.first_token_steps * decode_s[:, -1:] + queued * work / others
+    queued = STARTING * (offered - 1.0)
+    own = front.taken_s(prompts.lengths) + alone.prefill_s[:, None] + _moved_s(points)
+    own = own + queued * work / others
     answering = points.lengths.gaps * decode_s
     rate = np.minimum(others / work, offered / (own + answering))
     n = _balanced(sizes, rate * answering / instances)

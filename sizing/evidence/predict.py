@@ -3,14 +3,18 @@
 One row per input row, in order. Latencies are means, but TTFT in ``fixed_rate``, which is the median of the run.
 Rates are those of all GPUs of the row. Measured columns of the input are ignored. An open loop beyond its largest
 stable rate, or without a rate, has that rate and no latency; ``source`` says so, where a high end is of a smaller load,
-and what was taken from a row's names. An offline run of so many ``requests`` ends with its longest answer, by the
-squared coefficient of variation of the answers, ``output_variation``; both columns may be missing. A closed loop under
-NVIDIA Dynamo (``dynamo-sglang``), or on other than one server or instance, without a ``tp`` is answered with the
-prefill and decode instances, or the replicas, that serve most at its load; ``source`` names them.
+and what was taken from a row's names. Near its largest stable rate an open loop has a probability of being stable; it
+is refused where that is small. An offline run of so many ``requests`` (or ``num_prompts``) ends with its longest
+answer, by the squared coefficient of variation of the answers, ``output_variation``. Closed and open loops of so many,
+or of ``duration_s`` seconds, are simulated as they are, from an empty engine to the last answer; a closed loop that
+says neither is taken to have ten for each in flight, an open one no end. All of these columns may be missing. A closed
+loop under NVIDIA Dynamo (``dynamo-sglang``), or on other than one server or instance, without a ``tp`` is answered with
+the prefill and decode instances, or the replicas, that serve most at its load; ``source`` names them.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,12 +22,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sizing.base.arrays import Floats
-from sizing.base.format import significant
+from sizing.base.format import percent, significant
 from sizing.base.units import MS_PER_S
-from sizing.evidence.ends import point_ends
-from sizing.evidence.expected import expected
-from sizing.evidence.open_loop import SAME_RATE, largest_stable_rps
-from sizing.evidence.point_table import PointTable, mixed_times, point_table, step_times
+from sizing.evidence.ends import chance_stable, point_ends
+from sizing.evidence.expected import expected, steady
+from sizing.evidence.open_loop import carried, largest_stable_rps, run_requests
+from sizing.evidence.point_table import AnySource, PointTable, mixed_times, point_table, step_times
 from sizing.evidence.points import CLOSED_LOOP, OFFLINE, Point, points_of
 from sizing.evidence.protocols import Expected
 from sizing.question.named_model import assumed_of_cells
@@ -41,6 +45,12 @@ OVERLOADED = (
 )
 """What is said of an open loop whose high ends are not at its own rate."""
 
+
+NEAR = 0.85
+"""Share of the largest stable rate from which an open loop may be unstable: the capacity is known to about so much."""
+
+SURELY_UNSTABLE = 0.05
+"""Probability of being stable below which a queue is said to grow without end."""
 
 AT_ONCE = 20_000
 """Layouts whose rates are worked out at once. Chosen: because more take gigabytes and no less time each."""
@@ -105,7 +115,8 @@ def answer_points(points: PointTable, source: StepSource) -> Answers:
     recorded = _Recorded(source) if isinstance(source, Mixture) else None
     values = _columns(points, expected(points, recorded or source))
     weight, apart = recorded.of(points) if recorded else (np.zeros(len(points)), np.full(len(points), np.nan))
-    remarks = _remarks(points, values["requests_per_s"])
+    chance = _near_capacity(points, values, apart, recorded or source)
+    remarks = _remarks(points, values["requests_per_s"], chance)
     ends, overloaded = point_ends(points, values, apart, recorded or source)
     for name, (low, high) in ends.items():
         values[f"{name}_low"], values[f"{name}_high"] = low, high
@@ -126,18 +137,42 @@ def _assumed(point: Point) -> str:
     return f"; assumed: {text}" if text else ""
 
 
-def _remarks(points: PointTable, served: Floats) -> list[str]:
+def _near_capacity(points: PointTable, values: dict[str, Floats], apart: Floats, source: AnySource) -> Floats:
+    """Probability (C,) that open loops without end from :data:`NEAR` of their capacity on are stable, 1 of all others;
+    fills in the latencies of those that are not surely unstable."""
+    chance, rate = np.ones(len(points)), points.rate_rps[:, 0]
+    endless = np.array([p.mode == "fixed_rate" for p in points.points]) & ~np.isfinite(run_requests(points))
+    open_loops = np.flatnonzero(endless & np.isfinite(rate))
+    if not len(open_loops):
+        return chance
+    largest = largest_stable_rps(points.take(open_loops), source)
+    near = rate[open_loops] > NEAR * largest
+    rows = open_loops[near]
+    if not len(rows):
+        return chance
+    some = points.take(rows)
+    chance[rows] = chance_stable(some, largest[near], apart[rows], source)
+    refused = np.isnan(values["itl_ms"][rows]) & np.isnan(values["ttft_ms"][rows]) & (chance[rows] >= SURELY_UNSTABLE)
+    if refused.any():
+        for name, filled in _columns(
+            some.take(np.flatnonzero(refused)), carried(some.take(np.flatnonzero(refused)), source)
+        ).items():
+            values[name][rows[refused]] = filled
+    return chance
+
+
+def _remarks(points: PointTable, served: Floats, chance: Floats) -> list[str]:
     """What is said of open loops that are answered at another rate than asked, of bursts, and of runs whose GPUs may be
     split; empty for all others."""
     return [
-        (_remark(point.rate_rps, float(rate)) if point.mode == "fixed_rate" else _burst(point)) + _split(point)
-        for point, rate in zip(points.points, served, strict=True)
+        (_remark(point, float(rate), float(stable)) if point.mode == "fixed_rate" else _burst(point)) + _split(point)
+        for point, rate, stable in zip(points.points, served, chance, strict=True)
     ]
 
 
 def _burst(point: Point) -> str:
     """What is assumed of an offline run of a stated number of requests, which ends with its longest answer."""
-    if point.requests != point.requests or point.stated_variation is not None:
+    if point.mode != OFFLINE or point.requests != point.requests or point.stated_variation is not None:
         return ""
     return f"; a burst: answers are taken to {'vary as those of ShareGPT' if point.output_variation else 'be equal'}"
 
@@ -153,14 +188,19 @@ def _split(point: Point) -> str:
     return f"; prefill and decode instances not stated: {prefill} and {served}, which serve most"
 
 
-def _remark(rate: float, served: float) -> str:
-    """Why the rate that is served is not the ``rate`` that was asked for, of all GPUs of a row."""
-    largest = f"the largest stable rate is {significant(served)} requests/s"
+def _remark(point: Point, served: float, chance: float) -> str:
+    """Why the rate that is served is not the one asked for, of all GPUs of a row, and how sure it is carried."""
+    rate, largest = point.rate_rps, f"the largest stable rate is {significant(served)} requests/s"
     if rate != rate:
         return f"; no request_rate_rps: {largest}"
-    if rate > SAME_RATE * served:
+    if math.isfinite(point.requests) or math.isfinite(point.duration_s):
+        return ""
+    if chance < SURELY_UNSTABLE:
         return f"; unstable at {significant(rate)} requests/s, the queue grows without end: {largest}"
-    return f"; {largest}, taken for the {significant(rate)} asked" if rate > served else ""
+    carried_for_ever = f"; {percent(chance)} sure that {significant(rate)} requests/s are carried for ever"
+    if rate > served:
+        return f"{carried_for_ever}: {largest}, and latencies are those of the heaviest load that is simulated"
+    return carried_for_ever if chance < 1.0 else ""
 
 
 def _columns(points: PointTable, each: Expected) -> dict[str, Floats]:
@@ -201,7 +241,7 @@ def _capacity(points: PointTable, index: NDArray[np.intp], source: StepSource) -
         return np.concatenate([_capacity(points, part, source) for part in parts])
     layouts = [points.points[i] for i in index]
     some = point_table([p if p.mode == CLOSED_LOOP else replace(p, mode=OFFLINE) for p in layouts])
-    rate = expected(some, source).rps[:, 0]
+    rate = steady(some, source).rps[:, 0]
     open_loop = np.flatnonzero([points.points[i].mode == "fixed_rate" for i in index])
     if len(open_loop):
         rate[open_loop] = largest_stable_rps(some.take(open_loop), source)

@@ -1,8 +1,7 @@
 """What each benchmark mode measures, from the step times of one source.
 
 Columns (C, 1) in, columns (C, 1) out; one row per configuration. The customer's latency at a request rate is the
-business of ``sizing.queueing.steady_state``; what is here reproduces published measurements, whose closed-loop TTFT is
-a cohort effect.
+business of ``sizing.queueing.steady_state``; what is here reproduces published measurements.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import gammainccinv
 
-from sizing.base.arrays import Floats
+from sizing.base.arrays import Flags, Floats
 from sizing.steps.times import StepTimes
 
 FEWEST_GAPS = 1e-6
@@ -21,13 +20,15 @@ FEWEST_GAPS = 1e-6
 
 @dataclass(frozen=True, kw_only=True)
 class Lengths:
-    """Mean tokens per request as columns (C, 1): prompt tokens to compute, output tokens, tokens per engine step; and
-    the squared coefficient of variation of the output."""
+    """Mean tokens per request as columns (C, 1): prompt tokens to compute, output tokens, tokens per engine step; the
+    squared coefficient of variation of the output, and whether requests that start together end together: all answers
+    are of one length, and the engine keeps prompts apart."""
 
     new: Floats
     output: Floats
     budget: Floats
     variation: Floats | float = 0.0
+    together: Flags | bool = False
 
     @property
     def gaps(self) -> Floats:
@@ -46,15 +47,15 @@ class Lengths:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FirstToken:
-    """What delays the first token of a closed loop beside its prefill: see ``sizing.steps.efficiency`` for the
-    names."""
+class FrontEnd:
+    """What a request takes before the engine has it, in seconds: see ``sizing.steps.efficiency`` for the names."""
 
     request_s: Floats
     prompt_token_s: float
-    first_token_steps: Floats
-    cohort: Floats
-    burst: Floats
+
+    def taken_s(self, lengths: Lengths) -> Floats:
+        """In all, of a request of mean length."""
+        return np.asarray(self.request_s + self.prompt_token_s * lengths.new)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,8 +111,8 @@ def work_conserving_itl_s(
     steps x their fixed time (work conservation). On attention-DP ranks the work is that with B / OSL prompts a step. A
     request that is evicted ``again`` times has its prompt computed as many times more."""
     prompts = concurrency * (1.0 + again)
-    shared = prompt_steps_share(lengths, prompts) * np.reshape(times.prompt_step_s, (-1, 1))
     others = np.maximum(concurrency - 1.0, 0.0) * (1.0 + again)
+    shared = prompt_steps_share(lengths, others) * times.prompt_step_s
     work = times.work_s(prompts / lengths.output * lengths.chunks, lengths.held)
     itl: Floats = times.decode_s + others * work / lengths.output + shared
     return itl
@@ -128,32 +129,47 @@ FULL_SHARE = 0.978
 748 good rows of InferenceMAX and InferenceX (2025-11 to 2026-06, 10 x B requests each), which publish all three;
 quartiles 0.972 and 0.984, at every concurrency 0.97 to 0.99."""
 
+STARTING = 0.05
+"""Share of the prompts of all others that a request waits for in the mean over a run: in the first of ten rounds all
+begin together, and wait for half of them."""
+
 
 def fixed_concurrency(
-    times: StepTimes,
-    lengths: Lengths,
-    concurrency: Floats,
-    fits: Floats,
-    first: FirstToken,
-    again: Floats | float = 0.0,
+    times: StepTimes, lengths: Lengths, concurrency: Floats, fits: Floats, front: FrontEnd, again: Floats | float = 0.0
 ) -> Expected:
-    """Closed loop: B requests always in flight, all starting together; mean TTFT over all rounds.
+    """Closed loop in its steady state: B requests always in flight. What a run measures is simulated
+    (:mod:`sizing.evidence.closed_loop`); this is what step times are fitted with, and layouts chosen.
 
-    ITL by work conservation. TTFT = request + prompt tokens x host time + prefill + steps x decode + work x (cohort x
-    ln B + burst x (B - 1)): requests that end in one step start the next round together (cohort), and the first round
-    queues as a whole (burst; InferenceMAX sends 10 x B requests, so a tenth); so many prompts at once share the work on
-    attention-DP ranks. E2E = TTFT + (OSL - 1) x ITL; rate = full share x B / E2E. What does not fit in memory waits for
-    a whole stay, and each request is evicted ``again`` times to be computed anew.
+    ITL by work conservation. TTFT = front end + prefill + half a decode step + starting share x (B - 1) x work; as
+    :func:`_in_step` says where all requests stay together. E2E = TTFT + (OSL - 1) x ITL; rate = full share x B / E2E.
+    What does not fit in memory waits for a whole stay, and each request is evicted ``again`` times to be computed anew.
     """
     active = np.minimum(concurrency, fits)
     itl = work_conserving_itl_s(times, lengths, active, again)
-    queued = first.cohort * np.log(active) + first.burst * (active - 1.0)
-    host = first.request_s + first.prompt_token_s * lengths.new
-    ttft = host + times.prefill_s[:, None] + first.first_token_steps * times.decode_s
-    ttft = ttft + queued * times.work_s(queued * lengths.chunks, lengths.held)
+    queued = STARTING * (active - 1.0)
+    own = times.prefill_s[:, None] + times.decode_s / 2.0
+    own = own + queued * times.work_s(queued * lengths.chunks, lengths.held)
+    own, itl = _in_step(times, lengths, active, own, itl)
+    ttft = front.taken_s(lengths) + own
     ttft = ttft + (concurrency / active - 1.0) * (ttft + lengths.gaps * itl)
     e2e = ttft + lengths.gaps * itl
     return without_percentiles(ttft, itl, e2e, FULL_SHARE * concurrency / e2e)
+
+
+def _in_step(times: StepTimes, lengths: Lengths, active: Floats, own: Floats, itl: Floats) -> tuple[Floats, Floats]:
+    """Time from engine to first token and ITL, where requests stay together (``Lengths.together``).
+
+    B requests that start together are then computed one after the other while nobody decodes, decode as one batch and
+    end in the same step, whereupon the next B start. Prompts are computed n to a step (what the token budget holds) in
+    P = B x work + B / n x fixed time of a step: TTFT = P (1 + n / B) / 2 in the mean, the rest of P is a stall of those
+    that came first: ITL = decode + P (1 - n / B) / 2 / (OSL - 1).
+    """
+    held = np.minimum(lengths.held, active)
+    steps = active * lengths.chunks / np.where(lengths.chunks > 1.0, 1.0, held)
+    prompts = active * times.prefill_work_s[:, None] + steps * times.prompt_step_s
+    waited = prompts * (1.0 + held / active) / 2.0
+    stalled = times.decode_s + prompts * (1.0 - held / active) / 2.0 / lengths.gaps
+    return np.where(lengths.together, waited, own), np.where(lengths.together, stalled, itl)
 
 
 def offline_max_throughput(times: StepTimes, lengths: Lengths, fits: Floats, again: Floats | float = 0.0) -> Expected:
@@ -220,7 +236,7 @@ def offline_burst(times: StepTimes, steady: Expected, lengths: Lengths, requests
     varied = np.maximum(lengths.variation, LEAST_VARIATION)
     ended = lengths.output * gammainccinv(1.0 / varied, left) * varied
     drain = (np.diff(ended, axis=1) * (times.decode_s[:, 1:] + times.decode_s[:, :-1]) / 2.0).sum(axis=1, keepdims=True)
-    prompts = start * (times.prefill_work_s[:, None] + lengths.chunks / lengths.held * _per_row(times.prompt_step_s))
+    prompts = start * (times.prefill_work_s[:, None] + lengths.chunks / lengths.held * _at_full(times))
     makespan = np.maximum(requests - start, 0.0) / steady.rps + prompts + drain
     finite = np.isfinite(requests)
     return replace(
@@ -228,6 +244,6 @@ def offline_burst(times: StepTimes, steady: Expected, lengths: Lengths, requests
     )
 
 
-def _per_row(values: Floats | float) -> Floats:
-    """A value per row, or one for all, as a column."""
-    return np.reshape(values, (-1, 1))
+def _at_full(times: StepTimes) -> Floats:
+    """Fixed time of a step of prompts while nobody decodes, at least 0, as a column."""
+    return np.maximum(np.asarray(times.prompt_step_s, dtype=np.float64).reshape(-1, 1)[: len(times)], 0.0)

@@ -1,6 +1,6 @@
 """The evidence library: published measurements that ship with the product, and the ones nearest to a configuration.
 
-``data/evidence.csv.gz`` holds 7,470 rows, each with its source (licences and traps: ``docs/ACCURACY.md``). Lengths
+``data/evidence.csv.gz`` holds 10,235 rows, each with its source (licences and traps: ``docs/ACCURACY.md``). Lengths
 are the mean lengths actually sent: 0.9 x nominal where a source draws them from [0.8, 1] x nominal.
 """
 
@@ -75,10 +75,14 @@ class Near:
 def evidence_frame() -> pd.DataFrame:
     """The library as a table with the columns of the source file, lengths as sent. Do not change it in place."""
     with gzip.open(DATA_DIR / EVIDENCE_FILE, "rb") as handle:
-        frame = pd.read_csv(handle, low_memory=False)
-    drawn = frame["source"].isin(RANDOM_LENGTH_SOURCES)
-    frame.loc[drawn, ["isl", "osl"]] *= MEAN_OF_RANDOM_LENGTHS
-    return frame
+        return with_lengths_as_sent(pd.read_csv(handle, low_memory=False))
+
+
+def with_lengths_as_sent(frame: pd.DataFrame) -> pd.DataFrame:
+    """Measurements with the mean lengths that were sent, where their source states the ends of a random draw."""
+    drawn = frame["source"].isin(RANDOM_LENGTH_SOURCES).to_numpy()
+    share = np.where(drawn, MEAN_OF_RANDOM_LENGTHS, 1.0)
+    return frame.assign(**{name: pd.to_numeric(frame[name], errors="coerce") * share for name in ("isl", "osl")})
 
 
 @cache

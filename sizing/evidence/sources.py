@@ -42,10 +42,12 @@ SOURCES: dict[str, EvidenceSource] = {
     "mooncake_docs": EvidenceSource(label="Mooncake documentation (kvcache-ai)", licence="Apache-2.0"),
     "psap_glm_playbook": EvidenceSource(label="Inference playbooks (OpenShift PSAP)", licence="MIT"),
     "sgl_cookbook": EvidenceSource(label="SGLang cookbook (sgl-project)", licence="Apache-2.0"),
+    "sglang_v030_readme": EvidenceSource(label="SGLang repository (sgl-project)", licence="Apache-2.0"),
     "splitwise_perf": EvidenceSource(label="Splitwise simulator (Microsoft)", licence="MIT"),
     "tpu_recipes_v6e": EvidenceSource(label="TPU recipes (AI-Hypercomputer)", licence="Apache-2.0"),
     "trtllm_docs_ifb": _TRTLLM,
     "trtllm_docs_static": _TRTLLM,
+    "vllm_blog_fp8kv": EvidenceSource(label="vLLM blog (vllm-project)", licence="Apache-2.0"),
     "vultr_b200_cookbook": EvidenceSource(label="Vultr documentation", licence="facts cited"),
 }
 """Every source of the library by its id in the rows."""

@@ -182,8 +182,9 @@ class BenchmarkPoint(Part):
     """One run of a benchmark at one load: mean lengths, means of latencies, rates of everything that served it.
 
     ``ttft_ms`` is the mean in a closed loop and the median in an open one, whose ``ttft_p99_ms`` is compared and
-    calibrates nothing. An offline run of so many ``requests`` ends with its longest answer (``output_variation``:
-    squared coefficient of variation of the answers); left out, it has no end.
+    calibrates nothing. A run of so many ``requests`` is answered from its start to its end, an offline one until its
+    longest answer ends (``output_variation``: squared coefficient of variation of the answers); left out, a closed loop
+    has ten for each in flight, others have no end.
     """
 
     mode: BenchmarkMode

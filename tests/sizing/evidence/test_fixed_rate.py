@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sizing import Scenario, plan
+from sizing.evidence.ends import FRONT_END
 from sizing.evidence.open_loop import SAME_RATE, stretched_rate
 from sizing.evidence.point_table import mixed_times, point_table
 from sizing.evidence.points import points_of
@@ -48,12 +49,16 @@ def test_closed_and_open_loop_agree_by_littles_law(row: dict[str, Any]) -> None:
     stable, shares = predict(row).loc[0, "requests_per_s"], []
     closed = {**row, "mode": "fixed_concurrency"}
     for count in (8, 16, 32, 64, 128):
-        rate = count / predict({**closed, "concurrency_or_batch": count}).loc[0, "e2e_ms"] * 1e3
+        rate = (
+            count
+            / predict({**closed, "concurrency_or_batch": count, "num_prompts": 100 * count}).loc[0, "e2e_ms"]
+            * 1e3
+        )
         if rate > 0.8 * stable:
             break
         found = predict({**row, "request_rate_rps": rate}).loc[0]
         met = found["requests_per_s"] * found["e2e_ms"] / 1e3
-        same = predict({**closed, "concurrency_or_batch": met}).loc[0]
+        same = predict({**closed, "concurrency_or_batch": met, "num_prompts": 100 * met}).loc[0]
         assert found["itl_ms"] == pytest.approx(same["itl_ms"], rel=0.05)
         shares.append(rate / stable)
     assert len(shares) >= 3
@@ -115,7 +120,7 @@ LATENCIES = ["ttft_ms", "itl_ms", "e2e_ms", "ttft_ms_p99", "itl_ms_p99"]
 def test_beyond_the_largest_stable_rate_that_rate_is_given_and_no_latency() -> None:
     """A row without a rate is asked for the largest; one just above it cannot be told from it."""
     stable = predict(SYSTEMS[0]).loc[0, "requests_per_s"]
-    rates = (math.nan, 0.9 * stable, 0.999 * SAME_RATE * stable, 1.001 * SAME_RATE * stable)
+    rates = (math.nan, 0.8 * stable, 0.999 * SAME_RATE * stable, 3.0 * stable)
     largest, below, near, beyond = (predict({**SYSTEMS[0], "request_rate_rps": r}).loc[0] for r in rates)
     assert below["requests_per_s"] == pytest.approx(rates[1])
     assert near["requests_per_s"] == beyond["requests_per_s"] == stable
@@ -124,6 +129,7 @@ def test_beyond_the_largest_stable_rate_that_rate_is_given_and_no_latency() -> N
     assert largest[LATENCIES].isna().all()
     sentence = f"the largest stable rate is {stable:.3g} requests/s"
     assert [sentence in found["source"] for found in (largest, below, near, beyond)] == [True, False, True, True]
+    assert " sure that " in near["source"]
     assert "; unstable at " in beyond["source"]
     assert beyond["error"] == "", "the rate is an answer"
 
@@ -140,7 +146,8 @@ def test_the_interval_is_the_same_load_with_step_times_at_their_ends() -> None:
     found = predict(row).loc[0]
     for end in ("low", "high"):
         factors = [np.array([getattr(one, f"{end}_factor")]) for one in steps]
-        simulated = stretched_rate(points, mixture(), *factors)
+        front = FRONT_END if end == "high" else 1 / FRONT_END
+        simulated = stretched_rate(points, mixture(), *factors, front)
         assert found[f"itl_ms_{end}"] == pytest.approx(1e3 * simulated.itl_s[0, 0])
         assert found[f"e2e_ms_{end}"] == pytest.approx(1e3 * simulated.e2e_s[0, 0])
         assert found[f"ttft_ms_{end}"] == pytest.approx(1e3 * simulated.ttft_s[0, 0])

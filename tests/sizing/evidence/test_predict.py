@@ -220,7 +220,7 @@ def test_open_loop_has_percentiles_and_serves_the_asked_rate():
 
 def test_e2e_is_ttft_and_the_gaps():
     found = predict(GOOD).iloc[0]
-    assert found["e2e_ms"] == pytest.approx(found["ttft_ms"] + 199 * found["itl_ms"])
+    assert found["e2e_ms"] == pytest.approx(found["ttft_ms"] + 199 * found["itl_ms"], rel=5e-3)
 
 
 @pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.slow)])
