@@ -11,7 +11,7 @@ import pandas as pd
 from bench.capacity_figures import OF_RUN, TODAY, capacity_records, check_record, configuration_records, run_records
 from bench.capacity_reliability import reliability_at_limits
 from bench.conclusions import basis_records, extrapolated_records
-from bench.crossvalidate import EXTRAPOLATED, SCHEMES, UNSEEN
+from bench.crossvalidate import EXTRAPOLATED, LATER, SCHEMES, UNSEEN
 from bench.fit_efficiency import FITTED_ON
 from bench.fit_targets import Targets
 from bench.held_intervals import inside
@@ -203,7 +203,7 @@ def figures(
     obstacles: Mapping[str, str],
 ) -> dict[str, Any]:
     """Everything, by title; the parameter files must have been written."""
-    claimed = errors[~errors["scheme"].isin(EXTRAPOLATED)]
+    claimed = errors[~errors["scheme"].isin((LATER, *EXTRAPOLATED))]
     records, at_limits = error_records(claimed), capacity_records(capacity)
     return {
         "date": FITTED_ON,

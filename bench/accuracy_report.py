@@ -37,6 +37,7 @@ SCHEME_NAMES = {
     "configuration": "configuration left out",
     "source": "source left out",
     "unseen": "source and configuration left out",
+    "later": "software of 2026 and later left out",
 }
 
 
@@ -213,7 +214,7 @@ def _section(title: str, text: str, records: Sequence[Mapping[str, Any]]) -> str
     columns = list(records[0])
     head = [name.removesuffix("_pct").replace("_", " ") + (", %" if name.endswith("_pct") else "") for name in columns]
     lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(columns)]
-    lines += [f"| {' | '.join(str(r[c]) for c in columns)} |" for r in records]
+    lines += [f"| {' | '.join(str(r.get(c, '')) for c in columns)} |" for r in records]
     return f"## {title}\n\n{text}\n\n" + "\n".join(lines)
 
 

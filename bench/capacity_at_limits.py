@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from bench.capacity_figures import OF_RUN, TODAY
-from bench.crossvalidate import EXTRAPOLATED, SCHEMES, Refit, group_of
+from bench.crossvalidate import EXTRAPOLATED, LATER, SCHEMES, Refit, group_of
 from bench.runs_at_limits import Run, labels
 from sizing.base.provenance import StepSource
 from sizing.deployments.candidates import table
@@ -234,7 +234,7 @@ def _held_out(runs: Sequence[Run], whole: Mixture, refits: Sequence[Refit], sour
     parts = [judged(runs, whole).assign(scheme=SCHEMES[0])]
     known = labels(runs)
     for scheme in dict.fromkeys(refit.scheme for refit in refits):
-        if scheme in EXTRAPOLATED:
+        if scheme in (LATER, *EXTRAPOLATED):
             continue
         names = group_of(known, scheme).astype(str)
         without = {r.name: source for r, source in zip(refits, sources, strict=True) if r.scheme == scheme}

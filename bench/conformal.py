@@ -14,7 +14,7 @@ from scipy.optimize import lsq_linear
 
 from bench.crossvalidate import UNSEEN, configuration_of, group_of
 from bench.fit_efficiency import sweep_of
-from bench.interval_forms import FORMS, shipped
+from bench.interval_forms import FORMS, SHIPPED
 from sizing.base.arrays import Floats
 from sizing.evidence.extrapolation import EXTRAPOLATIONS
 from sizing.evidence.uncertainty import DIFFICULTIES, stratum_keys
@@ -115,17 +115,15 @@ def with_scores(rows: pd.DataFrame, hard: ByMetric, wider: ByName | None = None)
 
 
 def stratum_quantiles(rows: pd.DataFrame, shares: Sequence[float], form: str | None = None) -> Strata:
-    """Measurements, configurations and ends of the scores of every stratum with enough of them; the widest always.
-    Without a ``form`` each protocol and metric has its own."""
+    """Measurements, configurations and ends of the scores of every stratum with enough of them; the widest always."""
     out: dict[str, tuple[int, int, Floats]] = {}
     for column in KEYS:
         for key, part in rows.groupby(column):
             number = part["configuration"].nunique()
             enough = number >= MIN_CONFIGURATIONS and part["architecture"].nunique() >= MIN_ARCHITECTURES
             if enough or column == KEYS[-1]:
-                unit = part["mode"] + part["unit"]
-                ends = FORMS[form or shipped(part["metric"].iloc[0], part["mode"].unique().tolist())]
-                out[str(key)] = part["id"].nunique(), number, ends(part["score"], unit, shares)
+                unit = part["source"] + "|" + part["mode"] + part["unit"]
+                out[str(key)] = part["id"].nunique(), number, FORMS[form or SHIPPED](part["score"], unit, shares)
     return out
 
 

@@ -23,6 +23,12 @@ EXTRAPOLATED = ("generation", "engine", "layout")
 """What is left out beside the schemes to learn how wide intervals are where nothing is known of the GPU generation, the
 engine or the kind of layout; no accuracy is claimed on it."""
 
+LATER = "later"
+"""The scheme under which all software from :data:`NEWEST` on is held out, whoever measured it: what a fit is worth for
+what comes after it. Errors and intervals are told; nothing is chosen by it."""
+NEWEST = 2026.0
+"""Decimal year of the software from which it counts as later."""
+
 FOLDS = 10
 """The 90-odd configurations are held out in this many folds of whole configurations (an approximation that saves an
 hour); models, GPUs and sources are held out one at a time."""
@@ -66,6 +72,8 @@ def group_of(labels: pd.DataFrame, scheme: str) -> pd.Series:
             return configuration_of(labels).map(_fold)
         case "unseen":
             return labels["source"]
+        case "later":
+            return (labels["software"] >= NEWEST).map({True: LATER, False: NO_GROUP})
         case "engine":
             return labels["engine"].replace("default", NO_GROUP)
         case _:
@@ -86,7 +94,7 @@ def refits(tables: Sequence[Targets], fit: Fit, say: Progress) -> list[Refit]:
     """One fit per group of every scheme, each from the full fit with what it cannot know forgotten."""
     out: list[Refit] = []
     with ProcessPoolExecutor(PROCESSES, initializer=_start, initargs=(tables, fit)) as pool:
-        for scheme in (*SCHEMES[1:], *EXTRAPOLATED):
+        for scheme in (*SCHEMES[1:], LATER, *EXTRAPOLATED):
             groups = _groups(tables, scheme)
             names = sorted({str(g) for values in groups.values() for g in values} - {NO_GROUP})
             judged = [{mode: values == name for mode, values in groups.items()} for name in names]

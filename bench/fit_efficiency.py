@@ -10,7 +10,10 @@ from scipy.optimize import least_squares
 from bench.fit_parameters import Parameters, parameters, record_fields
 from bench.fit_targets import FIRST_TOKEN, FITTED, Targets
 from sizing.base.arrays import Floats
+from sizing.evidence.closed_loop import runs
+from sizing.evidence.expected import front_end
 from sizing.steps.efficiency import Efficiencies
+from sizing.steps.roofline import Roofline
 
 SCATTER = 0.30
 """Scale of an error in the objective: model error and noise together; chosen by leave-one-model-out score."""
@@ -26,7 +29,7 @@ EVALUATIONS, WARM_EVALUATIONS = 40, 8
 objective changes by less than its noise afterwards."""
 
 
-FITTED_ON = "2026-11-24"
+FITTED_ON = "2026-11-26"
 """Day of the fit; a constant, so that the same evidence gives the same files."""
 
 
@@ -36,10 +39,12 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted parameter vector and its layout."""
+    """A fitted parameter vector and its layout; ``engine_s`` (C, 2): mean and
+    median of what closed loops take from engine to first token."""
 
     parameters: Parameters
     vector: Floats
+    engine_s: Floats | None = None
     trust: dict[str, dict[str, Floats]] | None = None
 
     @property
@@ -113,60 +118,132 @@ def solve(
     tables: Sequence[Targets], start: Fit, *, keep: dict[str, np.ndarray] | None = None, evaluations: int = EVALUATIONS
 ) -> Fit:
     """Robust least squares of log errors plus the priors. ``keep`` masks points by mode (cross-validation)."""
-    first = start.parameters.first_token
-    steps = _solve(tables, start, FITTED, ~first, keep, evaluations)
-    return _solve(tables, steps, FIRST_TOKEN, first, keep, evaluations)
+    steps = _solve(tables, start, keep, evaluations)
+    return steps if steps.engine_s is None else _solve_front_end(tables, steps, keep)
 
 
-def _solve(
-    tables: Sequence[Targets],
-    start: Fit,
-    metrics: Mapping[str, tuple[str, ...]],
-    free: np.ndarray,
-    keep: dict[str, np.ndarray] | None,
-    evaluations: int,
-) -> Fit:
-    """Least squares over the slots in ``free`` and the given metrics by mode; the other slots stay as they are."""
-    tables = [t for t in tables if t.mode in metrics]
-    trust = start.trust or {t.mode: {m: np.ones(len(t.points)) for m in metrics[t.mode]} for t in tables}
-    fitted = [(t, m, row_weights(t, m) * trust[t.mode][m]) for t in tables for m in metrics[t.mode]]
-    masks = {t.mode: np.ones(len(t.points), bool) if keep is None else keep[t.mode] for t in tables}
+FEW_IN_FLIGHT = 8.0
+"""Requests in flight up to which TTFT tells the time of the front end. Chosen: because with more of them queues of
+client, server and engine hide it; open loops, which are in no fit, have the time of few in flight."""
 
-    def whole(part: Floats) -> Floats:
-        vector = start.vector.copy()
+
+def with_front_end(tables: Sequence[Targets], fit: Fit) -> Fit:
+    """The fit with the time of the front end that closed-loop TTFT leaves, simulated without one."""
+    fast = fit.efficiencies
+    fast = replace(
+        fast,
+        engines={name: replace(one, request_s=0.0) for name, one in fast.engines.items()},
+        common=replace(fast.common, prompt_token_s=0.0),
+    )
+    points = next(t for t in tables if t.mode == FIRST_TOKEN[0]).points
+    engine_s = np.array([(run.ttft_s, run.ttft_p50_s) for run in runs(points, Roofline(fast))])
+    return _solve_front_end(tables, replace(fit, engine_s=engine_s), None)
+
+
+def _solve_front_end(tables: Sequence[Targets], fit: Fit, keep: dict[str, np.ndarray] | None) -> Fit:
+    """Least squares over the times of the front end: TTFT = engine + request + prompt tokens x time of one; medians
+    where they are published, since a mean holds what engines compile at their first requests."""
+    mode, metric = FIRST_TOKEN
+    table, free = next(t for t in tables if t.mode == mode), fit.parameters.first_token
+    weight = row_weights(table, metric) / SCATTER
+    alone = (table.points.concurrency <= FEW_IN_FLIGHT)[:, 0] & ~_in_cohorts(table)
+    used = np.isfinite(table.observed[metric]) & alone & (True if keep is None else keep[mode])
+    departs, medians = _departing(fit.parameters)[free], table.median_first_token
+    engine_s = np.take_along_axis(np.asarray(fit.engine_s), np.isfinite(medians)[:, None].astype(int), axis=1)[:, 0]
+    observed = np.where(np.isfinite(medians), medians, table.observed[metric])
+
+    def whole(part: Floats) -> Fit:
+        vector = fit.vector.copy()
         vector[free] = part
-        return vector
+        return replace(fit, vector=vector)
 
     def objective(part: Floats) -> Floats:
-        errors = residuals(tables, start.parameters.efficiencies(whole(part)))
-        parts = []
-        for table, metric, weight in fitted:
-            error = errors[table.mode, metric]
-            used = np.isfinite(error) & masks[table.mode]
-            parts.append(error[used] * weight[used] / SCATTER)
-        return np.concatenate([robust(np.concatenate(parts)), np.where(departs, heavy_tailed(part), part)])
+        taken = front_end(table.points, Roofline(whole(part).efficiencies)).taken_s(table.points.lengths)[:, 0]
+        error = (np.log(engine_s + taken) - observed)[used] * weight[used]
+        return np.concatenate([robust(error), np.where(departs, heavy_tailed(part), part)])
 
-    departs = np.array([s.member != "default" for s in start.parameters.slots])[free]
-    touched = _touched(start.parameters, free, fitted, masks)
+    return whole(least_squares(objective, fit.vector[free], max_nfev=EVALUATIONS, xtol=1e-4, ftol=1e-4).x)
 
-    def slopes(part: Floats) -> Floats:
-        return _slopes(objective, part, touched)
+
+def _in_cohorts(table: Targets) -> np.ndarray:
+    """Runs of equal answers on engines whose prompts share steps with decoding sequences: how many of them stay
+    together, which nobody publishes, decides their TTFT."""
+    return (table.points.equal & ~table.points.facts.prompts_apart & (table.points.concurrency > 1.0))[:, 0]
+
+
+def _departing(names: Parameters) -> np.ndarray:
+    """Which slots are departures of a family, engine or pair."""
+    return np.array([s.member != "default" for s in names.slots])
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Points that bear on a fit, and by metric the weights of their errors, 0 where nothing counts."""
+
+    table: Targets
+    weights: Mapping[str, Floats]
+
+    def errors(self, fit: Efficiencies) -> Floats:
+        """Weighted errors of all metrics, one after the other."""
+        predicted = self.table.predicted(fit)
+        each = (
+            ((predicted[metric] - self.table.observed[metric])[weight > 0.0], weight[weight > 0.0])
+            for metric, weight in self.weights.items()
+        )
+        return np.concatenate([error * weight / SCATTER for error, weight in each])
+
+    def members(self) -> pd.DataFrame:
+        """Family, engine and pair of every error."""
+        rows = np.concatenate([np.flatnonzero(weight > 0.0) for weight in self.weights.values()])
+        labels = self.table.labels.iloc[rows]
+        pair = labels["engine"] + " on " + labels["family"]
+        return pd.DataFrame({"families": labels["family"], "engines": labels["engine"], "platforms": pair})
+
+
+def _parts(tables: Sequence[Targets], start: Fit, keep: dict[str, np.ndarray] | None) -> list[_Part]:
+    """Everything that step times are fitted to. Bursts are apart: they are read at many loads, others at one."""
+    parts = []
+    for table in (t for t in tables if t.mode in FITTED):
+        kept = np.ones(len(table.points), bool) if keep is None else keep[table.mode]
+        weights = {}
+        for metric in FITTED[table.mode]:
+            trusted = row_weights(table, metric) * (start.trust[table.mode][metric] if start.trust else 1.0)
+            weights[metric] = np.where(kept & np.isfinite(table.observed[metric]), trusted, 0.0)
+        bursts, counts = table.labels["burst"].to_numpy(), np.max(list(weights.values()), axis=0) > 0.0
+        for rows in (np.flatnonzero(counts & ~bursts), np.flatnonzero(counts & bursts)):
+            if len(rows):
+                parts.append(_Part(table.take(rows), {metric: weight[rows] for metric, weight in weights.items()}))
+    return parts
+
+
+def _solve(tables: Sequence[Targets], start: Fit, keep: dict[str, np.ndarray] | None, evaluations: int) -> Fit:
+    """Least squares over all but the times of the front end; these stay as they are."""
+    parts, free = _parts(tables, start, keep), ~start.parameters.first_token
+
+    def whole(vector: Floats) -> Floats:
+        full = start.vector.copy()
+        full[free] = vector
+        return full
+
+    def objective(vector: Floats) -> Floats:
+        fit = start.parameters.efficiencies(whole(vector))
+        errors = np.concatenate([part.errors(fit) for part in parts])
+        return np.concatenate([robust(errors), np.where(departs, heavy_tailed(vector), vector)])
+
+    departs = _departing(start.parameters)[free]
+    touched = _touched(start.parameters, free, parts)
+
+    def slopes(vector: Floats) -> Floats:
+        return _slopes(objective, vector, touched)
 
     solved = least_squares(objective, start.vector[free], slopes, max_nfev=evaluations, xtol=1e-4, ftol=1e-4)
     return replace(start, vector=whole(solved.x))
 
 
-def _touched(
-    names: Parameters, free: np.ndarray, fitted: Sequence[tuple[Targets, str, Floats]], masks: Mapping[str, np.ndarray]
-) -> list[list[tuple[int, np.ndarray]]]:
+def _touched(names: Parameters, free: np.ndarray, parts: Sequence[_Part]) -> list[list[tuple[int, np.ndarray]]]:
     """Slots that can be moved at once, each with the rows it bears on: departures of different families (engines,
     pairs) in one field share no row. Rows are those of the objective, without the priors."""
-    parts = []
-    for table, metric, _ in fitted:
-        labels = table.labels[np.isfinite(table.observed[metric]) & masks[table.mode]]
-        pair = labels["engine"] + " on " + labels["family"]
-        parts.append(pd.DataFrame({"families": labels["family"], "engines": labels["engine"], "platforms": pair}))
-    rows = pd.concat(parts)
+    rows = pd.concat([part.members() for part in parts])
     together: dict[tuple[str, str, bool], list[tuple[int, np.ndarray]]] = {}
     for index, slot in enumerate(s for s, is_free in zip(names.slots, free, strict=True) if is_free):
         departure = slot.member != "default"
@@ -237,4 +314,4 @@ def fit_all(tables: Sequence[Targets]) -> Fit:
     names = layout(tables)
     start = Fit(names, np.zeros(len(names.slots)))
     first = solve(tables, start)
-    return solve(tables, replace(start, trust=source_weights(tables, first.efficiencies)))
+    return with_front_end(tables, solve(tables, replace(start, trust=source_weights(tables, first.efficiencies))))

@@ -15,7 +15,7 @@ from bench.crossvalidate import Masks, Refit
 from bench.fit_efficiency import FITTED_ON, robust, row_weights
 from bench.fit_targets import Targets
 from sizing.base.arrays import Floats
-from sizing.evidence.expected import expected
+from sizing.evidence.expected import steady
 from sizing.evidence.point_table import PointTable, asked_at, measured_decode_s, roofline_times, todays_times
 from sizing.steps.efficiency import Efficiencies
 from sizing.steps.mixture import Mixed, Trust, mixed
@@ -75,7 +75,7 @@ class Known:
         rows, columns = concurrency.shape
         if len(self.known.decode_s) != rows or self.known.decode_s.shape[1] < columns:
             raise ValueError("step times of other concurrencies than asked")
-        return replace(self.known, decode_s=self.known.decode_s[:, :columns])
+        return self.known.on_grid(lambda values: values[:, :columns])
 
 
 class _Recorder:
@@ -95,7 +95,7 @@ def concurrencies(table: Targets, fit: Efficiencies) -> Floats:
     if table.mode == "fixed_rate":  # without simulating it
         return asked_at(table.points)
     recorder = _Recorder(fit)
-    expected(table.points, recorder)
+    steady(table.points, recorder)
     return recorder.concurrency
 
 
@@ -141,10 +141,16 @@ def predicted(tables: Sequence[Targets], steps: Mapping[str, Steps], trust: Trus
     out: dict[tuple[str, str], Floats] = {}
     for table in tables:
         now = steps[table.mode]
-        logs = table.predicted_by(Known(now.mixed(trust).times, now.fit))
-        for metric, seen in table.observed.items():
-            known = np.where(np.isfinite(seen), seen, table.derived.get(metric, np.nan))
-            out[table.mode, metric] = logs[metric] - known
+        out |= compared(table, table.predicted_by(Known(now.mixed(trust).times, now.fit)))
+    return out
+
+
+def compared(table: Targets, logs: Mapping[str, Floats]) -> dict[tuple[str, str], Floats]:
+    """log(predicted / measured) by (mode, metric) of one table, NaN where nothing was measured nor follows from it."""
+    out = {}
+    for metric, seen in table.observed.items():
+        known = np.where(np.isfinite(seen), seen, table.derived.get(metric, np.nan))
+        out[table.mode, metric] = logs[metric] - known
     return out
 
 

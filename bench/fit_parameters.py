@@ -73,10 +73,7 @@ ENGINE_PRIORS = {
     "dense_4": Prior(centre=1.0, spread=1e-3, between=0.2),
     "two_shot_s": Prior(centre=0.000005, spread=0.3, between=0.3),
     "sequence_s": Prior(centre=0.000010, spread=1.0, between=0.3),
-    "request_s": Prior(centre=0.020, spread=0.7, between=0.5),
-    "first_token_steps": Prior(centre=2.0, spread=0.5, between=0.5),
-    "cohort": Prior(centre=0.2, spread=0.7, between=0.7),
-    "burst": Prior(centre=0.1, spread=0.3, between=0.7),
+    "request_s": Prior(centre=0.020, spread=0.1, between=0.15),
     "ageing": Prior(centre=0.10, spread=0.1, between=0.1, linear=True),
     "host_ageing": Prior(centre=0.4, spread=0.3, between=0.2, linear=True),
 }
@@ -85,6 +82,9 @@ COMMON_PRIORS = {
     "collective_s": Prior(centre=0.000008, spread=0.5, between=0.0),
     "pcie_collective_s": Prior(centre=0.000030, spread=0.5, between=0.0),
     "collective_growth": Prior(centre=0.2, spread=0.1, between=0.0, linear=True),
+    "pcie_growth": Prior(centre=1.0, spread=0.15, between=0.0, linear=True),
+    "sampling_passes": Prior(centre=10.0, spread=0.7, between=0.0),
+    "rank_sequence_s": Prior(centre=0.000005, spread=0.7, between=0.0),
     "weight_only": Prior(centre=0.7, spread=0.3, between=0.0),
     "expert_matrix": Prior(centre=0.6, spread=0.15, between=0.0),
     "expert_memory_16": Prior(centre=0.8, spread=0.1, between=0.0),
@@ -106,7 +106,9 @@ COMMON_PRIORS = {
     "evenness": Prior(centre=1.0, spread=0.15, between=0.0),
     "prompt_token_s": Prior(centre=0.000005, spread=0.7, between=0.0),
 }
-"""Priors of what all families and engines share."""
+"""Priors of what all families and engines share. Over PCIe an all-reduce of more than two GPUs takes the steps of a
+ring, 2 (n - 1): engines have none of their own there (vLLM, ``custom_all_reduce.py``: "not supported on more than two
+PCIe-only GPUs")."""
 PLATFORM_PRIORS = {
     "device": Prior(centre=1.0, spread=1e-3, between=0.06),
     "fixed": Prior(centre=1.0, spread=1e-3, between=0.35),
@@ -124,7 +126,7 @@ class Slot:
     spread: float
 
 
-FIRST_TOKEN_FIELDS = frozenset({"request_s", "prompt_token_s", "first_token_steps", "cohort", "burst"})
+FIRST_TOKEN_FIELDS = frozenset({"request_s", "prompt_token_s"})
 """Fields that only closed-loop TTFT depends on; fitted after the others, so that they cannot bend the step times."""
 
 

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from sizing.base.arrays import Floats
 from sizing.evidence.cases import layout_kinds
-from sizing.evidence.expected import expected
+from sizing.evidence.expected import expected, steady
 from sizing.evidence.layouts import gpus_holding
 from sizing.evidence.point_table import AnySource, PointTable, point_table
 from sizing.evidence.points import CLOSED_LOOP, MODES, Point, points_of
 from sizing.evidence.predict import best_layouts
-from sizing.evidence.protocols import FULL_SHARE
+from sizing.evidence.protocols import FULL_SHARE, Expected
 from sizing.evidence.published import evidence_frame
 from sizing.steps.efficiency import Efficiencies
 from sizing.steps.roofline import Roofline
@@ -40,8 +40,9 @@ FITTED = {
 """Metrics whose errors are minimised over the step times. Open-loop latency is not: near the capacity, where such runs
 are published, it depends on the capacity rather than on step times."""
 
-FIRST_TOKEN = {"fixed_concurrency": ("ttft",)}
-"""Closed-loop TTFT is a cohort effect: only the delays of the first token are fitted to it, after the step times."""
+FIRST_TOKEN = "fixed_concurrency", "ttft"
+"""Closed-loop TTFT has queues of a run's start and of prompts that begin together, which are simulated: only the time
+of the front end is fitted to it, after the step times."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,7 @@ class Targets:
                 "precision": [p.configuration.precision.id for p in rows],
                 "parallelism": [p.configuration.parallelism for p in rows],
                 "layout": [next(iter(layout_kinds(p.configuration)), "") for p in rows],
+                "software": [p.software_year for p in rows],
                 "tp": [p.configuration.tp for p in rows],
                 "kind": ["MoE" if p.model.is_moe else "dense" for p in rows],
                 "quality": self.cells["quality"].to_numpy(),
@@ -89,13 +91,24 @@ class Targets:
             }
         )
 
+    @property
+    def median_first_token(self) -> Floats:
+        """Logarithms of the published median TTFT in seconds, NaN without one."""
+        return np.log(pd.to_numeric(self.cells["ttft_ms_p50"]).to_numpy(dtype=np.float64) * 1e-3)
+
     def predicted(self, fit: Efficiencies) -> dict[str, Floats]:
         """Logarithms of the predicted metrics under a fit of the roofline."""
         return self.predicted_by(Roofline(fit))
 
     def predicted_by(self, source: AnySource) -> dict[str, Floats]:
-        """Logarithms of the metrics predicted from the step times of a source."""
-        metrics = expected(self.points, source)
+        """Logarithms of the metrics of a steady state from the step times of a source; there are none of open loops."""
+        return self._logs(steady(self.points, source))
+
+    def answered_by(self, source: AnySource) -> dict[str, Floats]:
+        """Logarithms of the metrics as the product answers them, loops simulated."""
+        return self._logs(expected(self.points, source))
+
+    def _logs(self, metrics: Expected) -> dict[str, Floats]:
         with np.errstate(invalid="ignore", divide="ignore"):
             tokens = metrics.rps * self.points.output * self.points.instances
             logs = {
@@ -148,14 +161,21 @@ UNSTATED = "|".join(
 
 
 def _comparable(frame: pd.DataFrame, points: Sequence[Point], fit: Efficiencies) -> list[Point]:
-    """The best layout of each row, without disaggregated runs and those of :data:`UNSTATED` settings, and without
-    closed loops of more requests than the run's own limit on sequences lets run: they are predicted with the engine's
-    default, which lets all run.
+    """The best layout of each row, without disaggregated runs, those of :data:`UNSTATED` settings and those that are
+    kept aside, and without closed loops of more requests than the run's own limit on sequences lets run: they are
+    predicted with the engine's default, which lets all run.
     """
     table = point_table(points)
     unstated = frame["notes"].str.contains(f"{APART}|{UNSTATED}", na=False).to_numpy()
+    left = unstated | kept_aside(frame)
     best = best_layouts(table, Roofline(fit))
-    return [points[i] for i in best if not unstated[points[i].row] and not _limited(points[i], frame)]
+    return [points[i] for i in best if not left[points[i].row] and not _limited(points[i], frame)]
+
+
+def kept_aside(frame: pd.DataFrame) -> NDArray[np.bool_]:
+    """Which measurements no fit may see, because they are its last judge: a third of the configurations of the newest
+    collection, by a hash of their names (column ``aside`` of the library)."""
+    return frame["aside"].notna().to_numpy()
 
 
 def _limited(point: Point, frame: pd.DataFrame) -> bool:

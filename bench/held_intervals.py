@@ -22,7 +22,7 @@ from bench.conformal import (
     tails,
     with_scores,
 )
-from bench.crossvalidate import EXTRAPOLATED, SCHEMES, group_of
+from bench.crossvalidate import EXTRAPOLATED, LATER, SCHEMES, group_of
 from bench.extrapolations import LEFT_OUT, learnt, scored, wider, wider_without
 from sizing.evidence.extrapolation import Extrapolation
 
@@ -66,7 +66,7 @@ def checked(
     errors: pd.DataFrame,
     levels: Sequence[int] = LEVELS,
     form: str | None = None,
-    schemes: Sequence[str] = (*SCHEMES[1:], *EXTRAPOLATED),
+    schemes: Sequence[str] = (*SCHEMES[1:], LATER, *EXTRAPOLATED),
 ) -> pd.DataFrame:
     """Every published held-out answer with the ends (log measured / predicted) of its intervals, from quantiles that
     neither its group nor any of its configurations had a part in: columns ``low_80``, ``high_80``, ..."""

@@ -9,11 +9,12 @@ import pandas as pd
 
 from bench.crossvalidate import NO_GROUP, Masks, Refit
 from bench.fit_efficiency import Fit
-from bench.fit_mixture import Steps, fit_trust, predicted, steps_of, unseen_steps
+from bench.fit_mixture import Steps, compared, fit_trust, predicted, steps_of, unseen_steps
 from bench.fit_targets import METRICS, Targets
 from sizing.base.arrays import Floats
 from sizing.catalog.measured import FEWEST, Counted
 from sizing.evidence.cases import LayoutKind
+from sizing.evidence.points import CLOSED_LOOP, OPEN_LOOP
 from sizing.evidence.uncertainty import doublings_outside
 from sizing.steps.mixture import NONE, Mixture, Trust
 from sizing.steps.roofline import Roofline
@@ -69,7 +70,7 @@ def _long(
         if not len(rows):
             continue
         some = [table.take(rows)], {table.mode: steps[table.mode].take(rows)}
-        both, alone = (predicted(*some, each) for each in (trust, NONE))
+        both, alone = (_answered(*some, each) for each in (trust, NONE))
         mixed = steps[table.mode].mixed(trust)
         loads = load_columns(table)
         labels = table.labels.assign(
@@ -90,6 +91,20 @@ def _long(
             part = labels.assign(metric=metric, error=error, alone=alone[table.mode, metric], derived=derived)
             parts.append(part[np.isfinite(error)])
     return pd.concat(parts, ignore_index=True)
+
+
+SIMULATED = (CLOSED_LOOP, OPEN_LOOP)
+"""Modes whose runs are simulated for an answer."""
+
+
+def _answered(tables: Sequence[Targets], steps: Mapping[str, Steps], trust: Trust) -> dict[tuple[str, str], Floats]:
+    """As :func:`bench.fit_mixture.predicted`, loops as the product answers them where the tables have a part."""
+    out = predicted(tables, steps, trust)
+    for table in tables:
+        if table.mode in SIMULATED and trust != NONE:
+            source = Mixture(Roofline(steps[table.mode].fit), trust)
+            out |= compared(table, table.answered_by(source))
+    return out
 
 
 def load_columns(table: Targets) -> Floats:

@@ -31,7 +31,18 @@ def coverage_records(checked: pd.DataFrame) -> Records:
 
 def _held(part: pd.DataFrame) -> dict[str, Any]:
     """How many, the share inside 80 % by rows and with configurations weighing alike, and the median width."""
-    return held(inside(part, 80), [part[name] for name in PART], width(part, 80))
+    hit = inside(part, 80)
+    return {
+        **held(hit, [part[name] for name in PART], width(part, 80)),
+        "worst_quarter_of_sources_pct": worst_quarter(hit, part["source"]),
+    }
+
+
+def worst_quarter(hit: pd.Series, source: pd.Series) -> float | None:
+    """The share inside that a quarter of the sources falls below, of those with :data:`FEWEST` rows or more."""
+    each = hit.groupby(source).agg(["mean", "size"])
+    enough = each.loc[each["size"] >= FEWEST, "mean"]
+    return _percent(float(enough.quantile(0.25))) if len(enough) else None
 
 
 def held(hit: pd.Series, configuration: Any, wide: pd.Series) -> dict[str, Any]:

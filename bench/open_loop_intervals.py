@@ -30,7 +30,7 @@ from bench.extrapolations import learnt, wider, wider_without
 from bench.fit_targets import Targets
 from bench.held_intervals import known_from, learns
 from sizing.base.arrays import Floats
-from sizing.evidence.ends import STEP_TIMES
+from sizing.evidence.ends import FRONT_END, STEP_TIMES
 from sizing.evidence.open_loop import fixed_rate, stretched_rate
 from sizing.evidence.protocols import Expected
 from sizing.steps.mixture import Mixture
@@ -79,7 +79,8 @@ def _with_ends(mine: pd.DataFrame, table: Targets, source: Mixture, widths: Widt
     middle, order = fixed_rate(points, source), mine["row"].map({row: k for k, row in enumerate(first["row"])})
     ends: dict[str, Floats] = {}
     for name in ENDS:
-        far = _far(stretched_rate(points, source, decode[name], prefill[name]), middle)
+        front = FRONT_END if name.startswith("high") else 1.0 / FRONT_END
+        far = _far(stretched_rate(points, source, decode[name], prefill[name], front), middle)
         log_ratio = np.array([far[metric][k] for metric, k in zip(mine["metric"], order, strict=True)])
         ends[name] = (np.minimum if name.startswith("low") else np.maximum)(log_ratio, 0.0)
     return mine.assign(**ends)

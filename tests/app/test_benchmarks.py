@@ -209,7 +209,7 @@ def test_model_by_size_is_compared_too(app: AppTest) -> None:
 def test_library_is_searched_and_states_sources(page: AppTest) -> None:
     page.session_state["bench"] = "Evidence library"
     page.run()
-    assert "7,470 published measurements" in text(page)
+    assert "10,235 published measurements" in text(page)
     page.multiselect(key="evidence_engine").set_value(["SGLang"]).run()
     page.multiselect(key="evidence_gpu").set_value(["H200 SXM 141GB"]).run()
     shown = table(page, "Licence")

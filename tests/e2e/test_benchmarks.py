@@ -60,7 +60,7 @@ def test_a_real_vllm_benchmark_calibrates_the_scenario(open_page: OpenPage, widt
 def test_the_evidence_library_is_searched(open_page: OpenPage, width: int, scheme: str) -> None:
     page = open_page("benchmarks?bench=Evidence+library", width=width, scheme=scheme)
     main = page.get_by_test_id("stMain")
-    expect(main).to_contain_text("7,470 published measurements")
+    expect(main).to_contain_text("10,235 published measurements")
     page.get_by_test_id("stRadio").get_by_text("Nearest to this scenario", exact=True).click()
     settle(page)
     expect(main).to_contain_text("nearest first")

@@ -10,7 +10,7 @@ from bench.capacity_intervals import AT_LIMITS
 from bench.conformal import INTERVAL_METRICS
 from bench.crossvalidate import UNSEEN
 from bench.held_intervals import checked, inside
-from bench.interval_forms import CAPACITY, FORMS, Form, group_wise, random_effects, shipped
+from bench.interval_forms import CAPACITY, FORMS, SHIPPED, Form, group_wise, random_effects, sources_alike
 from sizing.base.arrays import Floats
 from sizing.catalog.files import DATA_DIR
 from sizing.evidence.extrapolation import EXTRAPOLATIONS
@@ -34,12 +34,23 @@ def test_a_long_sweep_says_no_more_than_a_single_row() -> None:
     assert found == pytest.approx([2.0])
 
 
-def test_the_forms_that_ship_hold_what_was_asked_of_closed_loops() -> None:
-    """78 to 85 % of the measurements, source and configuration both unseen, in the table that ships."""
+def test_sources_weigh_alike_and_their_configurations_alike_within_each() -> None:
+    """Source a has 100 rows of one configuration at 0.1 and one row of another at 0.5, b a row at 1, c one at 2: they
+    weigh 1/6 in all, 1/6, 1/3 and 1/3. Half lies at 1 and below, four fifths at 2; nine tenths at 0.1 and above."""
+    unit = ["a|x"] * 100 + ["a|y", "b|x", "c|x"]
+    found = ends(sources_alike, [0.1] * 100 + [0.5, 1.0, 2.0], unit, 0.1, 0.2, 0.5, 0.8)
+    assert found == pytest.approx([0.1, 0.5, 1.0, 2.0])
+
+
+def test_the_form_that_ships_holds_what_was_asked_of_closed_loops() -> None:
+    """Source and configuration both unseen, in the table that ships: of rows, most of which are of a few sources that
+    are predicted well, more than 80 %; of configurations, which count alike there whoever measured them, fewer."""
     compared = json.loads((DATA_DIR / "accuracy.json").read_text(encoding="utf-8"))["forms"]
-    held = {(r["mode"], r["metric"], r["form"]): r["inside_80_pct"] for r in compared}
+    held = {(r["mode"], r["metric"], r["form"]): r for r in compared}
     for metric in INTERVAL_METRICS:
-        assert 78 <= held["fixed_concurrency", metric, shipped(metric, ["fixed_concurrency"])] <= 85, metric
+        one = held["fixed_concurrency", metric, SHIPPED]
+        assert 78 <= one["inside_80_pct"] <= 95, metric
+        assert 65 <= one["inside_80_by_configuration_pct"] <= 90, metric
 
 
 def test_the_form_that_ships_holds_what_was_asked_of_runs_at_their_limits() -> None:

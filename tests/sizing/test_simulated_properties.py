@@ -118,10 +118,16 @@ def test_a_simulated_plan_keeps_its_limits(keys):
 
 @given(asked=nearly_out_of_reach())
 def test_a_limit_that_is_hardly_in_reach_is_no_cheaper_than_a_looser_one(asked):
-    """An estimate that no simulation confirmed cost a third of what a looser limit did, which one confirmed."""
+    """An estimate that no simulation confirmed cost a third of what a looser limit did, which one confirmed.
+
+    Not held where the tight limit is kept by a cap on the sequences in flight, which is looked for only where nothing
+    holds without: just above, one more instance may be counted without a cap than with it (Mixtral 8x7B on H200, ITL
+    3.8 and 3.9 ms).
+    """
     keys, name, factor = asked
     tight, loose = planned(keys), planned(changed(keys, f"limits.{name}", keys["limits"][name] * factor))
     assume(tight.feasible and tight.cost.usd_per_month is not None)
+    assume(tight.deployment.batch_limit is None)
     assert loose.feasible
     assert loose.cost.usd_per_month <= tight.cost.usd_per_month * RESOLVED
 

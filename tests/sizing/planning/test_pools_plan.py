@@ -20,7 +20,7 @@ from tests.sizing.planning.pooled import H100, ONLY, gpus, scenario
 def test_an_e2e_limit_is_met_by_whichever_pair_grows_into_it() -> None:
     """At 4 requests/s the smallest pair of pools misses the E2E limit however many instances it gets, another meets it:
     with the smallest alone tried, 4 requests/s took 32 GPUs and 5 took 18."""
-    limits = {"ttft_ms": 50, "itl_ms": 6, "e2e_ms": 557, "percentile": 99}
+    limits = {"ttft_ms": 80, "itl_ms": 8, "e2e_ms": 557, "percentile": 99}
 
     def needed(rps: int) -> int:
         workload = {"input_tokens": 651, "output_tokens": 97, "peak_rps": rps, "arrivals": {"gamma": {"cv": 0.5}}}

@@ -15,7 +15,9 @@ ASKED = {
     "8B, slow reader": raw(deployment={"gpus": ["a10"]}, limits={"itl_ms": None, "ttft_ms": 60_000}),
     "8B on H100 with spare": raw(deployment={"gpus": ["h100_sxm"], "spare_instances": 1}),
     "8B, prompt beyond the window": raw(workload={"input_tokens": 8000, "peak_rps": 2}),
-    "70B on PCIe cards": raw(LLAMA_70B, workload={"peak_rps": 5}, deployment={"gpus": ["l40s"], "tp": [4, 8]}),
+    "70B on PCIe cards": raw(
+        LLAMA_70B, workload={"peak_rps": 5}, limits={"ttft_ms": 4000}, deployment={"gpus": ["l40s"], "tp": [4, 8]}
+    ),
     "70B across bridges": raw(LLAMA_70B, workload={"peak_rps": 5}, deployment={"gpus": ["h100_nvl"], "tp": [4, 8]}),
     "multi-query, TP2": raw(
         "tiiuae/falcon-40b", workload={"input_tokens": 1500, "peak_rps": 1}, deployment={"tp": [1, 4, 16]}

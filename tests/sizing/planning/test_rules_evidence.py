@@ -29,8 +29,9 @@ def said(gpu, engine="vllm", **parallelism):
         (("h100_sxm",), set()),
         (("gaudi3",), {"no_evidence"}),
         (("a10g",), {"no_evidence", "layout_unmeasured"}),
-        (("rtx_pro_6000_server",), {"no_evidence", "layout_unmeasured"}),
-        (("gb300",), {"no_evidence"}),
+        (("rtx_pro_6000_server",), {"engine_unmeasured", "layout_unmeasured"}),
+        (("rtx_5090",), {"no_evidence", "layout_unmeasured"}),
+        (("h20_3e",), {"no_evidence"}),
         (("h100_sxm", "tgi"), {"engine_unmeasured"}),
         (("l40s", "sglang"), {"engine_unmeasured", "layout_unmeasured"}),
         (("l40s", "trtllm"), set()),
@@ -48,7 +49,7 @@ def test_pipeline_stages_say_what_is_assumed_of_them():
 
 def test_what_stands_in_is_named():
     assert "step times of vLLM are used" in said("h100_sxm", "tgi")["engine_unmeasured"].message
-    few = said("gb300")["no_evidence"].message
-    assert f"Only {measurements('gpus')['gb300']} published measurements" in few
+    few = said("h20_3e")["no_evidence"].message
+    assert f"Only {measurements('gpus')['h20_3e']} published measurements" in few
     assert "others of its generation" in few
-    assert "or its generation" in said("rtx_pro_6000_server")["no_evidence"].message
+    assert "or its generation" in said("gaudi3")["no_evidence"].message

@@ -97,13 +97,13 @@ def test_what_is_listed_is_within_the_limits(rps: float, output_tokens: int) -> 
 
 
 def test_gaps_at_a_percentile_choose_the_decode_instances() -> None:
-    """All 5 GPUs of the plan at 41 requests/s serve 190: the mean alone had chosen 7 GPUs below 41 requests/s."""
+    """All 5 GPUs of the plan at 41 requests/s serve 70: the mean alone had chosen 7 GPUs below 41 requests/s."""
     sizes = []
-    for rps in (38.0, 41.0, 180.0):
+    for rps in (38.0, 41.0, 60.0):
         found = smallest_pools(*evaluated_of(having(TIGHT_GAPS, "workload", peak_rps=rps)))
         sizes.append(0 if found is None else int(found.gpus.min()))
     assert sizes == [5, 5, 5]
-    assert served_by_gpus(Scenario.model_validate(TIGHT_GAPS), 5).requests_per_s > 180.0
+    assert served_by_gpus(Scenario.model_validate(TIGHT_GAPS), 5).requests_per_s > 60.0
 
 
 @given(rps=st.floats(3.0, 60.0), e2e_ms=st.floats(5_000, 30_000))
@@ -153,7 +153,7 @@ def test_a_median_that_rises_with_more_instances_loses_no_pools() -> None:
     )
     found = smallest_pools(question, evaluated)
     assert found is not None
-    assert found.gpus.min() == 2
+    assert found.gpus.min() == 3
 
 
 def test_no_number_of_prefill_instances_is_simulated_twice(monkeypatch: pytest.MonkeyPatch) -> None:
