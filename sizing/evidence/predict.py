@@ -154,9 +154,8 @@ def _near_capacity(points: PointTable, values: dict[str, Floats], apart: Floats,
     chance[rows] = chance_stable(some, largest[near], apart[rows], source)
     refused = np.isnan(values["itl_ms"][rows]) & np.isnan(values["ttft_ms"][rows]) & (chance[rows] >= SURELY_UNSTABLE)
     if refused.any():
-        for name, filled in _columns(
-            some.take(np.flatnonzero(refused)), carried(some.take(np.flatnonzero(refused)), source)
-        ).items():
+        unanswered = some.take(np.flatnonzero(refused))
+        for name, filled in _columns(unanswered, carried(unanswered, source)).items():
             values[name][rows[refused]] = filled
     return chance
 
