@@ -161,21 +161,14 @@ UNSTATED = "|".join(
 
 
 def _comparable(frame: pd.DataFrame, points: Sequence[Point], fit: Efficiencies) -> list[Point]:
-    """The best layout of each row, without disaggregated runs, those of :data:`UNSTATED` settings and those that are
-    kept aside, and without closed loops of more requests than the run's own limit on sequences lets run: they are
-    predicted with the engine's default, which lets all run.
+    """The best layout of each row, without disaggregated runs and those of :data:`UNSTATED` settings, and without
+    closed loops of more requests than the run's own limit on sequences lets run: they are predicted with the engine's
+    default, which lets all run.
     """
     table = point_table(points)
     unstated = frame["notes"].str.contains(f"{APART}|{UNSTATED}", na=False).to_numpy()
-    left = unstated | kept_aside(frame)
     best = best_layouts(table, Roofline(fit))
-    return [points[i] for i in best if not left[points[i].row] and not _limited(points[i], frame)]
-
-
-def kept_aside(frame: pd.DataFrame) -> NDArray[np.bool_]:
-    """Which measurements no fit may see, because they are its last judge: a third of the configurations of the newest
-    collection, by a hash of their names (column ``aside`` of the library)."""
-    return frame["aside"].notna().to_numpy()
+    return [points[i] for i in best if not unstated[points[i].row] and not _limited(points[i], frame)]
 
 
 def _limited(point: Point, frame: pd.DataFrame) -> bool:

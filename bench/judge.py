@@ -1,4 +1,4 @@
-"""``python -m bench.judge POINTS.csv`` or ``--aside``: how far the product is from what its fit has not seen.
+"""``python -m bench.judge POINTS.csv``: how far the product is from measurements that its fit has not seen.
 
 Every row is answered as a table that a user hands in: without its source, its notes and all that was measured. Errors
 are of rows; how often the 80 % interval holds also of configurations (those of one source that differ in load and
@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from bench.fit_targets import OBSERVED, kept_aside, observed_logs
+from bench.fit_targets import OBSERVED, observed_logs
 from sizing.base.errors import SizingError
 from sizing.base.units import PERCENT
 from sizing.evidence.point_file import read_points
 from sizing.evidence.points import MODES
 from sizing.evidence.predict import predict_points
-from sizing.evidence.published import evidence_frame, with_lengths_as_sent
+from sizing.evidence.published import with_lengths_as_sent
 
 ANSWERS = {
     "ttft": "ttft_ms",
@@ -32,7 +32,7 @@ ANSWERS = {
 
 HIDDEN = (
     *(column for columns in OBSERVED.values() for column in columns),
-    *("total_tokens_per_s", "requests_per_s", "notes", "quality", "aside"),
+    *("total_tokens_per_s", "requests_per_s", "notes", "quality"),
     *("source", "source_url_or_repo_path", "source_date_or_version"),
 )
 """What a row does not say when it is asked."""
@@ -101,20 +101,13 @@ def _figures(part: pd.DataFrame) -> dict[str, object]:
     return dict(zip(HEAD[2:], values, strict=True))
 
 
-def _aside() -> pd.DataFrame:
-    frame = evidence_frame()
-    return frame[kept_aside(frame)].reset_index(drop=True)
-
-
 def main() -> int:
     """Print the table as Markdown. Exit code 0, 2 where the file cannot be read."""
     parser = argparse.ArgumentParser(prog="python -m bench.judge", description=__doc__)
-    whose = parser.add_mutually_exclusive_group(required=True)
-    whose.add_argument("points", nargs="?", type=Path, help="the columns of a table for predict, and what came out")
-    whose.add_argument("--aside", action="store_true", help="what the evidence library keeps from every fit")
+    parser.add_argument("points", type=Path, help="the columns of a table for predict, and what came out")
     given = parser.parse_args()
     try:
-        rows = judged(_aside() if given.aside else with_lengths_as_sent(read_points(given.points)))
+        rows = judged(with_lengths_as_sent(read_points(given.points)))
     except SizingError as error:
         print(error, file=sys.stderr)
         return 2

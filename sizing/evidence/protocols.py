@@ -245,5 +245,5 @@ def offline_burst(times: StepTimes, steady: Expected, lengths: Lengths, requests
 
 
 def _at_full(times: StepTimes) -> Floats:
-    """Fixed time of a step of prompts while nobody decodes, at least 0, as a column."""
-    return np.maximum(np.asarray(times.prompt_step_s, dtype=np.float64).reshape(-1, 1)[: len(times)], 0.0)
+    """Fixed time of a step of prompts beside all that are in flight, (C, 1), at least 0."""
+    return np.maximum(np.broadcast_to(times.prompt_step_s, times.decode_s.shape)[:, :1], 0.0)

@@ -199,6 +199,19 @@ def test_replicas_share_the_concurrency():
     assert two["output_tokens_per_s"] == pytest.approx(2 * one["output_tokens_per_s"])
 
 
+def test_a_table_of_bursts_is_answered_as_its_rows_one_by_one():
+    burst = {"mode": "offline_max_throughput", "concurrency_or_batch": np.nan, "engine": "sglang"}
+    rows = [
+        row(**burst, requests=100, model="Qwen/Qwen3-32B", tp=2, gpus=2),
+        row(**burst, requests=1000, isl=4000),
+        row(**burst, requests=20, model="openai/gpt-oss-120b", weight_precision="", isl=500),
+    ]
+    together = predict(*rows)[[*METRICS]].to_numpy(float)
+    alone = pd.concat([predict(one) for one in rows])[[*METRICS]].to_numpy(float)
+    assert np.isfinite(together).any(axis=1).all()
+    assert together == pytest.approx(alone, rel=1e-12, nan_ok=True)
+
+
 def test_older_software_is_slower():
     new, old = predict(row(), row(software_year=2024.0)).to_dict("records")
     assert old["itl_ms"] > new["itl_ms"]
