@@ -203,6 +203,7 @@ def test_a_line_for_each_version(library: Library, app: AppTest) -> None:
     ]
     assert list(lines["Who"]) == ["ann", "bob", "bob", "ann"]
     assert lines["GPUs"].tolist()[-1] == 8
+    assert lines["Engine"].tolist() == ["", "", "", COST.engine_version]
 
 
 @pytest.mark.slow
