@@ -18,5 +18,5 @@ def engines(then: str, now: str = ENGINE_VERSION) -> str:
         case False:
             between = "results changed between them"
         case None:
-            between = "whether results changed between them cannot be told from these versions"
+            between = "results may have changed between them, which these versions do not tell"
     return f"Engine {then} answered then and engine {now} answers now; {between}."

@@ -15,8 +15,8 @@ FIRST_TO_MOVE = (0, 9)
 
 def gives_the_figures_of(one: str, other: str) -> bool | None:
     """Whether engines of two versions answer the same question with the same figures; None where nobody can tell."""
-    numbers = [re.fullmatch(r"(\d{1,4})\.(\d{1,4})(?:\.\d{1,4})?", version) for version in (one, other)]
-    figures = [(int(found[1]), int(found[2])) for found in numbers if found]
-    if len(figures) < len(numbers) or min(figures) < FIRST_TO_MOVE:
+    versions = [re.fullmatch(r"(\d{1,4})\.(\d{1,4})(?:\.\d{1,4})?", version) for version in (one, other)]
+    figures = [(int(version[1]), int(version[2])) for version in versions if version]
+    if len(figures) < len(versions) or min(figures) < FIRST_TO_MOVE:
         return None
     return figures[0] == figures[1]

@@ -123,7 +123,7 @@ def test_what_was_stored_is_shown_with_its_versions(anns_library, open_shared):
 @pytest.mark.parametrize(
     ("then", "sentence"),
     [
-        ("0.1.0", f"Engine 0.1.0 answered then and engine {ENGINE_VERSION} answers now; whether results changed"),
+        ("0.1.0", f"Engine 0.1.0 answered then and engine {ENGINE_VERSION} answers now; results may have changed"),
         ("9.8.0", f"Engine 9.8.0 answered then and engine {ENGINE_VERSION} answers now; results changed between them."),
         (ENGINE_VERSION, ""),
     ],

@@ -68,9 +68,8 @@ def test_what_differs_today_is_seen(version):
         ("0.10.0", "0.10.1", "no results changed between them."),
         ("0.9.0", "0.10.0", "; results changed between them."),
         ("1.9.0", "0.9.0", "; results changed between them."),
-        ("0.1.0", "0.9.0", "cannot be told from these versions."),
-        ("a <b>", "0.9.0", "cannot be told from these versions."),
-        ("9" * 5000, "0.9.0", "cannot be told from these versions."),
+        ("0.1.0", "0.9.0", "; results may have changed between them, which these versions do not tell."),
+        ("a <b>", "0.9.0", "; results may have changed between them, which these versions do not tell."),
     ],
 )
 def test_two_engines_are_told_apart_in_one_sentence(then, now, between):
