@@ -107,8 +107,7 @@ class Golden:
             return
         was_released = is_released(ENGINE_VERSION, released())
         recorded = _read(self.record)["figures"].get(file_name) if self.record.exists() else None
-        edited = recorded is not None and recorded != _digest(file)
-        if was_released and file.exists() and (moved or edited):
+        if was_released and file.exists() and (moved or recorded not in (None, _digest(file))):
             pytest.fail(f"Engine {ENGINE_VERSION} was released with other figures in {file_name}: {RAISE}")
         if changed or not was_released:
             file.write_text(text, encoding="utf-8")
