@@ -17,10 +17,10 @@ from bench.fit_efficiency import sweep_of
 from bench.interval_forms import FORMS, SHIPPED
 from sizing.base.arrays import Floats
 from sizing.evidence.extrapolation import EXTRAPOLATIONS
+from sizing.evidence.points import OPEN_LOOP
 from sizing.evidence.uncertainty import DIFFICULTIES, stratum_keys
 
 INTERVAL_METRICS = ("ttft", "itl", "e2e", "throughput")
-OPEN_LOOP = "fixed_rate"
 KNOWN_IN_STEPS = ("ttft", "itl", "e2e")
 """Metrics of an open loop whose errors say little of the next one: they grow without end near the capacity. Their
 intervals are those of the step times (:mod:`bench.open_loop_intervals`)."""

@@ -16,21 +16,12 @@ from types import MappingProxyType
 import numpy as np
 import pandas as pd
 
-from bench.conformal import (
-    INTERVAL_METRICS,
-    OPEN_LOOP,
-    SHIPPED_LEVELS,
-    ByMetric,
-    ByName,
-    Strata,
-    ends_of,
-    labelled,
-    with_scores,
-)
+from bench.conformal import INTERVAL_METRICS, SHIPPED_LEVELS, ByMetric, ByName, Strata, ends_of, labelled, with_scores
 from sizing.base.arrays import Floats
 from sizing.catalog import gpus
 from sizing.catalog.measured import FEWEST
 from sizing.evidence.extrapolation import EXTRAPOLATIONS, Extrapolation
+from sizing.evidence.points import OPEN_LOOP
 
 LAYOUT = "layout"
 """The scheme that leaves out kinds of layouts, of which a configuration is one group."""

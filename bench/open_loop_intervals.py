@@ -13,7 +13,6 @@ import pandas as pd
 
 from bench.conformal import (
     KNOWN_IN_STEPS,
-    OPEN_LOOP,
     SHIPPED_LEVELS,
     ByMetric,
     ByName,
@@ -32,6 +31,7 @@ from bench.held_intervals import known_from, learns
 from sizing.base.arrays import Floats
 from sizing.evidence.ends import FRONT_END, STEP_TIMES
 from sizing.evidence.open_loop import fixed_rate, stretched_rate
+from sizing.evidence.points import OPEN_LOOP
 from sizing.evidence.protocols import Expected
 from sizing.steps.mixture import Mixture
 

@@ -26,7 +26,19 @@ from sizing.scenario.file import load_scenario
 
 UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 LONGEST = timedelta(days=3660)
-HEAD = ("id", "version", "made (UTC)", "by", "prices", "state", "until (UTC)", "password", "views", "last view (UTC)")
+HEAD = (
+    "id",
+    "version",
+    "made (UTC)",
+    "by",
+    "prices",
+    "state",
+    "until (UTC)",
+    "password",
+    "views",
+    "last view (UTC)",
+    "engine",
+)
 
 
 def add_commands(commands: Any) -> None:
@@ -110,6 +122,7 @@ def _cells(link: Link, now: datetime) -> tuple[str, ...]:
         "yes" if link.has_password else "",
         str(link.views),
         _moment(link.viewed_at),
+        link.engine_version,
     )
 
 

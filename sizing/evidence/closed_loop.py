@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.base.arrays import Floats
+from sizing.base.arrays import ROUNDING, Floats
 from sizing.base.units import ONE_SIDED_95
-from sizing.evidence.open_loop import System, systems
+from sizing.evidence.open_loop import System, systems, whole_sequence
 from sizing.evidence.point_table import AnySource, PointTable
 from sizing.evidence.points import Point
 from sizing.evidence.protocols import FEWEST_GAPS, Expected, without_percentiles
@@ -91,13 +91,12 @@ def _run(point: Point, system: System, users: float, requests: float, holds: flo
         within = records[records["arrived"] < point.duration_s]
         if len(within) < len(records) or count == MOST_REQUESTS:
             return within
-        number = count * max(LONGER_RUN, point.duration_s / max(float(records["finished"].max()), 1e-9))
+        number = count * max(LONGER_RUN, point.duration_s / max(float(records["finished"].max()), ROUNDING))
 
 
 def roomy(replica: Replica, point: Point, holds: float) -> Replica:
     """The replica with the memory that benchmarks use, which is more than what is left to a plan."""
-    whole = point.input_tokens + point.output_tokens + 2.0 * replica.block_tokens + replica.sequence_tokens
-    return replace(replica, kv_tokens=max(replica.kv_tokens, holds * whole))
+    return replace(replica, kv_tokens=max(replica.kv_tokens, holds * whole_sequence(point, replica)))
 
 
 def lengths(point: Point, replica: Replica, count: int) -> Floats:
@@ -133,6 +132,7 @@ def lognormal(mean: float, variation: float) -> LognormalLength:
 
 
 def _means(records: Records, point: Point) -> Means:
+    """What is published of a run: means over its requests, and its rate from the first request to the last token."""
     if not len(records):
         return Means(*[math.nan] * len(Means._fields))
     first, lasted = records["first"] - records["arrived"], records["finished"].max() - records["arrived"].min()

@@ -22,6 +22,7 @@ from sizing.evidence.cases import Case, case_of
 from sizing.evidence.error_factors import NORMAL
 from sizing.evidence.open_loop import run_requests, stable_stretched, stretched_rate
 from sizing.evidence.point_table import AnySource, PointTable
+from sizing.evidence.points import OPEN_LOOP
 from sizing.evidence.uncertainty import LOAD_NAMES, MEASURES, Metric, beyond, capacity_exponents, stratum_interval
 from sizing.simulator.run_length import HEAVIEST
 
@@ -76,7 +77,7 @@ def point_ends(points: PointTable, values: Mapping[str, Floats], apart: Floats, 
             low, high = _factors(points, apart, OUTPUTS[column], modes)
             out[column] = values[column] * low, values[column] * high
     known, overloaded = np.isfinite(values["ttft_ms"]), np.zeros(len(points), dtype=bool)
-    open_loops = np.flatnonzero((np.array(modes) == "fixed_rate") & known)
+    open_loops = np.flatnonzero((np.array(modes) == OPEN_LOOP) & known)
     if len(open_loops):
         simulated, overloaded[open_loops] = _simulated(points.take(open_loops), apart[open_loops], source)
         for column in out.keys() & SIMULATED.keys():

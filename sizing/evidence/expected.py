@@ -11,7 +11,7 @@ from sizing.base.arrays import Floats
 from sizing.evidence.closed_loop import closed_loops
 from sizing.evidence.open_loop import fixed_rate
 from sizing.evidence.point_table import AnySource, PointTable, step_times
-from sizing.evidence.points import CLOSED_LOOP, OFFLINE
+from sizing.evidence.points import CLOSED_LOOP, OFFLINE, OPEN_LOOP
 from sizing.evidence.pools import disaggregated_concurrency
 from sizing.evidence.protocols import (
     Expected,
@@ -32,7 +32,7 @@ POOLS = "pools"
 
 def expected(points: PointTable, source: AnySource) -> Expected:
     """What every row measures, per instance, columns (C, 1)."""
-    return _by_mode(points, source, {CLOSED_LOOP: closed_loops, "fixed_rate": fixed_rate})
+    return _by_mode(points, source, {CLOSED_LOOP: closed_loops, OPEN_LOOP: fixed_rate})
 
 
 def steady(points: PointTable, source: AnySource) -> Expected:

@@ -163,7 +163,7 @@ def stretched_rate(
     fast or as slow as it may be; its front end ``front`` times. A load that it does not carry is answered at the
     heaviest that it does."""
     at: dict[tuple[int, float, float], System] = {}
-    known: dict[tuple[int, float, object], dict[str, float]] = {}
+    known: dict[tuple[int, float, float | None], dict[str, float]] = {}
     rows, numbers = [], run_requests(points)
     for one, rate, number, d, p in zip(
         systems(points, source), points.rate_rps[:, 0], numbers, decode, prefill, strict=True
@@ -171,9 +171,10 @@ def stretched_rate(
         key = (id(one), float(d), float(p))
         slow, ends = at.setdefault(key, one.stretched(float(d), float(p), front)), math.isfinite(number)
         load = float(rate) if ends else min(float(rate), HEAVIEST * slow.stable_rps)  # the same of all rates beyond
-        if (id(slow), load, str(number)) not in known:
-            known[id(slow), load, str(number)] = slow.ending(load, number) if ends else slow.carrying(load)
-        rows.append(known[id(slow), load, str(number)])
+        run = id(slow), load, number if ends else None
+        if run not in known:
+            known[run] = slow.ending(load, number) if ends else slow.carrying(load)
+        rows.append(known[run])
     return columns(rows)
 
 
@@ -220,15 +221,19 @@ def system_of(point: Point, holds: float, source: Roofline) -> System:
     What was measured has run: where a plan's memory does not hold one sequence, ``holds`` is how many a tuned run has
     room for.
     """
-    tokens = point.input_tokens + point.output_tokens
     committed = source == roofline()
     traffic = replace(traffic_of(point), output_variation=0.0)  # the lengths of all requests are the same here
     replica = configured_replica(point.model, point.configuration, traffic, source=None if committed else source)
-    # Blocks are filled up, and the step that ends it emits one token more.
-    whole = tokens + 2.0 * replica.block_tokens + replica.sequence_tokens
+    whole = whole_sequence(point, replica)
     if replica.kv_tokens < whole:
         replica = replace(replica, kv_tokens=holds * whole)
     return System(replica=replica, lengths=lengths_of(point))
+
+
+def whole_sequence(point: Point, replica: Replica) -> float:
+    """Tokens of KV cache that one request holds at its end: blocks are filled up, and the step that ends it emits one
+    token more."""
+    return point.input_tokens + point.output_tokens + 2.0 * replica.block_tokens + replica.sequence_tokens
 
 
 def lengths_of(point: Point) -> DrawnLengths:

@@ -35,10 +35,10 @@ OFFLINE, CLOSED_LOOP, OPEN_LOOP = "offline_max_throughput", "fixed_concurrency",
 MODES = ("static_batch", CLOSED_LOOP, OFFLINE, OPEN_LOOP)
 REQUIRED = ("model", "gpu", "gpus", "isl", "osl", "mode")
 LOADED_MODES = ("static_batch", CLOSED_LOOP)  # with a number of requests at once
-WHOLE_RUN_MODES = (OFFLINE, "fixed_rate")
+WHOLE_RUN_MODES = (OFFLINE, OPEN_LOOP)
 """Modes in which a submitter tunes the layout: without a TP the best one is taken."""
 
-TIMED = (CLOSED_LOOP, "fixed_rate")
+TIMED = (CLOSED_LOOP, OPEN_LOOP)
 """Modes of runs that may end after a time."""
 
 SHORTEST_S = 1e-3  # duration of a run of a cell at least

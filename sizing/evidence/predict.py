@@ -28,7 +28,7 @@ from sizing.evidence.ends import chance_stable, point_ends
 from sizing.evidence.expected import expected, steady
 from sizing.evidence.open_loop import carried, largest_stable_rps, run_requests
 from sizing.evidence.point_table import AnySource, PointTable, mixed_times, point_table, step_times
-from sizing.evidence.points import CLOSED_LOOP, OFFLINE, Point, points_of
+from sizing.evidence.points import CLOSED_LOOP, OFFLINE, OPEN_LOOP, Point, points_of
 from sizing.evidence.protocols import Expected
 from sizing.question.named_model import assumed_of_cells
 from sizing.steps.kernel_times import kernel_name
@@ -141,7 +141,7 @@ def _near_capacity(points: PointTable, values: dict[str, Floats], apart: Floats,
     """Probability (C,) that open loops without end from :data:`NEAR` of their capacity on are stable, 1 of all others;
     fills in the latencies of those that are not surely unstable."""
     chance, rate = np.ones(len(points)), points.rate_rps[:, 0]
-    endless = np.array([p.mode == "fixed_rate" for p in points.points]) & ~np.isfinite(run_requests(points))
+    endless = np.array([p.mode == OPEN_LOOP for p in points.points]) & ~np.isfinite(run_requests(points))
     open_loops = np.flatnonzero(endless & np.isfinite(rate))
     if not len(open_loops):
         return chance
@@ -164,7 +164,7 @@ def _remarks(points: PointTable, served: Floats, chance: Floats) -> list[str]:
     """What is said of open loops that are answered at another rate than asked, of bursts, and of runs whose GPUs may be
     split; empty for all others."""
     return [
-        (_remark(point, float(rate), float(stable)) if point.mode == "fixed_rate" else _burst(point)) + _split(point)
+        (_remark(point, float(rate), float(stable)) if point.mode == OPEN_LOOP else _burst(point)) + _split(point)
         for point, rate, stable in zip(points.points, served, chance, strict=True)
     ]
 
@@ -241,7 +241,7 @@ def _capacity(points: PointTable, index: NDArray[np.intp], source: StepSource) -
     layouts = [points.points[i] for i in index]
     some = point_table([p if p.mode == CLOSED_LOOP else replace(p, mode=OFFLINE) for p in layouts])
     rate = steady(some, source).rps[:, 0]
-    open_loop = np.flatnonzero([points.points[i].mode == "fixed_rate" for i in index])
+    open_loop = np.flatnonzero([points.points[i].mode == OPEN_LOOP for i in index])
     if len(open_loop):
         rate[open_loop] = largest_stable_rps(some.take(open_loop), source)
     return np.asarray(rate * some.instances[:, 0])

@@ -1,5 +1,7 @@
 """Scenarios and Save without a browser: kept, opened, deleted, restored; two editors; a database that is away."""
 
+from dataclasses import replace
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -7,12 +9,13 @@ from sharing.author import owner
 from sharing.document import to_yaml
 from sharing.library import Library
 from sharing.library.records import Draft, Figures, Project, Query
-from sizing import Scenario
+from sizing import ENGINE_VERSION, Scenario
 from tests.app.conftest import APP, scenario
 from tests.app.pages_text import problems
 from tests.patience import PATIENCE_S
 from tests.sizing.asking import raw
 from ui.currency import DOLLARS
+from ui.format import as_markdown
 from ui.scenarios import one
 from ui.scenarios.history import history_table
 
@@ -203,6 +206,16 @@ def test_a_line_for_each_version(library: Library, app: AppTest) -> None:
     ]
     assert list(lines["Who"]) == ["ann", "bob", "bob", "ann"]
     assert lines["GPUs"].tolist()[-1] == 8
+    assert lines["Engine"].tolist() == ["", "", "", COST.engine_version]
+
+
+@pytest.mark.parametrize(("then", "said"), [("0.1.0", True), (ENGINE_VERSION, False)])
+def test_a_version_of_another_engine_says_so(library: Library, app: AppTest, then: str, said: bool) -> None:
+    library.add(Draft(scenario=scenario(), figures=replace(COST, engine_version=then)), by=owner("ann"))
+    page = app.switch_page(PAGE).run()
+    assert not page.exception
+    captions = " ".join(one.value for one in page.caption)
+    assert (as_markdown(f"Engine {then} answered then and engine {ENGINE_VERSION} answers now;") in captions) is said
 
 
 @pytest.mark.slow

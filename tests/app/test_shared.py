@@ -26,6 +26,7 @@ from sharing.report.content import (
     Series,
     Table,
 )
+from sizing.base.version import ENGINE_VERSION
 from tests.app.conftest import APP, scenario
 from tests.inert import TYPED, live
 from tests.patience import PATIENCE_S
@@ -117,6 +118,24 @@ def test_what_was_stored_is_shown_with_its_versions(anns_library, open_shared):
         "Version 1 of the scenario",
     ):
         assert as_markdown(sentence) in texts(app)
+
+
+@pytest.mark.parametrize(
+    ("then", "sentence"),
+    [
+        ("0.1.0", f"Engine 0.1.0 answered then and engine {ENGINE_VERSION} answers now; results may have changed"),
+        ("9.8.0", f"Engine 9.8.0 answered then and engine {ENGINE_VERSION} answers now; results changed between them."),
+        (ENGINE_VERSION, ""),
+    ],
+)
+def test_a_link_of_another_engine_opens_and_says_so(anns_library, open_shared, then, sentence):
+    stored = report().model_copy(update={"engine_version": then})
+    app = open_shared(Links(anns_library).make(1, 1, stored, Terms(), by=owner("ann")).token)
+    assert not app.exception
+    assert [one.value for one in app.metric] == ["8", "1.2 s", as_markdown(EVIL)]
+    captions = [one.value for one in app.caption]
+    assert any(as_markdown(sentence) in one for one in captions)
+    assert ("answers now" in " ".join(captions)) is bool(sentence)
 
 
 def test_nothing_else_of_the_server_is_on_the_page(anns_library, open_shared):

@@ -13,6 +13,7 @@ from reality.compare import compare, planned_of
 from reality.result import Comparison, DeployedFacts, Interval, PerformanceRow, TrafficRow, Verdict
 from reality.verdict import tolerated, verdict
 from sizing.base.quantity import Result
+from tests.golden import Golden
 from tests.reality.truths import (
     Deployed,
     demo,
@@ -24,9 +25,9 @@ from tests.reality.truths import (
     simulated_truth,
     verdicts,
 )
-from tests.sizing.test_golden import PER_RELEASE, differences
+from tests.sizing.test_golden import PER_RELEASE
 
-GOLDEN = Path(__file__).parent / "golden" / "demo_at_ten.json"
+GOLDEN = Golden(Path(__file__).parent / "golden")
 REFITTED = 0.5
 """Relative: the demo and the step times are fitted anew from time to time, each by less than this. A unit that is lost,
 a row that is gone or a mean for a p99 is more."""
@@ -255,7 +256,4 @@ def test_text_shows_unknown_as_empty_and_never_as_zero() -> None:
 
 def test_the_comparison_of_the_demo_is_that_of_the_last_release(renew_golden: bool) -> None:
     kept = unfitted(json.loads(demo(10.0).model_dump_json()))
-    if renew_golden:
-        GOLDEN.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    changed = differences(json.loads(GOLDEN.read_text(encoding="utf-8")), kept, rel_tol=REFITTED)
-    assert not changed, "\n".join(["Meant? Then renew with --renew-golden.", *changed[:20]])
+    GOLDEN.check("demo_at_ten", kept, renew=renew_golden, rel_tol=REFITTED)

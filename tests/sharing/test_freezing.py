@@ -6,9 +6,11 @@ import pytest
 
 from sharing.author import owner
 from sharing.library import open_library
-from sharing.library.records import Draft, Project
+from sharing.library.records import Draft, Project, figures_of
 from sharing.links.freezing import frozen, today
-from sharing.report.content import Fact, Facts, Released
+from sharing.report.content import Fact, Facts, Released, Report
+from sharing.report.engines import engines
+from sizing import ENGINE_VERSION, plan
 from tests.commands import run
 from tests.sharing.report_cases import OWN_PRICE, scenario
 
@@ -59,6 +61,35 @@ def test_what_differs_today_is_seen(version):
     assert now.differing == 2
 
 
+@pytest.mark.parametrize(
+    ("then", "now", "between"),
+    [
+        ("0.9.0", "0.9.4", "no results changed between them."),
+        ("0.10.0", "0.10.1", "no results changed between them."),
+        ("0.9.0", "0.10.0", "; results changed between them."),
+        ("1.9.0", "0.9.0", "; results changed between them."),
+        ("0.1.0", "0.9.0", "; results may have changed between them, which these versions do not tell."),
+        ("a <b>", "0.9.0", "; results may have changed between them, which these versions do not tell."),
+    ],
+)
+def test_two_engines_are_told_apart_in_one_sentence(then, now, between):
+    sentence = engines(then, now)
+    assert sentence.startswith(f"Engine {then} answered then and engine {now} answers now; ")
+    assert sentence.endswith(between)
+
+
+@pytest.mark.parametrize("then", ["", ENGINE_VERSION])
+def test_of_one_engine_nothing_is_said(then):
+    assert engines(then) == ""
+
+
+def test_a_report_and_a_saved_version_name_the_engine_that_answered(version):
+    report = frozen(version, Released.NOTHING, made_at=MADE_AT, author="ann")
+    assert report.engine_version == ENGINE_VERSION
+    assert Report.model_validate_json(report.model_dump_json()) == report
+    assert figures_of(plan(version.scenario())).engine_version == ENGINE_VERSION
+
+
 def test_made_listed_and_revoked_on_the_command_line(version):
     done = run("sharing", "link", "with a quote", "--frozen", "--expires", "30d", "--base", "https://a.example.com")
     assert done.stdout.startswith("https://a.example.com/shared?token=")
@@ -66,6 +97,7 @@ def test_made_listed_and_revoked_on_the_command_line(version):
     (_, line) = run("sharing", "links", "1").stdout.splitlines()
     assert "nothing" in line
     assert "  open  " in line
+    assert line.rstrip().endswith(ENGINE_VERSION)
     assert run("sharing", "revoke", "1").stdout.startswith("Link 1 shows nothing since ")
     assert "  revoked  " in run("sharing", "links", "1").stdout
 

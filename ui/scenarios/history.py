@@ -6,10 +6,11 @@ import pandas as pd
 import streamlit as st
 
 from sharing.library.records import Action, Change, Version
+from sharing.report.engines import engines
 from sizing.decision.text import name_of
 from ui import state
 from ui.currency import Currency
-from ui.format import counted
+from ui.format import as_markdown, counted
 from ui.library import open_version
 from ui.library.save import changes_table
 
@@ -49,6 +50,7 @@ def history_table(history: tuple[Version, ...], currency: Currency) -> pd.DataFr
             "What changed": [summary(version) for version in history],
             "GPUs": pd.array([one.gpus if one else None for one in figures], dtype="Int64"),
             _cost(currency): [None if cost is None else round(cost) for cost in costs],
+            "Engine": [one.engine_version if one else "" for one in figures],
         }
     )
 
@@ -81,6 +83,8 @@ def _draw_version(version: Version, *, latest: int) -> None:
             alt="What it changed",
             placeholder="",
         )
+    if between := engines(version.figures.engine_version if version.figures else ""):
+        st.caption(as_markdown(between))
     if st.button("Open this version", key="version_open", help="In Size, to edit."):
         open_in_size(version, latest)
 

@@ -9,6 +9,7 @@ import streamlit as st
 from sharing.errors import LinkRefused, Refusal, SharingError
 from sharing.links import Holder
 from sharing.links.records import Shared, Unlocked
+from sharing.report.engines import engines
 from ui.format import as_markdown
 from ui.library import library
 from ui.shared.blocks import draw_sections
@@ -55,6 +56,8 @@ def _draw_report(holder: Holder, shared: Shared) -> None:
     whom = f" for {report.customer}" if report.customer else ""
     who = f" by {report.author}" if report.author else ""
     st.caption(as_markdown(f"Stored{whom}{who} on {report.made_at:%Y-%m-%d %H:%M} UTC; it does not change."))
+    if between := engines(report.engine_version):
+        st.caption(as_markdown(between))
     draw_sections(report, dark=st.context.theme.type == "dark")
     draw_today(holder, shared)
     until = f" This link ends on {link.expires_at:%Y-%m-%d %H:%M} UTC." if link.expires_at else ""

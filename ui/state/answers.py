@@ -21,7 +21,6 @@ from sizing.base.errors import SizingError
 from sizing.base.result import Plan
 from sizing.catalog.model import Model
 from sizing.scenario.schema import Scenario
-from ui.state.memory import keep_freed_memory
 from ui.state.values import CONFIG, benchmark, config_fault, price_book, trace, values
 
 _LAST = "last_answer"
@@ -142,7 +141,6 @@ def model() -> Model | None:
 @cache
 def warm_up() -> threading.Thread:
     """Load what the first answer and its evidence need while the first page is being drawn."""
-    keep_freed_memory()
     thread = threading.Thread(target=_first_answer, name="warm-up", daemon=True)
     thread.start()
     return thread

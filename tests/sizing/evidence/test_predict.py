@@ -1,5 +1,4 @@
 import io
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -251,21 +250,6 @@ def test_the_library_is_answered_whole(every):
     assert (rates > 0).all().all()
     assert (latencies > 0).all().all()
     assert set(frame.loc[answered.index[~steady], "mode"]) == {"fixed_rate"}
-
-
-def test_golden_points():
-    """Answers of a small table: a change of the engine or the fit shows here.
-
-    Renew: python -m sizing predict tests/sizing/golden/points.csv --out tests/sizing/golden/points_answers.csv
-    """
-    folder = Path(__file__).parents[1] / "golden"
-    asked = pd.read_csv(folder / "points.csv")
-    kept = pd.read_csv(folder / "points_answers.csv", keep_default_na=True)
-    found = predict_points(asked)
-    numbers = list(NUMBERS)
-    np.testing.assert_allclose(found[numbers].to_numpy(float), kept[numbers].to_numpy(float), rtol=1e-5)
-    assert found["error"].tolist() == kept["error"].fillna("").tolist()
-    assert found["source"].tolist() == kept["source"].fillna("").tolist()
 
 
 def test_the_source_says_what_weight_the_tables_have():

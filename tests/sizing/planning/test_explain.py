@@ -1,7 +1,6 @@
 """Every explanation adds up: its steps, computed from the numbers they state, give the value that is shown."""
 
 import ast
-import json
 import math
 import operator
 import re
@@ -12,9 +11,10 @@ import pytest
 from sizing import Scenario, plan
 from sizing.methodology.example import SCENARIO, example
 from sizing.planning.arithmetic import instances_steps, number, systems_steps
+from tests.golden import Golden
 
-GOLDEN = Path(__file__).parents[1] / "golden"
-PLANS = sorted(path.stem for path in GOLDEN.glob("*.json"))
+GOLDEN = Golden(Path(__file__).parents[1] / "golden")
+PLANS = sorted(GOLDEN.names())
 SCALE = {"k": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
 OPERATORS = {
     ast.Add: operator.add,
@@ -76,7 +76,7 @@ def adds_up(explained: dict) -> bool:
 
 @pytest.mark.parametrize("name", PLANS)
 def test_every_explanation_of_a_golden_plan_adds_up(name):
-    golden = json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))
+    golden = GOLDEN.answer(name)
     for explained in golden["explained"]:
         if not explained["steps"]:
             unknown = explained["value"] == "unknown"

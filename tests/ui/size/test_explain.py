@@ -1,4 +1,3 @@
-import json
 from datetime import date
 from pathlib import Path
 
@@ -8,11 +7,12 @@ from sizing.base.format import usd
 from sizing.base.result import Plan
 from sizing.methodology import search, sections
 from sizing.scenario.schema import Scenario
+from tests.golden import Golden
 from ui.format import as_markdown
 from ui.size.explain import FORMULAS, explained_table, explanation, field_entry, numbers
 from ui.size.key_figures import key_figures
 
-GOLDEN = Path(__file__).parents[2] / "sizing" / "golden"
+GOLDEN = Golden(Path(__file__).parents[2] / "sizing" / "golden")
 
 
 def test_a_figure_is_followed_to_formula_numbers_and_source(plan: Plan) -> None:
@@ -23,7 +23,7 @@ def test_a_figure_is_followed_to_formula_numbers_and_source(plan: Plan) -> None:
 
 
 def test_every_amount_on_the_tile_of_the_cost_is_followed() -> None:
-    golden = json.loads((GOLDEN / "llama_8b_any_gpu.json").read_text(encoding="utf-8"))
+    golden = GOLDEN.answer("llama_8b_any_gpu")
     plan = Plan.model_validate({**golden, "engine_version": "", "data_version": ""})
     scenario = Scenario.model_validate(
         {"model": "a", "workload": {"input_tokens": 1000, "output_tokens": 100, "peak_rps": 1}}
@@ -72,8 +72,8 @@ def test_a_link_leads_to_a_formula_that_is_there(name: str) -> None:
 
 
 def test_every_explained_figure_has_a_formula_to_lead_to() -> None:
-    for path in GOLDEN.glob("*.json"):
-        explained = json.loads(path.read_text(encoding="utf-8"))["explained"]
+    for name in GOLDEN.names():
+        explained = GOLDEN.answer(name)["explained"]
         assert {one["name"] for one in explained} <= set(FORMULAS)
 
 
