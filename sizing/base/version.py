@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-ENGINE_VERSION = "0.9.0"
+ENGINE_VERSION = "0.10.0"
 FIRST_TO_MOVE = (0, 9)
 """Major and minor number of the first version that was raised with its figures. Engines before it all called themselves
 0.1.0, whatever they answered."""
