@@ -111,7 +111,9 @@ def _of_groups(part: pd.DataFrame) -> dict[str, float]:
 
 def factor(part: pd.DataFrame) -> float:
     """How many times as far the ends lie for one metric, at least 1; infinite with fewer than :data:`GROUPS_AT_LEAST`.
-    Within a group sweeps weigh by the root of their rows."""
+    Within a group sweeps weigh by the root of their rows. Groups of fewer measurements of it than :data:`FEWEST` say
+    nothing."""
+    part = part[part.groupby("group")["id"].transform("nunique") >= FEWEST]
     weight = part.groupby(["unit", "mode"])["far"].transform("size") ** -0.5
     each = sorted(
         quantile(of_group["far"].to_numpy(), weight.loc[of_group.index].to_numpy(), HELD)

@@ -1,5 +1,6 @@
 """What the fit is compared with: the published measurements, as tables of points by mode and observed logarithms."""
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sizing.base.arrays import Floats
+from sizing.catalog.precisions import compute_flops
 from sizing.evidence.cases import layout_kinds
 from sizing.evidence.expected import expected, steady
 from sizing.evidence.layouts import gpus_holding
@@ -206,7 +208,8 @@ def _derived(observed: dict[str, Floats], mode: str, points: Sequence[Point]) ->
 
 def _possible(observed: dict[str, Floats], points: Sequence[Point]) -> dict[str, Floats]:
     """Without runs that were not as stated: weights beyond the memory of the GPUs, or times that no hardware reaches,
-    since each token reads the active weights once, at datasheet bandwidth."""
+    since each token reads the active weights once, at datasheet bandwidth, and each token of a prompt takes two
+    operations for each of them, at datasheet rate."""
     token = np.array(
         [
             p.model.params_active * c.precision.bytes / (c.gpus * c.gpu.memory_bandwidth)
@@ -219,4 +222,22 @@ def _possible(observed: dict[str, Floats], points: Sequence[Point]) -> dict[str,
     held = np.array(
         [gpus_holding(p.model, c.precision, c.gpu) <= c.gpus for p, c in ((p, p.configuration) for p in points)]
     )
-    return {metric: np.where(held, values, np.nan) for metric, values in observed.items()}
+    stated = held & ~(_prompts_per_s(observed, points) > _most_prompts_per_s(points))
+    return {metric: np.where(stated, values, np.nan) for metric, values in observed.items()}
+
+
+def _prompts_per_s(observed: dict[str, Floats], points: Sequence[Point]) -> Floats:
+    """Requests/s by what was measured: the rate, else the time that requests in flight took; NaN where neither is
+    known."""
+    outputs, in_flight = np.array([(p.output_tokens, p.concurrency) for p in points]).T
+    took = np.exp(observed["ttft"]) + (outputs - 1.0) * np.exp(observed["itl"])
+    took = np.where(np.isfinite(observed["e2e"]), np.exp(observed["e2e"]), took)
+    rate = np.exp(observed["throughput"]) / outputs
+    return np.where(np.isfinite(rate), rate, in_flight / took)
+
+
+def _most_prompts_per_s(points: Sequence[Point]) -> Floats:
+    """Prompts/s that all GPUs compute at the datasheet's rate, two operations a token and active parameter."""
+    rates = [p.gpus * (compute_flops(p.configuration.gpu, p.configuration.precision) or math.inf) for p in points]
+    each = [2.0 * p.model.params_active * max(p.input_tokens - p.cached_tokens, 1.0) for p in points]
+    return np.array(rates) / np.array(each)
