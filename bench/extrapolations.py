@@ -104,16 +104,17 @@ def of_extrapolation(rows: pd.DataFrame, name: str) -> pd.DataFrame:
 
 
 def _of_groups(part: pd.DataFrame) -> dict[str, float]:
-    """The factor by metric; none where there are too few groups."""
+    """The factor by metric; none where there are too few groups. A GPU, a generation or an engine of fewer than
+    :data:`FEWEST` measurements of a metric says nothing of it."""
+    if not part["scheme"].eq(LAYOUT).any():
+        part = part[part.groupby(["group", "metric"])["id"].transform("nunique") >= FEWEST]
     factors = {str(metric): factor(of_metric) for metric, of_metric in part.groupby("metric")}
     return {metric: value for metric, value in factors.items() if math.isfinite(value)}
 
 
 def factor(part: pd.DataFrame) -> float:
     """How many times as far the ends lie for one metric, at least 1; infinite with fewer than :data:`GROUPS_AT_LEAST`.
-    Within a group sweeps weigh by the root of their rows. Groups of fewer measurements of it than :data:`FEWEST` say
-    nothing."""
-    part = part[part.groupby("group")["id"].transform("nunique") >= FEWEST]
+    Within a group sweeps weigh by the root of their rows."""
     weight = part.groupby(["unit", "mode"])["far"].transform("size") ** -0.5
     each = sorted(
         quantile(of_group["far"].to_numpy(), weight.loc[of_group.index].to_numpy(), HELD)
