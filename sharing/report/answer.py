@@ -39,7 +39,7 @@ def answer(subject: Subject) -> Section:
 
 def _released(subject: Subject) -> str:
     """Which prices stand behind the report; and that others chose the deployment, where a reader sees none."""
-    if subject.released is Released.NOTHING and has_own_prices(subject.sized):
+    if subject.released is Released.NOTHING and has_own_prices(subject.sized.scenario):
         return f"{RELEASED[Released.NOTHING]} The deployment was chosen with prices that are not shown."
     return RELEASED[subject.released]
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, Self
+
+from pydantic import PrivateAttr
 
 from sizing.base.choices import DecidedBy, Severity
 from sizing.base.deployed import Business, Cost, Deployed, Latencies, PerInstance
@@ -167,8 +170,22 @@ class AnswerSentence(Result):
     text: str = quantity("Sentence", help="The sentence.")
 
 
+@dataclass(frozen=True)
+class MadeFor:
+    """What a plan was made for: its ``scenario`` (None where it was read from a file) and the ``configurations`` of the
+    instances it deploys, which :class:`sizing.planning.answered.Answer` reads.
+
+    Plans that say the same are equal, whatever they were made for: nothing of this is compared or written.
+    """
+
+    scenario: object = field(default=None, compare=False, repr=False)
+    configurations: tuple[object, ...] = field(default=(), compare=False, repr=False)
+
+
 class Plan(Result):
     """The whole answer to one scenario."""
+
+    _made_for: MadeFor = PrivateAttr(default_factory=MadeFor)
 
     answer: str = quantity("Answer", help="The answer in a few short sentences.")
     sentences: tuple[AnswerSentence, ...] = quantity(
@@ -251,6 +268,17 @@ class Plan(Result):
     cross_check: CrossCheck | None = quantity("Second opinion", help="The same by the roofline alone.")
     engine_version: str = quantity("Engine version", help="Version of this engine.")
     data_version: str = quantity("Data version", help="Content hash and date of the catalogue.")
+
+    @property
+    def made_for(self) -> MadeFor:
+        """The scenario that this plan answers, and the configurations it chose."""
+        return self._made_for
+
+    def marked(self, made_for: MadeFor) -> Self:
+        """The plan with what it was made for; copies of it keep that."""
+        marked = self.model_copy()
+        marked._made_for = made_for
+        return marked
 
     @property
     def headroom_is_simulated(self) -> bool:

@@ -51,9 +51,9 @@ class Figure(NamedTuple):
     also: tuple[str, ...] = ()
 
 
-def draw_key_figures(plan: Plan, scenario: Scenario, *, explained: bool = True) -> None:
+def draw_key_figures(answer: Answer, *, explained: bool = True) -> None:
     """GPUs, systems, latency against its limit, output tokens/s per GPU, cost and power."""
-    figures = list(key_figures(plan, scenario, datetime.now(UTC).date()))
+    figures = list(key_figures(answer, datetime.now(UTC).date()))
     grid = st.grid(_PER_ROW, min_column_width=_NARROWEST if explained else _PRESENTED, gap="small", border=True)
     for number, figure in enumerate(figures, start=1):
         fills_the_row = number == len(figures) and number % _PER_ROW == _PER_ROW - 1
@@ -61,11 +61,12 @@ def draw_key_figures(plan: Plan, scenario: Scenario, *, explained: bool = True) 
             _draw(figure)
             if explained:
                 label = figure.short or figure.label
-                explain_popover(plan, figure.name, scenario, label=label, meaning=figure.help, also=figure.also)
+                explain_popover(answer, figure.name, label=label, meaning=figure.help, also=figure.also)
 
 
-def key_figures(plan: Plan, scenario: Scenario, on: date) -> Iterator[Figure]:
+def key_figures(answer: Answer, on: date) -> Iterator[Figure]:
     """The figures of a plan, the most asked for first; ``on`` is the day by which prices are old."""
+    plan, scenario = answer.plan, answer.scenario
     deployed = plan.deployment
     if deployed is None:
         return

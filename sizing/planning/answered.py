@@ -1,0 +1,83 @@
+"""A question with the plan that answers it: made in one place, and handed to whatever needs both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from sizing.base.errors import ForeignPlan
+from sizing.base.result import Plan
+from sizing.question.configuration import Configuration
+from sizing.question.understand import Question, understand
+from sizing.scenario.costs import Costs
+from sizing.scenario.schema import Scenario
+
+Planner = Callable[[Scenario], Plan]
+"""What answers a scenario: :func:`sizing.plan`, the analytic estimate, or either with answers kept."""
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """A question and the plan that answers it, to be priced, compared, explained, simulated or written down.
+
+    ``question`` is the scenario as it was understood once: names resolved; seconds, tokens, requests/s, USD. Raises
+    ForeignPlan where ``plan`` answers another scenario; the name and the constants of cost may differ, since a plan
+    does not depend on them, and neither may be of a plan that was read from a file, which says not what was asked.
+    """
+
+    question: Question
+    plan: Plan
+
+    def __post_init__(self) -> None:
+        made_for = self.plan.made_for.scenario
+        if made_for is None:
+            raise ForeignPlan("This plan does not say which scenario it answers: plan the scenario again.")
+        assert isinstance(made_for, Scenario)
+        if made_for is not self.scenario and as_planned_for(made_for) != as_planned_for(self.scenario):
+            raise ForeignPlan(
+                f"This plan answers {_in_short(made_for)}, not {_in_short(self.scenario)}: plan that scenario, and put "
+                "its own plan beside it."
+            )
+
+    @classmethod
+    def of(cls, scenario: Scenario, planner: Planner | None = None) -> Answer:
+        """The answer of a scenario by ``planner``, :func:`sizing.plan` if left out. Raises InvalidScenario as that."""
+        return Answer(understand(scenario), (planner or _simulated)(scenario))
+
+    @property
+    def scenario(self) -> Scenario:
+        """What was asked, as it stands in the file."""
+        return self.question.scenario
+
+    @cached_property
+    def chosen(self) -> tuple[Configuration, ...]:
+        """The configurations of the deployment that the plan chose: of instances that do both, or of prefill and of
+        decode. Empty where nothing is deployed, and for a measured record, which is none that was considered."""
+        return tuple(one for one in self.plan.made_for.configurations if isinstance(one, Configuration))
+
+    def at_costs(self, costs: Costs) -> Answer:
+        """The same plan with other constants of cost. Raises InvalidScenario as :func:`sizing.plan`."""
+        return Answer(understand(self.scenario.model_copy(update={"costs": costs})), self.plan)
+
+
+def as_answer(asked: Scenario | Answer, planner: Planner | None = None) -> Answer:
+    """The answer itself, or that of a scenario as :meth:`Answer.of` makes it."""
+    return asked if isinstance(asked, Answer) else Answer.of(asked, planner)
+
+
+def as_planned_for(scenario: Scenario) -> Scenario:
+    """The scenario without what no plan depends on: its name, and the constants of cost."""
+    return scenario.model_copy(update={"costs": Costs(), "name": ""})
+
+
+def _simulated(scenario: Scenario) -> Plan:
+    from sizing.planning.plan import plan  # and with it the simulator, which takes its time
+
+    return plan(scenario)
+
+
+def _in_short(scenario: Scenario) -> str:
+    """A scenario in a sentence: "“support chat” (meta-llama/Llama-3.1-8B-Instruct)"."""
+    model = scenario.model if isinstance(scenario.model, str) else scenario.model.name
+    return f"“{scenario.name}” ({model})" if scenario.name else f"a scenario of {model}"
