@@ -38,10 +38,11 @@ def cost(
 ) -> results.CostAnswer:
     """What a plan costs, part by part, over 36 months, per token, and against the other ways, in USD.
 
-    ``asked``: an answer that is known already, or a scenario, which ``planner`` (:func:`sizing.plan`) answers first. ``on``: the day against
-    which the age of prices is counted and on which offers must be sold, that of the catalogue if left out. ``rent``:
-    times the price of everything rented. Raises InvalidScenario where nothing serves the scenario, and for a region,
-    provider or model that is not known. Source: ``sizing/data/cost_assumptions.yaml`` and the price lists beside it.
+    ``asked``: an answer that is known already, or a scenario, which ``planner`` (:func:`sizing.plan`) answers first.
+    ``on``: the day against which the age of prices is counted and on which offers must be sold, that of the catalogue
+    if left out. ``rent``: times the price of everything rented. Raises InvalidScenario where nothing serves the
+    scenario, and for a region, provider or model that is not known. Source: ``sizing/data/cost_assumptions.yaml`` and
+    the price lists beside it.
     """
     ways = ways_of(as_answer(asked, planner), rent, on)
     views = [way(1.0) for way in ways.by_name.values()]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 from sizing.base.errors import ForeignPlan
 from sizing.base.result import Plan
@@ -41,9 +42,9 @@ class Answer:
             )
 
     @classmethod
-    def of(cls, scenario: Scenario, planner: Planner | None = None) -> Answer:
+    def of(cls, scenario: Scenario, planner: Planner | None = None) -> Self:
         """The answer of a scenario by ``planner``, :func:`sizing.plan` if left out. Raises InvalidScenario as that."""
-        return Answer(understand(scenario), (planner or _simulated)(scenario))
+        return cls(understand(scenario), (planner or _simulated)(scenario))
 
     @property
     def scenario(self) -> Scenario:
@@ -56,9 +57,9 @@ class Answer:
         decode. Empty where nothing is deployed, and for a measured record, which is none that was considered."""
         return tuple(one for one in self.plan.made_for.configurations if isinstance(one, Configuration))
 
-    def at_costs(self, costs: Costs) -> Answer:
+    def at_costs(self, costs: Costs) -> Self:
         """The same plan with other constants of cost. Raises InvalidScenario as :func:`sizing.plan`."""
-        return Answer(understand(self.scenario.model_copy(update={"costs": costs})), self.plan)
+        return replace(self, question=understand(self.scenario.model_copy(update={"costs": costs})))
 
 
 def as_answer(asked: Scenario | Answer, planner: Planner | None = None) -> Answer:

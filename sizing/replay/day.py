@@ -77,7 +77,8 @@ def day(asked: Scenario | Answer, *, startup_s: float = STARTUP_S, assumed_hours
     """How many instances run when, each taking the load that the plan finds.
 
     ``asked``: an answer of aggregated instances that is known already, or a scenario, which is answered first.
-    ``assumed_hours``: relative hourly loads of a scenario that tells none. Raises InvalidScenario without these, a profile or a trace, or when nothing is feasible.
+    ``assumed_hours``: relative hourly loads of a scenario that tells none. Raises InvalidScenario without
+    these, a profile or a trace, or when nothing is feasible.
     """
     if not 0.0 <= startup_s <= MOST_STARTUP_S:
         raise InvalidScenario([f"The start-up time must be from 0 to {MOST_STARTUP_S:,.0f} s, not {startup_s:g}."])

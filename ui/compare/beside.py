@@ -36,7 +36,6 @@ class Offered:
 @_kept
 def offered(scenario_json: str) -> tuple[Offered, ...]:
     """Every variant of a scenario that one click adds."""
-    scenario = Scenario.model_validate_json(scenario_json)
     return tuple(
         Offered(
             word=f"{one.kind}-{one.of}", name=_name(one), in_address=_name(one), scenario=one.scenario, kind=one.kind

@@ -55,7 +55,7 @@ def draw_lengths(answer: Answer, *, dark: bool) -> None:
     """GPUs needed on one kind of GPU for prompts and outputs up to eight times shorter and longer."""
     where, _ = st.columns([1, 2])
     with where:
-        gpu = draw_gpu_choice("map_gpu", answer.plan, answer.scenario)
+        gpu = draw_gpu_choice("map_gpu", answer)
     job: _Job | None = st.session_state.get(_JOB)
     if job is None or (job.scenario, job.about) != (answer.scenario, gpu):
         if job is not None:

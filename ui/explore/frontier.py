@@ -63,7 +63,7 @@ def follow_click() -> None:
 def draw_frontier(answer: Answer, *, dark: bool) -> None:
     """Controls, chart, tables. A click pins the form to the point's deployment; see :func:`follow_click`."""
     key = answer.scenario.model_dump_json()
-    view = draw_controls(answer.scenario, answer.plan)
+    view = draw_controls(answer)
     shown = computed.points_of(key, view.x, view.y, view.gpus, view.split)
     measured = computed.measured_of(key, view.gpus)
     if answer.plan.decided_by == "simulation":

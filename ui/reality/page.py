@@ -23,6 +23,7 @@ from ui.reality.scenario import draw_scenario
 from ui.shell import draw_problems, refreshed
 from ui.sources.moment import Window, address_of, period
 from ui.sources.picker import Picked
+from ui.state import answer_of
 
 LOOK_EVERY_S = 1.0
 """Seconds between two looks while the first answer is awaited."""

@@ -10,7 +10,7 @@ from ui import state
 from ui.library.manifests import draw_manifests
 from ui.shell import draw_download, draw_own_prices
 from ui.size.tables import USE, alternatives_table
-from ui.state import answer_of
+from ui.state import Answer, answer_of
 
 
 def alternatives_csv(answer: Answer) -> str:

@@ -13,6 +13,7 @@ from sizing.base.format import UNKNOWN, count, interval, kilowatts, ms, signific
 from sizing.base.result import Plan
 from sizing.economics.dates import Age, age_of
 from sizing.planning.answer import chance_in_words
+from sizing.planning.answered import Answer
 from sizing.planning.sentences import split_text, systems_named
 from sizing.scenario.schema import Scenario
 from ui.format import as_markdown, counted

@@ -20,7 +20,7 @@ from sharing.form.read import to_scenario
 from sizing.base.errors import SizingError
 from sizing.base.result import Plan
 from sizing.catalog.model import Model
-from sizing.planning import answered as sizing_answer
+from sizing.planning import answered
 from sizing.scenario.schema import Scenario
 from ui.state.memory import keep_freed_memory
 from ui.state.values import CONFIG, benchmark, config_fault, price_book, trace, values
@@ -59,16 +59,16 @@ def ready() -> bool:
     return True
 
 
-def answer_of(scenario_json: str) -> sizing_answer.Answer:
-    """The answer to a scenario with the question as it was understood. Raises SizingError."""
-    return sizing_answer.Answer.of(Scenario.model_validate_json(scenario_json), lambda scenario: plan_of(scenario_json))
-
-
 @dataclass(frozen=True, eq=False)
-class Answer(sizing_answer.Answer):
+class Answer(answered.Answer):
     """The answer to what the form says; ``provisional``: the analytic estimate, until the simulator is compiled."""
 
     provisional: bool = False
+
+
+def answer_of(scenario_json: str) -> Answer:
+    """The answer to a scenario with the question as it was understood. Raises SizingError."""
+    return Answer.of(Scenario.model_validate_json(scenario_json), lambda _: plan_of(scenario_json))
 
 
 @dataclass(frozen=True, kw_only=True)

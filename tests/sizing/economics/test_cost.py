@@ -11,6 +11,8 @@ from sizing.economics.cost import cost
 from sizing.economics.results import CostAnswer, WayToPay
 from sizing.economics.text import as_markdown, as_text
 from sizing.planning.analytic import analytic_plan
+from sizing.planning.answered import Answer
+from sizing.question.understand import understand
 from tests.sizing.asking import LLAMA_70B, raw
 
 H100 = {"gpus": ["h100_sxm"]}
@@ -19,7 +21,7 @@ OFFICE = {"profile": [1.0] * 8 + [4.0, 8.0, 10.0, 10.0, 9.0, 10.0, 10.0, 8.0, 6.
 
 def priced(plan: Plan | None = None, on: date | None = None, **sections: Any) -> CostAnswer:
     keys = raw(LLAMA_70B, **({"deployment": H100} | sections))
-    return cost(Scenario.model_validate(keys), plan=plan, planner=analytic_plan, on=on)
+    return cost(Answer(understand(Scenario.model_validate(keys)), plan), planner=analytic_plan, on=on)
 
 
 def way(answer: CostAnswer, name: str) -> WayToPay:

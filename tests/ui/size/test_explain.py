@@ -7,6 +7,8 @@ import pytest
 from sizing.base.format import usd
 from sizing.base.result import Plan
 from sizing.methodology import search, sections
+from sizing.planning.answered import Answer
+from sizing.question.understand import understand
 from sizing.scenario.schema import Scenario
 from ui.format import as_markdown
 from ui.size.explain import FORMULAS, explained_table, explanation, field_entry, numbers
@@ -28,7 +30,9 @@ def test_every_amount_on_the_tile_of_the_cost_is_followed() -> None:
     scenario = Scenario.model_validate(
         {"model": "a", "workload": {"input_tokens": 1000, "output_tokens": 100, "peak_rps": 1}}
     )
-    tile = next(f for f in key_figures(plan, scenario, date(2026, 11, 25)) if f.name == "usd_per_month")
+    tile = next(
+        f for f in key_figures(Answer(understand(scenario), plan), date(2026, 11, 25)) if f.name == "usd_per_month"
+    )
     assert plan.cost is not None
     assert plan.cost.basis not in tile.help, "it stands in the formula below"
     text = "".join([explanation(plan, tile.name), *(numbers(plan, name) for name in tile.also)])
