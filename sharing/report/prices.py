@@ -82,7 +82,8 @@ def _beside(scenario: Scenario, plan: Plan) -> Answer:
 def without_money(plan: Plan) -> Plan:
     """The plan without any amount, price, or sentence about them; power stays."""
     sentences = tuple(one for one in plan.sentences if one.about != "cost")
-    unpriced = {"usd_per_month": None}
+    of_cost = {field.alias or name for name, field in Cost.model_fields.items()}
+    unpriced = {"hardware_usd_per_month": None}
     return plan.model_copy(
         update={
             "answer": " ".join(one.text for one in sentences),
@@ -91,7 +92,7 @@ def without_money(plan: Plan) -> Plan:
             "warnings": tuple(one for one in plan.warnings if one.code not in ABOUT_MONEY),
             "alternatives": tuple(one.model_copy(update=unpriced) for one in plan.alternatives),
             "trade_off": tuple(one.model_copy(update=unpriced) for one in plan.trade_off),
-            "explained": tuple(one for one in plan.explained if one.name not in Cost.model_fields),
+            "explained": tuple(one for one in plan.explained if one.name not in of_cost),
         }
     )
 

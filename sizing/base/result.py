@@ -67,8 +67,12 @@ class LeftOut(Result):
 
     kind: LeftOutKind = quantity("Kind", help="Why it was not considered: lossy_formats or unmeasured_gpus.")
     configuration: str = quantity("Configuration", help="GPU, engine, weight format and parallelism.")
-    usd_per_month: float = quantity(
-        "Hardware per month", "USD/month", "see cost", "List cost by the analytic screen, nothing simulated."
+    hardware_usd_per_month: float = quantity(
+        "Hardware per month",
+        "USD/month",
+        "see cost",
+        "List cost by the analytic screen, nothing simulated.",
+        alias="usd_per_month",
     )
 
 
@@ -105,7 +109,9 @@ class Candidate(Result):
         "80 % interval",
         "If the engine is slower than estimated; none when a limit could then not be met.",
     )
-    usd_per_month: float | None = quantity("Hardware per month", "USD/month", "see cost", "Hardware list cost.")
+    hardware_usd_per_month: float | None = quantity(
+        "Hardware per month", "USD/month", "see cost", "Hardware list cost.", alias="usd_per_month"
+    )
     power_kw: float | None = quantity("Power", "kW", "see cost", "Power budget.")
     limited_by: str = quantity("Limited by", help="What binds at this load; smallest unit that fits where none does.")
     source: str = quantity("Step times from", help="Measured, kernels with the roofline, or the roofline alone.")

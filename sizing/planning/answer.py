@@ -210,9 +210,9 @@ def costs(cost: Cost) -> AnswerSentence:
 
 def price(cost: Cost) -> str:
     """ "$6,670 a month for the hardware alone, before power and operation."."""
-    if cost.usd_per_month is None:
+    if cost.hardware_usd_per_month is None:
         return "No list price is known."
-    return hardware_price(cost, usd(cost.usd_per_month))
+    return hardware_price(cost, usd(cost.hardware_usd_per_month))
 
 
 def hardware_price(cost: Cost, a_month: str) -> str:

@@ -35,10 +35,10 @@ class Answer:
         if made_for is None:
             raise ForeignPlan("This plan does not say which scenario it answers: plan the scenario again.")
         assert isinstance(made_for, Scenario)
-        if made_for is not self.scenario and as_planned_for(made_for) != as_planned_for(self.scenario):
+        if made_for is not self.scenario and (differing := _differing(made_for, self.scenario)):
             raise ForeignPlan(
-                f"This plan answers {_in_short(made_for)}, not {_in_short(self.scenario)}: plan that scenario, and put "
-                "its own plan beside it."
+                f"This plan answers another scenario than “{self.scenario.name}”, which differs in "
+                f"{' and '.join(differing)}: plan “{self.scenario.name}” itself."
             )
 
     @classmethod
@@ -78,7 +78,7 @@ def _simulated(scenario: Scenario) -> Plan:
     return plan(scenario)
 
 
-def _in_short(scenario: Scenario) -> str:
-    """A scenario in a sentence: "“support chat” (meta-llama/Llama-3.1-8B-Instruct)"."""
-    model = scenario.model if isinstance(scenario.model, str) else scenario.model.name
-    return f"“{scenario.name}” ({model})" if scenario.name else f"a scenario of {model}"
+def _differing(one: Scenario, other: Scenario) -> list[str]:
+    """The parts of two scenarios that differ and that a plan depends on, as a file names them."""
+    ours, theirs = as_planned_for(one), as_planned_for(other)
+    return [name for name in Scenario.model_fields if getattr(ours, name) != getattr(theirs, name)]

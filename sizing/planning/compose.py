@@ -97,7 +97,7 @@ def compose(
     one, latency = planned[0], figures.latencies(planned[0], around[0])
     stated = _stated(one, latency, figures.requests)
     chance = one.probability_within_limits()
-    now = stated.cost.usd_per_month
+    now = stated.cost.hardware_usd_per_month
     cheaper = () if brief else left_out(screened, now)
     warnings = _warnings(stated, one, around[0], decided.every.fewest_of_other_kinds(places[0]))
     warnings += about_left_out(cheaper, now)

@@ -182,7 +182,7 @@ def test_cells_of_two_inputs_fit_a_phone() -> None:
 
 def test_curves_meet_the_answer_at_the_planned_load() -> None:
     answer = plan(SCENARIO, alternatives=0)
-    ways, money = ways_of(understand(SCENARIO), answer), cost(Answer(understand(SCENARIO), answer))
+    ways, money = ways_of(Answer(understand(SCENARIO), answer)), cost(Answer(understand(SCENARIO), answer))
     curve = over_load(ways)
     at = int(abs(curve.requests_per_day - curve.planned).argmin())
     for way in money.ways:
@@ -195,7 +195,7 @@ def test_curves_meet_the_answer_at_the_planned_load() -> None:
 
 def test_months_are_those_of_the_answer() -> None:
     answer = plan(SCENARIO, alternatives=0)
-    months = over_months(ways_of(understand(SCENARIO), answer))
+    months = over_months(ways_of(Answer(understand(SCENARIO), answer)))
     assert months["on_prem"] == cost(Answer(understand(SCENARIO), answer)).cash
     assert months["on_prem"][-1] > months["on_prem"][0]
     assert len(months_table(months)) == 36

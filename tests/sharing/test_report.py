@@ -93,7 +93,7 @@ def test_figures_are_those_of_the_plan_and_of_its_cost() -> None:
     assert shown["GPUs"] == count(plan.deployment.gpus)
     assert shown["Systems"] == count(plan.deployment.systems)
     assert shown["p95 TTFT"] == ms(plan.latency.ttft_ms.at_percentile)
-    assert shown["Hardware a month"] == usd(plan.cost.usd_per_month)
+    assert shown["Hardware a month"] == usd(plan.cost.hardware_usd_per_month)
     assert shown["All costs a month"] == usd(money.usd_per_month)
     parts = next(table for title, table in tables(report("chat")).items() if title.startswith("A month"))
     *each, (_, total) = parts.rows

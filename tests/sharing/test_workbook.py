@@ -204,7 +204,7 @@ def test_an_address_inside_a_company_is_in_no_source(monkeypatch: pytest.MonkeyP
 def test_formulas_follow_every_part_of_the_cost() -> None:
     api = {"input_usd_per_mtok": 1.0, "output_usd_per_mtok": 2.0}
     priced = Scenario.model_validate(CASES["chat"] | {"costs": {"api": api}})
-    ways = ways_of(understand(priced), planned("chat"))
+    ways = ways_of(Answer(understand(priced), planned("chat")))
     assert {name: set(ways.by_name[name](1.0).parts) for name in FOLLOWED} == FOLLOWED
 
 

@@ -120,7 +120,7 @@ def test_another_allowed_gpu_never_makes_the_best_cost_worse(keys, other):
     few = answer(keys)
     many = answer(having(keys, "deployment", gpus=[*keys["deployment"]["gpus"], other]))
     assert many.feasible or not few.feasible
-    assume(few.feasible and few.cost.usd_per_month is not None)
+    assume(few.feasible and few.cost.hardware_usd_per_month is not None)
     assert cost(many) <= cost(few) * (1 + 1e-9)
 
 

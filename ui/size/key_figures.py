@@ -107,7 +107,7 @@ def _of_cost(cost: Cost, on: date) -> Iterator[Figure]:
     yield Figure(
         "usd_per_month",
         "Hardware per month",
-        usd(cost.usd_per_month),
+        usd(cost.hardware_usd_per_month),
         _of_price(cost) + _age(cost, on),
         "The hardware alone: what power, support and staff add, and other ways to pay, are on Cost. "
         + _full_load(cost.usd_per_million_output_tokens_at_full_load),
@@ -243,11 +243,15 @@ def _against(value: Latency, limit: float | None) -> tuple[str, str, bool | None
 
 def _of_price(cost: Cost) -> str:
     """What the price is of, the range its sources give, and what it comes to per million tokens."""
-    if cost.usd_per_month is None or cost.usd_per_month_low is None or cost.usd_per_month_high is None:
+    if (
+        cost.hardware_usd_per_month is None
+        or cost.hardware_usd_per_month_low is None
+        or cost.hardware_usd_per_month_high is None
+    ):
         return ""
     what = "complete systems" if cost.system_usd is not None else "rented instances"
     priced = {"asked": f"{what}, own price", "listed": f"{what}, listed", "rule": what}
-    low, high = cost.usd_per_month_low, cost.usd_per_month_high
+    low, high = cost.hardware_usd_per_month_low, cost.hardware_usd_per_month_high
     spread = f", {usd(low)} to {usd(high)}" if low < high else ""
     each = cost.usd_per_million_output_tokens
     per_million = f"; {usd(each)} per million output tokens" if each is not None else ""
@@ -256,7 +260,7 @@ def _of_price(cost: Cost) -> str:
 
 def _age(cost: Cost, on: date) -> str:
     """That a price of the catalogue, or a dated one of the scenario, is older than 90 days, or may be."""
-    if cost.usd_per_month is None or (cost.priced_by == "asked" and not cost.price_dates):
+    if cost.hardware_usd_per_month is None or (cost.priced_by == "asked" and not cost.price_dates):
         return ""
     words = OLD.get(age_of(cost.price_dates, on))
     return "" if words is None else f"; {words}"

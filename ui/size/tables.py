@@ -74,14 +74,14 @@ def alternatives_table(plan: Plan) -> pd.DataFrame:
     """The plan as the first row, then one row per other deployment; numbers to three significant digits."""
     if plan.deployment is None:
         return pd.DataFrame()
-    planned = plan.cost.usd_per_month if plan.cost else None
-    others = [_row(c, USE, _difference(c.usd_per_month, planned)) for c in in_order(plan.alternatives)]
+    planned = plan.cost.hardware_usd_per_month if plan.cost else None
+    others = [_row(c, USE, _difference(c.hardware_usd_per_month, planned)) for c in in_order(plan.alternatives)]
     return pd.DataFrame([_planned_row(plan, plan.deployment), *others])
 
 
 def in_order(candidates: Sequence[Candidate]) -> list[Candidate]:
     """The ranking as it is shown: what has no price comes last."""
-    return sorted(candidates, key=lambda c: c.usd_per_month is None)
+    return sorted(candidates, key=lambda c: c.hardware_usd_per_month is None)
 
 
 def _gpus(deployed: Deployed) -> str:
@@ -103,7 +103,7 @@ def _row(one: Candidate, use: str | None, difference: str | None) -> dict[str, o
         **_what(one.deployment),
         "ttft": known(one.ttft_ms),
         "itl": known(one.itl_ms),
-        "usd": known(one.usd_per_month),
+        "usd": known(one.hardware_usd_per_month),
         "difference": difference,
         "origin": origin_of(one),
         "instance": parallelism(one.deployment),
@@ -126,7 +126,7 @@ def _planned_row(plan: Plan, deployed: Deployed) -> dict[str, object]:
         "gpu": f"Plan: {_gpus(deployed)}",
         "ttft": known(latency.ttft_ms.at_percentile if latency else None),
         "itl": known(latency.itl_ms.at_percentile if latency else None),
-        "usd": known(plan.cost.usd_per_month if plan.cost else None),
+        "usd": known(plan.cost.hardware_usd_per_month if plan.cost else None),
         "difference": "this plan",
         "origin": ORIGIN[plan.decided_by],
         "instance": parallelism(deployed),

@@ -70,7 +70,7 @@ def _selected(chosen: Candidate, answer: Answer, *, fewest: bool) -> None:
         f"**{describe(chosen)}**: {counted(systems, 'system')}, "
         f"{range_of_gpus}{at} TTFT {ms(chosen.ttft_ms)}, "
         f"{at} ITL {ms(chosen.itl_ms)}, {significant(chosen.output_tokens_per_s_per_gpu)} output tokens/s per GPU, "
-        f"{usd(chosen.usd_per_month)} a month."
+        f"{usd(chosen.hardware_usd_per_month)} a month."
     ).replace("$", r"\$")
     words, action = st.columns([5, 2], vertical_alignment="center")
     words.markdown(facts)

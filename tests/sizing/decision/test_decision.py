@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sizing.base.errors import InvalidScenario, SizingError
-from sizing.base.result import Plan
+from sizing.base.result import MadeFor, Plan
 from sizing.decision.comparison import compare
 from sizing.decision.flips import NEAR, flips
 from sizing.decision.heat_map import two_inputs
@@ -48,9 +48,10 @@ class Market(Answers):
         super().__init__()
         self._usd, self._gpu, self.count = usd, gpu, 0
 
-    def plan(self, scenario: Scenario) -> Plan:
+    def answer(self, scenario: Scenario) -> Answer:
         """None is made: nothing is bought that has a price of its own."""
-        return Plan.model_construct(deployment=None, cost=None)
+        nothing = Plan.model_construct(deployment=None, cost=None)
+        return Answer(understand(scenario), nothing.marked(MadeFor(scenario)))
 
     def outcome(self, scenario: Scenario) -> Outcome:
         self.count += 1

@@ -20,8 +20,9 @@ OFFICE = {"profile": [1.0] * 8 + [4.0, 8.0, 10.0, 10.0, 9.0, 10.0, 10.0, 8.0, 6.
 
 
 def priced(plan: Plan | None = None, on: date | None = None, **sections: Any) -> CostAnswer:
-    keys = raw(LLAMA_70B, **({"deployment": H100} | sections))
-    return cost(Answer(understand(Scenario.model_validate(keys)), plan), planner=analytic_plan, on=on)
+    scenario = Scenario.model_validate(raw(LLAMA_70B, **({"deployment": H100} | sections)))
+    asked = scenario if plan is None else Answer(understand(scenario), plan)
+    return cost(asked, planner=analytic_plan, on=on)
 
 
 def way(answer: CostAnswer, name: str) -> WayToPay:
@@ -34,7 +35,7 @@ def test_hardware_costs_what_the_plan_says(location: str, part: str) -> None:
     planned = analytic_plan(Scenario.model_validate(raw(LLAMA_70B, **sections)), alternatives=0)
     assert planned.cost is not None
     answer = priced(planned, **sections)
-    assert answer.parts[part] == pytest.approx(planned.cost.usd_per_month)  # type: ignore[index]
+    assert answer.parts[part] == pytest.approx(planned.cost.hardware_usd_per_month)  # type: ignore[index]
     share = answer.parts[part] / answer.usd_per_month  # type: ignore[index]
     for ours, planned_usd in (
         (answer.usd_per_million_output_tokens, planned.cost.usd_per_million_output_tokens),

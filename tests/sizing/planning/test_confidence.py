@@ -156,7 +156,7 @@ def test_expected_cost_ranks_by_what_is_expected_and_sizes_as_surely() -> None:
     assert likely.probability_within_limits >= 0.9
     assert sure.cost is not None
     assert likely.cost is not None
-    assert (sure.cost.usd_per_month or 0.0) <= (likely.cost.usd_per_month or 0.0)
+    assert (sure.cost.hardware_usd_per_month or 0.0) <= (likely.cost.hardware_usd_per_month or 0.0)
 
 
 def test_what_a_plan_deploys_is_looked_at_again_as_expected() -> None:

@@ -69,7 +69,7 @@ def test_of_every_gpu_type_the_better_kind_of_serving_is_listed() -> None:
     )
     assert (found.deployment.gpu, found.deployment.serving) == ("h200_sxm", "aggregated")
     assert listed.deployment.serving == alone.deployment.serving == "disaggregated"
-    assert listed.usd_per_month == pytest.approx(alone.cost.usd_per_month)
+    assert listed.hardware_usd_per_month == pytest.approx(alone.cost.hardware_usd_per_month)
 
 
 def test_pools_alone_have_other_pairs_as_alternatives() -> None:
@@ -77,7 +77,7 @@ def test_pools_alone_have_other_pairs_as_alternatives() -> None:
     found = plan(scenario(deployment=ONLY))
     chosen, others = found.deployment, [a.deployment for a in found.alternatives]
     assert {one.serving for one in others} == {"disaggregated"}
-    assert min(one.usd_per_month for one in found.alternatives) >= found.cost.usd_per_month
+    assert min(one.hardware_usd_per_month for one in found.alternatives) >= found.cost.hardware_usd_per_month
 
     def pair(one: Any) -> tuple[Any, ...]:
         return (

@@ -49,7 +49,9 @@ def planned(keys: dict[str, Any], **deployment: Any) -> Plan:
 
 
 def cost(found: Plan) -> float:
-    return float(found.cost.usd_per_month) if found.cost and found.cost.usd_per_month else float("inf")
+    return (
+        float(found.cost.hardware_usd_per_month) if found.cost and found.cost.hardware_usd_per_month else float("inf")
+    )
 
 
 @pytest.mark.parametrize("keys", CASES.values(), ids=CASES)

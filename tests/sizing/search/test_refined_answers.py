@@ -195,8 +195,8 @@ def gpus_or_usd(keys: dict[str, Any], rps: float) -> float:
         assert found.deployment is not None
         return float(found.deployment.gpus)
     assert found.cost is not None
-    assert found.cost.usd_per_month is not None
-    return found.cost.usd_per_month
+    assert found.cost.hardware_usd_per_month is not None
+    return found.cost.hardware_usd_per_month
 
 
 BURSTY: dict[str, Any] = {"input_tokens": 2000, "output_tokens": 300, "arrivals": {"gamma": {"cv": 3}}}

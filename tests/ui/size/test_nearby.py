@@ -8,6 +8,7 @@ from sizing.explore.nearest import narrowed_by
 from sizing.methodology.accuracy import accuracy_figures
 from sizing.planning.answered import Answer
 from sizing.question.understand import understand
+from tests.sizing.asking import put_beside
 from ui.size.explain import MEASURED
 from ui.size.nearby import evidence_for, measured_nearby
 
@@ -94,7 +95,7 @@ def test_a_percentile_quotes_the_evidence_for_it_and_for_no_other(scenario: Scen
     errors = {row["metric"]: row for row in unseen if row["mode"] == "fixed_rate"}
     for percentile, metric in ((50, "ttft"), (99, "ttft_p99")):
         limits = scenario.limits.model_copy(update={"percentile": float(percentile)})
-        text = evidence_for(Answer(understand(scenario.model_copy(update={"limits": limits})), answer), "ttft_ms")
+        text = evidence_for(put_beside(scenario.model_copy(update={"limits": limits}), answer), "ttft_ms")
         assert text.startswith(f"p{percentile} TTFT of published runs")
         assert f"less than {errors[metric]['median_pct']:.2g} %" in text
     asked = evidence_for(Answer(understand(scenario), answer), "ttft_ms")
