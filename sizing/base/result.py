@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from pydantic import PrivateAttr
 
 from sizing.base.choices import DecidedBy, Severity
 from sizing.base.deployed import Business, Cost, Deployed, Latencies, PerInstance
+from sizing.base.frame import as_html, cells_of, frame_of
 from sizing.base.provenance import Provenance
 from sizing.base.quantity import Result, quantity
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class FixSection(StrEnum):
@@ -274,6 +278,39 @@ class Plan(Result):
     cross_check: CrossCheck | None = quantity("Second opinion", help="The same by the roofline alone.")
     engine_version: str = quantity("Engine version", help="Version of this engine.")
     data_version: str = quantity("Data version", help="Content hash and date of the catalogue.")
+
+    def to_frame(self) -> pd.DataFrame:
+        """The ranking, the chosen deployment first: a row each, 28 columns, empty where nothing serves.
+
+        What to deploy, then requests/s of an instance, latencies in ms at the asked percentile, GPUs with the ends of
+        their 80 % interval, USD of hardware per month, kW; ``attrs["units"]`` has the unit of each column. None where
+        a price or power is not known. Source: :attr:`source`, of each row in its column.
+        """
+        rows = [cells_of(one.deployment) | cells_of(one) for one in self.alternatives]
+        return frame_of([*self._chosen(), *rows], Deployed, Candidate)
+
+    def _chosen(self) -> list[dict[str, object]]:
+        """The row of the chosen deployment, as one of an alternative."""
+        deployed, one, latency = self.deployment, self.per_instance, self.latency
+        if deployed is None or one is None or latency is None:
+            return []
+        return [
+            cells_of(deployed)
+            | {
+                "max_rps": one.max_rps,
+                **{name: getattr(latency, name).at_percentile for name in ("ttft_ms", "itl_ms", "e2e_ms")},
+                "output_tokens_per_s_per_gpu": one.output_tokens_per_s_per_gpu,
+                "gpus_low": self.gpus_low,
+                "gpus_high": self.gpus_high,
+                "hardware_usd_per_month": self.cost and self.cost.hardware_usd_per_month,
+                "power_kw": self.cost and self.cost.power_kw,
+                **{name: getattr(self, name) for name in ("limited_by", "source", "decided_by")},
+            }
+        ]
+
+    def _repr_html_(self) -> str:
+        """The plan as a notebook shows it: the answer, the best deployments, and what to mind."""
+        return as_html(self.answer, self.to_frame(), [warning.message for warning in self.warnings])
 
     @property
     def made_for(self) -> MadeFor:

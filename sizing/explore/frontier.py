@@ -21,9 +21,9 @@ from sizing.explore.disaggregated_points import DisaggregatedPoints
 from sizing.explore.operating_point import OperatingPoint, XAxis, YAxis, share_of_systems
 from sizing.explore.pareto_front import pareto_front
 from sizing.explore.points import AllPoints, Points
-from sizing.planning.answered import Answer
+from sizing.planning.answered import Answer, question_of
 from sizing.question.configuration import Configuration
-from sizing.question.understand import Question, understand
+from sizing.question.understand import Question
 from sizing.scenario.schema import Scenario
 from sizing.search.aggregated import Aggregated
 from sizing.search.considered import as_considered
@@ -89,7 +89,7 @@ def operating_points(
     ``gpus`` narrows the considered GPUs (all of them when empty); ``split`` draws one frontier per width of the
     weights, engine or kind of serving. Of an answer, its deployment is shown at its load, too. Raises InvalidScenario.
     """
-    question = (asked.question if isinstance(asked, Answer) else understand(asked)).as_expected()
+    question = question_of(asked).as_expected()
     shown = tuple(g for g in question.gpus if not gpus or g.id in gpus)
     evaluated = evaluate(question, all_configurations(replace(question, gpus=shown)))
     points = points_of(question, evaluated)

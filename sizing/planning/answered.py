@@ -62,6 +62,11 @@ class Answer:
         return replace(self, question=understand(self.scenario.model_copy(update={"costs": costs})))
 
 
+def question_of(asked: Scenario | Answer) -> Question:
+    """What is asked, as it was understood. Raises InvalidScenario for a scenario that cannot be."""
+    return asked.question if isinstance(asked, Answer) else understand(asked)
+
+
 def as_answer(asked: Scenario | Answer, planner: Planner | None = None) -> Answer:
     """The answer itself, or that of a scenario as :meth:`Answer.of` makes it."""
     return asked if isinstance(asked, Answer) else Answer.of(asked, planner)

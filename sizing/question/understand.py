@@ -95,6 +95,13 @@ class Question:
 
 def understand(scenario: Scenario) -> Question:
     """Resolve names and units. Raises InvalidScenario with one sentence per unknown name or impossible value."""
+    if not isinstance(scenario, Scenario):  # callers in notebooks have no type checker
+        raise InvalidScenario(
+            [
+                f"What is asked must be a scenario, as of sizing.load_scenario, or an answer, as of sizing.Answer.of, "
+                f"not something of type {type(scenario).__name__}."
+            ]
+        )
     problems = _Problems()
     model, about_model, named_precision = problems.collect(lambda: _model(scenario)) or (None, (), None)
     chosen = _gpus(scenario, problems)

@@ -18,7 +18,7 @@ from sizing.base.format import count, ms, percent, requests_per_s
 from sizing.base.result import Plan
 from sizing.base.units import HOURS_PER_DAY, S_PER_DAY, S_PER_HOUR, S_PER_MINUTE
 from sizing.base.version import ENGINE_VERSION
-from sizing.planning.answered import Answer
+from sizing.planning.answered import Answer, question_of
 from sizing.planning.plan import plan as plan_of
 from sizing.question.understand import Question
 from sizing.replay.day_question import question_of_day
@@ -82,7 +82,7 @@ def day(asked: Scenario | Answer, *, startup_s: float = STARTUP_S, assumed_hours
     """
     if not 0.0 <= startup_s <= MOST_STARTUP_S:
         raise InvalidScenario([f"The start-up time must be from 0 to {MOST_STARTUP_S:,.0f} s, not {startup_s:g}."])
-    scenario = asked.scenario if isinstance(asked, Answer) else asked
+    scenario = question_of(asked).scenario
     question = question_of_day(scenario, assumed_hours)
     load = load_of_day(question)
     known = asked if isinstance(asked, Answer) else Answer(question, plan_of(question.scenario, alternatives=0))

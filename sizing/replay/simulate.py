@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from sizing.base.errors import InvalidScenario
-from sizing.planning.answered import Answer, as_answer
+from sizing.planning.answered import Answer, as_answer, question_of
 from sizing.planning.sentences import beyond_context
 from sizing.question.limits import LatencyLimits
 from sizing.question.understand import understand
@@ -58,8 +58,8 @@ def simulate(
     by returning False. Lengths beyond the model's context window are refused in the words of the plan. Raises
     InvalidScenario for a scenario that cannot be simulated as it stands.
     """
-    scenario = asked.scenario if isinstance(asked, Answer) else asked
-    question = understand(traffic or scenario)
+    own = question_of(asked)
+    scenario, question = own.scenario, own if traffic is None else understand(traffic)
     if scenario.measured is not None:
         raise InvalidScenario(
             ["measured: a measured operating point says nothing about single steps; leave it out to simulate."]
