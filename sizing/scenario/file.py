@@ -44,7 +44,7 @@ def load_scenario(source: str | PathLike[str] | Mapping[str, Any] | Scenario) ->
     if not isinstance(source, str | PathLike):
         raise InvalidScenario(
             [
-                f"A scenario is read from a file or a mapping of keys, not from something of type {type(source).__name__}."
+                f"A scenario is read from a file or from a mapping of keys, not from a value of type {type(source).__name__}."
             ]
         )
     return _in_file(Path(source))
