@@ -42,11 +42,8 @@ def load_scenario(source: str | PathLike[str] | Mapping[str, Any] | Scenario) ->
     if isinstance(source, Mapping):
         return scenario_from(source)
     if not isinstance(source, str | PathLike):
-        raise InvalidScenario(
-            [
-                f"A scenario is read from a file or from a mapping of keys, not from a value of type {type(source).__name__}."
-            ]
-        )
+        kind = type(source).__name__
+        raise InvalidScenario([f"A scenario is read from a file or from a mapping of keys, not from the type {kind}."])
     return _in_file(Path(source))
 
 

@@ -28,7 +28,7 @@ def test_one_click_considers_what_the_defaults_left_out(open_link: OpenLink) -> 
     size.button(key="fix_left_out").click().run()
     assert not size.exception
     assert size.query_params["accurate"] == "false"
-    assert size.session_state["last_answer"].plan.cost.usd_per_month < before.cost.usd_per_month
+    assert size.session_state["last_answer"].plan.cost.hardware_usd_per_month < before.cost.hardware_usd_per_month
     assert not any(b.key == "fix_left_out" for b in size.button)
 
 

@@ -59,7 +59,11 @@ def having(keys, section, **values):
 
 def cost(found):
     """Cost of a plan; infinite when nothing serves or no price is known."""
-    return float("inf") if found.cost is None or found.cost.usd_per_month is None else found.cost.usd_per_month
+    return (
+        float("inf")
+        if found.cost is None or found.cost.hardware_usd_per_month is None
+        else found.cost.hardware_usd_per_month
+    )
 
 
 @given(keys=scenarios(objective="gpus"), factor=st.floats(1, 5))

@@ -55,7 +55,7 @@ def test_a_scenario_is_read_from_a_file_or_from_keys(tmp_path: Path, as_text: ty
         (lambda: sizing.load_scenario({**raw(), "limit": {}}), "limit: unknown key. Did you mean limits?"),
         (
             lambda: sizing.load_scenario(42),
-            "A scenario is read from a file or from a mapping of keys, not from a value of type int.",
+            "A scenario is read from a file or from a mapping of keys, not from the type int.",
         ),
         (lambda: sizing.plan(raw()), "must be a scenario, as of sizing.load_scenario"),
         (lambda: sizing.cost("scenario.yaml"), "not something of type str."),

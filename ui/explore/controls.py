@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from sharing.form.choices import gpu_names, label
+from sharing.form.choices import gpu_names
 from sharing.form.read import OWN_GPU
 from sizing.explore.frontier import Split
 from sizing.explore.operating_point import XAxis, YAxis
@@ -47,7 +47,7 @@ def draw_controls(answer: Answer) -> View:
     plan, unasked, considered = answer.plan, leading_gpus(answer), _considered(answer.scenario)
     kinds, split_by, ranged = st.columns([4, 4, 3], gap="medium")
     with kinds:
-        names = {gpu: label("gpu", gpu) for gpu in considered}
+        names = {gpu: answer.question.gpu_name(gpu) for gpu in considered}
         chosen = st.multiselect(
             "GPUs shown",
             considered,
@@ -139,8 +139,8 @@ def draw_gpu_choice(key: str, answer: Answer) -> str:
             index=None,
             key=key,
             persist_state="session",
-            placeholder=label("gpu", first),
-            format_func=lambda gpu: label("gpu", gpu),
+            placeholder=answer.question.gpu_name(first),
+            format_func=answer.question.gpu_name,
             help="Empty: the GPU of the plan.",
         )
         or first

@@ -8,7 +8,6 @@ from typing import Any
 
 import streamlit as st
 
-from sharing.form.choices import label
 from sizing.explore.frontier import OperatingPoints
 from sizing.explore.measured_points import MeasuredPoint
 from sizing.explore.operating_point import OperatingPoint, YAxis
@@ -128,6 +127,6 @@ def _notes(shown: OperatingPoints, answer: Answer, measured: Sequence[MeasuredPo
             "keeps both busy; their concurrency is that of a decode instance."
         )
     if shown.missing:
-        without = ", ".join(label("gpu", gpu) for gpu in shown.missing)
+        without = ", ".join(answer.question.gpu_name(gpu) for gpu in shown.missing)
         notes.append(f"Without a point, as it does not fit or no price or power is known: {without}.")
     return notes

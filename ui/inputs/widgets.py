@@ -83,10 +83,15 @@ def several(key: str) -> None:
         key=key,
         help=field.help,
         placeholder="All",
-        format_func=lambda option: label(key, option),
+        format_func=lambda option: _own_name() if option == OWN_GPU else label(key, option),
         wrap=True,
         persist_state="session",
     )
+
+
+def _own_name() -> str:
+    """What the accelerator of one's own is called in the form."""
+    return str(st.session_state.get("own_name", "")).strip() or label("gpu", OWN_GPU)
 
 
 def switch(key: str, *, on_change: Callable[[], None] | None = None) -> bool:

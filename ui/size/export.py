@@ -15,7 +15,7 @@ from ui.state import Answer, answer_of
 
 def alternatives_csv(answer: Answer) -> str:
     """The ranking, one row per deployment."""
-    return alternatives_table(answer.plan).drop(columns=USE, errors="ignore").to_csv(index=False)
+    return alternatives_table(answer).drop(columns=USE, errors="ignore").to_csv(index=False)
 
 
 def draw_downloads(answer: Answer) -> None:

@@ -3,12 +3,14 @@
 import pytest
 
 from sizing.base.result import Plan
+from sizing.scenario.schema import Scenario
+from tests.sizing.asking import put_beside, raw
 from ui.size.tables import USE, alternatives_table, in_order
 
 
 @pytest.fixture
 def table(plan: Plan):
-    return alternatives_table(plan)
+    return alternatives_table(put_beside(Scenario.model_validate(raw()), plan))
 
 
 def test_the_plan_is_the_first_row_and_cannot_be_used(plan: Plan, table) -> None:
