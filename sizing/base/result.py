@@ -284,7 +284,7 @@ class Plan(Result):
 
         What to deploy, then requests/s of an instance, latencies in ms at the asked percentile, GPUs with the ends of
         their 80 % interval, USD of hardware per month, kW; ``attrs["units"]`` has the unit of each column. None where
-        a price or power is not known. Source: :attr:`source`, of each row in its column.
+        a price or power is not known; where the step times of a row come from is its column ``source``.
         """
         rows = [cells_of(one.deployment) | cells_of(one) for one in self.alternatives]
         return frame_of([*self._chosen(), *rows], Deployed, Candidate)

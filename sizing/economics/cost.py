@@ -41,8 +41,8 @@ def cost(
     ``asked``: an answer that is known already, or a scenario, which ``planner`` (:func:`sizing.plan`) answers first.
     ``on``: the day against which the age of prices is counted and on which offers must be sold, that of the catalogue
     if left out. ``rent``: times the price of everything rented. Raises InvalidScenario where nothing serves the
-    scenario, and for a region, provider or model that is not known. Source: ``sizing/data/cost_assumptions.yaml`` and
-    the price lists beside it.
+    scenario, and for a region, provider or model that is not known. Constants are those of
+    ``sizing/data/cost_assumptions.yaml``, prices those of the lists beside it; :attr:`CostAnswer.sources` names them.
     """
     ways = ways_of(as_answer(asked, planner), rent, on)
     views = [way(1.0) for way in ways.by_name.values()]

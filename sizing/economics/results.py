@@ -207,7 +207,7 @@ class CostAnswer(Result):
         """The ways to pay, a row each: USD per month with both ends, what is provisioned, kWh and kg CO2e per month,
         then the parts of the cost in USD per month as ``parts.NAME``, missing where a way has no such part.
 
-        ``attrs["units"]`` has the unit of each column. Source: :attr:`sources`.
+        ``attrs["units"]`` has the unit of each column; where the prices come from is in :attr:`sources`.
         """
         rows = [cells_of(way) | {f"parts.{part}": usd for part, usd in way.parts.items()} for way in self.ways]
         return frame_of(rows, WayToPay)

@@ -2,16 +2,19 @@
 
 import json
 import shlex
+from collections.abc import Mapping
+from typing import get_args
 
 import pytest
 import yaml
 
 from sharing.errors import NothingToDeploy
-from sharing.manifests import manifests
+from sharing.manifests import dynamo, manifests, production_stack
 from sharing.manifests.bundle import INDEX, README, TARGETS, refused
 from sharing.manifests.facts import dns_label, facts_of
 from sharing.manifests.targets import Reason
 from sizing import Scenario
+from sizing.base.choices import Routing
 from sizing.planning.analytic import analytic_plan
 from sizing.planning.answered import Answer
 from tests.sharing.manifests.cases import CASES, arguments, case, container, dashboard, documents, planned, written
@@ -292,3 +295,8 @@ def test_a_measured_record_says_that_settings_are_defaults():
     assert "measured record" in contents[README]
     (scaled,) = yaml.safe_load_all(contents["keda.yaml"])
     assert [one["name"] for one in scaled["spec"]["triggers"]] == ["requests-per-second"]
+
+
+@pytest.mark.parametrize("table", [production_stack.ROUTING, dynamo.ROUTER_MODE], ids=["chart", "dynamo"])
+def test_every_routing_has_a_word_in_each_target(table: Mapping[Routing, str]) -> None:
+    assert set(table) == set(get_args(Routing))
