@@ -173,7 +173,7 @@ def _break_even(cost: CostAnswer, key: str, constants: str, currency: Currency, 
 
 def _prices(cost: CostAnswer, chosen: Costs, answer: Answer, currency: Currency) -> None:
     deployment = answer.plan.deployment
-    draw_price_book(answer.scenario, deployment.gpu if deployment else "")
+    draw_price_book(answer)
     draw_book(chosen)
     old = [source for source in cost.sources if source.age == "stale"]
     if old:

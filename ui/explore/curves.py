@@ -8,7 +8,6 @@ import streamlit as st
 
 from sizing.base.format import percent
 from sizing.explore.length_map import LengthMap
-from sizing.question.understand import understand
 from ui.explore import computed
 from ui.explore.controls import draw_gpu_choice
 from ui.figures.heat_map import build_heat_map, heat_map_alt_text, heat_map_table
@@ -77,7 +76,7 @@ def _map(job: _Job, answer: Answer, *, dark: bool, watched: bool) -> None:
     if isinstance(lengths, tuple):
         draw_problems(lengths)
         return
-    traffic = understand(answer.scenario).traffic
+    traffic = answer.question.traffic
     figure = build_heat_map(lengths, framed=(traffic.input_tokens, traffic.output_tokens), dark=dark)
     draw_chart(figure, key="length_map", alt=heat_map_alt_text(lengths))
     st.caption(

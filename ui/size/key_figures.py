@@ -95,7 +95,7 @@ def key_figures(answer: Answer, on: date) -> Iterator[Figure]:
         f"{whole_systems(deployed, scenario)}; {_instances(deployed)}",
         "Whole systems to buy or rent, and the instances (copies of the model) they run.",
     )
-    yield from _latencies(plan, scenario)
+    yield from _latencies(answer)
     if plan.cost:
         yield from _of_cost(plan.cost, on)
     if plan.per_instance:
@@ -207,8 +207,9 @@ def _rate(one: PerInstance, deployed: Deployed) -> Figure:
     )
 
 
-def _latencies(plan: Plan, scenario: Scenario) -> Iterator[Figure]:
+def _latencies(answer: Answer) -> Iterator[Figure]:
     """TTFT and ITL, and E2E where it is limited or the reader waits for it."""
+    plan, scenario = answer.plan, answer.scenario
     if plan.latency is None:
         return
     limits = scenario.limits
