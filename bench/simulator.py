@@ -89,10 +89,10 @@ def _days() -> list[Row]:
     )
     rows = []
     known = Answer.of(scenario, partial(plan, alternatives=0))
-    for what, asked in (("page: its plan is known", known), ("command line: with its plan", scenario)):
+    for what, scenario_or_answer in (("page: its plan is known", known), ("command line: with its plan", scenario)):
         times = Times()
         for _ in range(RUNS):
-            times.time(partial(day, asked))
+            times.time(partial(day, scenario_or_answer))
         rows.append(times.row(f"plan of a day at {DAY_RPS:g} requests/s, {what}", DAY_LIMIT, unit="s"))
     return rows
 

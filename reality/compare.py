@@ -43,7 +43,7 @@ class Planned:
 
 
 def compare_source(
-    asked: Scenario | Answer,
+    scenario_or_answer: Scenario | Answer,
     source: Source,
     *,
     at_s: float | None = None,
@@ -54,14 +54,14 @@ def compare_source(
 ) -> Comparison:
     """Read the source and compare; a scenario is answered first, as by ``python -m sizing plan``. Raises
     InvalidScenario."""
-    planned = planned_of(asked)  # before anything is read: a scenario that cannot be understood ends here
+    planned = planned_of(scenario_or_answer)  # before anything is read: a scenario that cannot be understood ends here
     observed, deployed = read_deployment(source, at_s=at_s, window_s=window_s, backend=backend, clock=clock)
     return compare(planned, observed, deployed, served_as=served_as)
 
 
-def planned_of(asked: Scenario | Answer) -> Planned:
+def planned_of(scenario_or_answer: Scenario | Answer) -> Planned:
     """The plan of a scenario, ready to be compared. Raises InvalidScenario."""
-    answer = as_answer(asked)
+    answer = as_answer(scenario_or_answer)
     if answer.plan.deployment is None:
         return Planned(answer=answer, row=None, why_not=f"The plan deploys nothing. {answer.plan.answer}")
     if answer.scenario.measured is not None:

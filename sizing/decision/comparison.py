@@ -92,16 +92,16 @@ def _no_less(difference: Difference, place: int) -> bool:
     return first is not None and other is not None and other >= first
 
 
-def compare(asked: Sequence[Scenario | Answer], answers: Answers | None = None) -> Comparison:
+def compare(compared: Sequence[Scenario | Answer], answers: Answers | None = None) -> Comparison:
     """Two to four scenarios, or answers that are known already, beside the first of them: all costs in USD per month.
 
     Which difference drives the cost: Shapley values over every order of swapping them, up to :data:`EXACT_TO`. Raises
     InvalidScenario for fewer than two, more than four, or unknown names.
     """
-    if not 2 <= len(asked) <= MOST_COMPARED:
-        raise InvalidScenario([f"Two to {MOST_COMPARED} scenarios can be compared, not {len(asked)}."])
-    answers, scenarios = answers or Answers(), [question_of(one).scenario for one in asked]
-    for one in asked:
+    if not 2 <= len(compared) <= MOST_COMPARED:
+        raise InvalidScenario([f"Two to {MOST_COMPARED} scenarios can be compared, not {len(compared)}."])
+    answers, scenarios = answers or Answers(), [question_of(one).scenario for one in compared]
+    for one in compared:
         if isinstance(one, Answer):
             answers.knows(one)
     known = [values_of(scenario) for scenario in scenarios]

@@ -34,17 +34,17 @@ from sizing.scenario.schema import Scenario
 
 
 def cost(
-    asked: Scenario | Answer, *, planner: Planner | None = None, on: date | None = None, rent: float = 1.0
+    scenario_or_answer: Scenario | Answer, *, planner: Planner | None = None, on: date | None = None, rent: float = 1.0
 ) -> results.CostAnswer:
     """What a plan costs, part by part, over 36 months, per token, and against the other ways, in USD.
 
-    ``asked``: an answer that is known already, or a scenario, which ``planner`` (:func:`sizing.plan`) answers first.
-    ``on``: the day against which the age of prices is counted and on which offers must be sold, that of the catalogue
-    if left out. ``rent``: times the price of everything rented. Raises InvalidScenario where nothing serves the
-    scenario, and for a region, provider or model that is not known. Constants are those of
-    ``sizing/data/cost_assumptions.yaml``, prices those of the lists beside it; :attr:`CostAnswer.sources` names them.
+    A scenario is answered first, by ``planner`` (:func:`sizing.plan` if left out). ``on``: the day against which the
+    age of prices is counted and on which offers must be sold, that of the catalogue if left out. ``rent``: times the
+    price of everything rented. Raises InvalidScenario where nothing serves the scenario, and for a region, provider or
+    model that is not known. Constants are those of ``sizing/data/cost_assumptions.yaml``, prices those of the lists
+    beside it; :attr:`CostAnswer.sources` names them.
     """
-    ways = ways_of(as_answer(asked, planner), rent, on)
+    ways = ways_of(as_answer(scenario_or_answer, planner), rent, on)
     views = [way(1.0) for way in ways.by_name.values()]
     split = blended(ways, planner)
     return answer_of(ways, views if split is None else [*views, split])

@@ -77,7 +77,7 @@ class _Search:
 
 
 def operating_points(
-    asked: Scenario | Answer,
+    scenario_or_answer: Scenario | Answer,
     *,
     x: XAxis = "tokens_per_s_per_user",
     y: YAxis = "output_tokens_per_s_per_gpu",
@@ -89,7 +89,7 @@ def operating_points(
     ``gpus`` narrows the considered GPUs (all of them when empty); ``split`` draws one frontier per width of the
     weights, engine or kind of serving. Of an answer, its deployment is shown at its load, too. Raises InvalidScenario.
     """
-    question = question_of(asked).as_expected()
+    question = question_of(scenario_or_answer).as_expected()
     shown = tuple(g for g in question.gpus if not gpus or g.id in gpus)
     evaluated = evaluate(question, all_configurations(replace(question, gpus=shown)))
     points = points_of(question, evaluated)
@@ -106,7 +106,7 @@ def operating_points(
         percentile=question.limits.percentile,
         x_limit=_x_limit(question, x),
         curves=curves,
-        planned=_planned(asked) if isinstance(asked, Answer) else None,
+        planned=_planned(scenario_or_answer) if isinstance(scenario_or_answer, Answer) else None,
         missing=tuple(g.id for g in shown if g.id not in seen),
     )
 

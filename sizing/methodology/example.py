@@ -89,10 +89,10 @@ _LABELS = {
 }
 
 
-def _numbers(asked: Answer) -> Mapping[str, object]:
+def _numbers(answer: Answer) -> Mapping[str, object]:
     """What the text mentions beside the steps."""
-    scenario, answer = asked.scenario, asked.plan
-    users, simulated = scenario.workload.users, answer.provenance.requests if answer.provenance else None
+    scenario, planned = answer.scenario, answer.plan
+    users, simulated = scenario.workload.users, planned.provenance.requests if planned.provenance else None
     assert users is not None
     assert isinstance(scenario.workload.input_tokens, float)
     assert isinstance(scenario.workload.output_tokens, float)
@@ -107,11 +107,11 @@ def _numbers(asked: Answer) -> Mapping[str, object]:
         "percentile": f"{scenario.limits.percentile:g}",
         "ttft_limit": ms(scenario.limits.ttft_ms),
         "gpu": gpus()[scenario.deployment.gpus[0]].name,
-        "answer": answer.answer.replace("$", "\\$"),
+        "answer": planned.answer.replace("$", "\\$"),
         "rows": count(accuracy_figures()["rows"]),
         "requests": count(simulated),
-        "confidence": answer.how_sure,
-        "gpus": f"{count(answer.gpus_low)} or more"
-        if answer.gpus_high is None
-        else interval(answer.gpus_low, answer.gpus_high),
+        "confidence": planned.how_sure,
+        "gpus": f"{count(planned.gpus_low)} or more"
+        if planned.gpus_high is None
+        else interval(planned.gpus_low, planned.gpus_high),
     }

@@ -23,8 +23,8 @@ class Answer:
     """A question and the plan that answers it, to be priced, compared, explained, simulated or written down.
 
     ``question`` is the scenario as it was understood once: names resolved; seconds, tokens, requests/s, USD. Raises
-    ForeignPlan where ``plan`` answers another scenario; the name and the constants of cost may differ, since a plan
-    does not depend on them, and neither may be of a plan that was read from a file, which says not what was asked.
+    ForeignPlan where ``plan`` answers another scenario, and where it was read from a file, which does not say what it
+    answers. The name and the constants of cost may differ: no plan depends on them.
     """
 
     question: Question
@@ -62,14 +62,14 @@ class Answer:
         return replace(self, question=understand(self.scenario.model_copy(update={"costs": costs})))
 
 
-def question_of(asked: Scenario | Answer) -> Question:
+def question_of(scenario_or_answer: Scenario | Answer) -> Question:
     """What is asked, as it was understood. Raises InvalidScenario for a scenario that cannot be."""
-    return asked.question if isinstance(asked, Answer) else understand(asked)
+    return scenario_or_answer.question if isinstance(scenario_or_answer, Answer) else understand(scenario_or_answer)
 
 
-def as_answer(asked: Scenario | Answer, planner: Planner | None = None) -> Answer:
+def as_answer(scenario_or_answer: Scenario | Answer, planner: Planner | None = None) -> Answer:
     """The answer itself, or that of a scenario as :meth:`Answer.of` makes it."""
-    return asked if isinstance(asked, Answer) else Answer.of(asked, planner)
+    return scenario_or_answer if isinstance(scenario_or_answer, Answer) else Answer.of(scenario_or_answer, planner)
 
 
 def as_planned_for(scenario: Scenario) -> Scenario:

@@ -73,19 +73,24 @@ class Schedule:
     base: int
 
 
-def day(asked: Scenario | Answer, *, startup_s: float = STARTUP_S, assumed_hours: Sequence[float] = ()) -> DayPlan:
+def day(
+    scenario_or_answer: Scenario | Answer, *, startup_s: float = STARTUP_S, assumed_hours: Sequence[float] = ()
+) -> DayPlan:
     """How many instances run when, each taking the load that the plan finds.
 
-    ``asked``: an answer of aggregated instances that is known already, or a scenario, which is answered first.
-    ``assumed_hours``: relative hourly loads of a scenario that tells none. Raises InvalidScenario without
-    these, a profile or a trace, or when nothing is feasible.
+    A scenario is answered first; an answer is one of aggregated instances. ``assumed_hours``: relative hourly loads of
+    a scenario that tells none. Raises InvalidScenario without these, a profile or a trace, or when nothing is feasible.
     """
     if not 0.0 <= startup_s <= MOST_STARTUP_S:
         raise InvalidScenario([f"The start-up time must be from 0 to {MOST_STARTUP_S:,.0f} s, not {startup_s:g}."])
-    scenario = question_of(asked).scenario
+    scenario = question_of(scenario_or_answer).scenario
     question = question_of_day(scenario, assumed_hours)
     load = load_of_day(question)
-    known = asked if isinstance(asked, Answer) else Answer(question, plan_of(question.scenario, alternatives=0))
+    known = (
+        scenario_or_answer
+        if isinstance(scenario_or_answer, Answer)
+        else Answer(question, plan_of(question.scenario, alternatives=0))
+    )
     answer = known.plan
     if answer.per_instance is None or answer.deployment is None or not answer.feasible:
         raise InvalidScenario([f"There is no deployment to scale. {answer.answer}"])

@@ -20,5 +20,5 @@ def as_sized(answer: Answer, under: Question | None = None) -> Planned | None:
     """The same with steps as long as they were taken to be when its instances were counted: how many of something else
     would do is only comparable with that."""
     deployed = answer.plan.deployment
-    found = as_considered(under or answer.question, deployed, answer.chosen) if deployed else None
-    return None if found is None else as_planned(Place(found, 0)).to_simulate()
+    deployments = as_considered(under or answer.question, deployed, answer.chosen) if deployed else None
+    return None if deployments is None else as_planned(Place(deployments, 0)).to_simulate()

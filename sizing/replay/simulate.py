@@ -41,7 +41,7 @@ BACKLOG_PER_REPLICA = 10
 
 
 def simulate(
-    asked: Scenario | Answer,
+    scenario_or_answer: Scenario | Answer,
     *,
     traffic: Scenario | None = None,
     trace: Trace | None = None,
@@ -52,13 +52,13 @@ def simulate(
 ) -> SimulationResult:
     """The planned deployment under the traffic of its scenario, under a trace, or under other ``traffic``.
 
-    ``asked``: an answer that is known already, or a scenario, which is answered first.
+    ``scenario_or_answer``: an answer that is known already, or a scenario, which is answered first.
     ``hours`` of simulated time (default: an hour or 20,000 requests, whichever is longer; a day for a daily profile).
     The same ``seed`` gives the same requests at any rate. ``progress`` is called with the share done, and stops the run
     by returning False. Lengths beyond the model's context window are refused in the words of the plan. Raises
     InvalidScenario for a scenario that cannot be simulated as it stands.
     """
-    own = question_of(asked)
+    own = question_of(scenario_or_answer)
     scenario, question = own.scenario, own if traffic is None else understand(traffic)
     if scenario.measured is not None:
         raise InvalidScenario(
@@ -67,7 +67,7 @@ def simulate(
     load = load_of(question, hours, seed) if trace is None else load_of_trace(at_asked_peak(trace, question), hours)
     if trace is None and (beyond := beyond_context(question)):
         return report.infeasible(beyond, load, seed)
-    chosen = planned(as_answer(asked), question)
+    chosen = planned(as_answer(scenario_or_answer), question)
     if chosen is None:
         return report.infeasible(report.NOTHING_MEETS_THE_LIMITS, load, seed)
     deployment = deployment_of(question, chosen, load.duration_s, what_if)

@@ -28,6 +28,7 @@ from sizing.planning.text import why_no_alternatives
 from sizing.question.understand import understand
 from sizing.scenario import Scenario
 from tests.sharing.report_cases import CASES, MADE_AT, OWN_PRICE, answered, planned, report, scenario
+from tests.sizing.asking import put_beside
 from ui.currency import Currency
 
 CHAPTERS = (
@@ -73,7 +74,7 @@ def test_what_the_form_sets_by_itself_is_no_input_of_the_customer() -> None:
     asked = Scenario.model_validate(
         to_scenario({**defaults(), "isl": "3000", "ttft": "900"}) | {"name": "As the form has it"}
     )
-    chapter = assumptions(subject_of(Answer(understand(asked), planned("chat")), Released.LIST_PRICES))
+    chapter = assumptions(subject_of(put_beside(asked, planned("chat")), Released.LIST_PRICES))
     table = next(block for block in chapter.blocks if isinstance(block, Table))
     stated_by = {row[0]: row[-1] for row in table.rows}
     assert {stated_by[name] for name in ("Percentile", "Routing", "ITL limit")} == {DEFAULT}

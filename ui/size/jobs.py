@@ -113,7 +113,7 @@ def _pool() -> ThreadPoolExecutor:
 
 
 def start_simulation(
-    asked: Scenario | Answer,
+    scenario_or_answer: Scenario | Answer,
     *,
     simulated: Scenario | None = None,
     hours: float | None,
@@ -122,7 +122,7 @@ def start_simulation(
 ) -> Job[SimulationResult, Run]:
     """Start to simulate some hours of what was asked, or of the ``simulated`` scenario that stands for it, or a trace,
     on what the plan deploys."""
-    scenario = asked.scenario if isinstance(asked, Answer) else asked
+    scenario = scenario_or_answer.scenario if isinstance(scenario_or_answer, Answer) else scenario_or_answer
     job: Job[SimulationResult, Run] = Job(
         scenario=scenario, about=Run(what_if=what_if, hours=hours, simulated=simulated, replayed=trace is not None)
     )
@@ -134,22 +134,24 @@ def start_simulation(
         if trace is not None:
             model = model_of(scenario)
             trace.check_fits(model.max_context, model.id)
-        return simulate(asked, traffic=simulated, hours=hours, what_if=what_if, trace=trace, progress=job.heard)
+        return simulate(
+            scenario_or_answer, traffic=simulated, hours=hours, what_if=what_if, trace=trace, progress=job.heard
+        )
 
     job.future = _pool().submit(work)
     return job
 
 
-def start_day(asked: Scenario | Answer, about: DayAsked) -> Job[DayPlan, DayAsked]:
+def start_day(scenario_or_answer: Scenario | Answer, about: DayAsked) -> Job[DayPlan, DayAsked]:
     """Start to plan the day of a scenario, with the instances of an answer that is known already."""
-    scenario = asked.scenario if isinstance(asked, Answer) else asked
+    scenario = scenario_or_answer.scenario if isinstance(scenario_or_answer, Answer) else scenario_or_answer
     job: Job[DayPlan, DayAsked] = Job(scenario=scenario, about=about)
 
     def work() -> DayPlan:
         from sizing.replay.day import day
 
         hours, startup_s = about
-        return day(asked, startup_s=startup_s, assumed_hours=hours)
+        return day(scenario_or_answer, startup_s=startup_s, assumed_hours=hours)
 
     job.future = _pool().submit(work)
     return job
