@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import Self, cast
 
-from sizing.base.errors import ForeignPlan
+from sizing.base.errors import ForeignPlan, InvalidScenario
 from sizing.base.result import Plan
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question, understand
@@ -31,6 +31,14 @@ class Answer:
     plan: Plan
 
     def __post_init__(self) -> None:
+        for value, kind in ((self.question, Question), (self.plan, Plan)):  # notebooks check no types
+            if not isinstance(value, kind):
+                raise InvalidScenario(
+                    [
+                        f"An answer takes a {kind.__name__.lower()}, not something of type {type(value).__name__}: use "
+                        "sizing.Answer.of(scenario)."
+                    ]
+                )
         made_for = self.plan.made_for.scenario
         if made_for is None:
             raise ForeignPlan("This plan does not say which scenario it answers: plan the scenario again.")
@@ -55,7 +63,7 @@ class Answer:
     def chosen(self) -> tuple[Configuration, ...]:
         """The configurations of the deployment that the plan chose: of instances that do both, or of prefill and of
         decode. Empty where nothing is deployed, and for a measured record, which is none that was considered."""
-        return tuple(one for one in self.plan.made_for.configurations if isinstance(one, Configuration))
+        return tuple(cast(Configuration, one) for one in self.plan.made_for.configurations)
 
     def at_costs(self, costs: Costs) -> Self:
         """The same plan with other constants of cost. Raises InvalidScenario as :func:`sizing.plan`."""

@@ -58,6 +58,10 @@ def test_a_scenario_is_read_from_a_file_or_from_keys(tmp_path: Path, as_text: ty
             "A scenario is read from a file or from a mapping of keys, not from the type int.",
         ),
         (lambda: sizing.plan(raw()), "must be a scenario, as of sizing.load_scenario"),
+        (
+            lambda: sizing.Answer(sizing.load_scenario(raw()), None),
+            "takes a question, not something of type Scenario: use",
+        ),
         (lambda: sizing.cost("scenario.yaml"), "not something of type str."),
         (lambda: sizing.simulate(None), "of type NoneType."),
         (lambda: sizing.compare([raw(), raw()]), "of type dict."),
