@@ -105,6 +105,11 @@ def test_own_accelerator_is_sized(size: AppTest) -> None:
     assert not size.exception
     assert not problems(size)
     assert "NextGen" in answer(size)
+    assert "NextGen" in size.multiselect(key="gpu").options
+    size.text_input(key="own_name").set_value("Another One").run()
+    assert size.session_state["gpu"] == ["own_accelerator"]
+    assert "Another One" in size.multiselect(key="gpu").options
+    assert "Another One" in answer(size)
 
 
 def test_name_is_on_the_chip(size: AppTest) -> None:

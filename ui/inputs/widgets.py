@@ -76,6 +76,9 @@ def several(key: str) -> None:
     """Any number of options; none means all."""
     field = FIELDS[key]
     options = [o for o in labels(key) if o != OWN_GPU or st.session_state.get("own")]
+    names = {option: label(key, option) for option in options}
+    if OWN_GPU in names and (own_name := str(st.session_state.get("own_name", "")).strip()):
+        names[OWN_GPU] = own_name
     st.multiselect(
         field.title,
         options,
@@ -83,15 +86,10 @@ def several(key: str) -> None:
         key=key,
         help=field.help,
         placeholder="All",
-        format_func=lambda option: _own_name() if option == OWN_GPU else label(key, option),
+        format_func=lambda option: names.get(option, str(option)),
         wrap=True,
         persist_state="session",
     )
-
-
-def _own_name() -> str:
-    """What the accelerator of one's own is called in the form."""
-    return str(st.session_state.get("own_name", "")).strip() or label("gpu", OWN_GPU)
 
 
 def switch(key: str, *, on_change: Callable[[], None] | None = None) -> bool:
