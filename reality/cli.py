@@ -86,14 +86,14 @@ def _compare(given: argparse.Namespace) -> int:
     from reality.answer import as_text
     from reality.compare import compare_source
     from sizing.planning.analytic import analytic_plan
+    from sizing.planning.answered import Answer
 
     comparison = compare_source(
-        scenario,
+        Answer.of(scenario, analytic_plan if given.analytic else None),
         source,
         at_s=given.at,
         window_s=given.window,
         served_as=given.served_as,
-        plan=analytic_plan(scenario) if given.analytic else None,
     )
     return show(comparison, as_text, json=given.json)
 

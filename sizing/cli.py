@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,10 +20,8 @@ from sizing.base.errors import InvalidScenario, SizingError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sizing.base.result import Plan
     from sizing.economics.allowance import Allowed
-    from sizing.economics.routing import Planner
-    from sizing.scenario.schema import Scenario
+    from sizing.planning.answered import Answer, Planner
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -154,6 +153,7 @@ def _writable(path: Path) -> Path:
 def _plan(given: argparse.Namespace) -> int:
     from sizing.economics.allowance import load_allowed
     from sizing.planning.analytic import analytic_plan
+    from sizing.planning.answered import Answer
     from sizing.planning.plan import plan
     from sizing.planning.text import as_text
     from sizing.scenario.file import load_scenario
@@ -162,18 +162,18 @@ def _plan(given: argparse.Namespace) -> int:
     allowed = None if given.check is None else load_allowed(given.check)
     planner = analytic_plan if given.analytic else plan
     shown = {} if given.alternatives is None else {"alternatives": given.alternatives}
-    answer = planner(scenario, **shown, second_opinion=given.second_opinion)
+    answer = Answer.of(scenario, partial(planner, **shown, second_opinion=given.second_opinion))
     if allowed is not None:
-        return _checked(allowed, given, scenario, answer, planner)
-    return show(answer, as_text, json=given.json)
+        return _checked(allowed, given, answer, planner)
+    return show(answer.plan, as_text, json=given.json)
 
 
-def _checked(allowed: Allowed, given: argparse.Namespace, scenario: Scenario, answer: Plan, planner: Planner) -> int:
+def _checked(allowed: Allowed, given: argparse.Namespace, answer: Answer, planner: Planner) -> int:
     """The plan beside what is allowed; exit code 1 where it needs or costs more."""
     from sizing.economics.allowance import as_markdown, check
     from sizing.economics.cost import cost
 
-    checked = check(allowed, answer, cost(scenario, plan=answer, planner=planner) if answer.feasible else None)
+    checked = check(allowed, answer.plan, cost(answer, planner=planner) if answer.plan.feasible else None)
     show(checked, as_markdown, json=given.json)
     return 0 if checked.kept else 1
 

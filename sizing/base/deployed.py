@@ -292,12 +292,22 @@ class Cost(Result):
         "purchase / depreciation, or cloud list price",
         "Hardware cost per hour, whole systems.",
     )
-    usd_per_month: float | None = quantity("Hardware per month", "USD/month", "USD/h x 730", "Hardware, nothing else.")
-    usd_per_month_low: float | None = quantity(
-        "Hardware per month, low", "USD/month", "USD/h at the lowest price x 730", "At the lowest of its prices."
+    hardware_usd_per_month: float | None = quantity(
+        "Hardware per month", "USD/month", "USD/h x 730", "Hardware, nothing else.", alias="usd_per_month"
     )
-    usd_per_month_high: float | None = quantity(
-        "Hardware per month, high", "USD/month", "USD/h at the highest price x 730", "At the highest of its prices."
+    hardware_usd_per_month_low: float | None = quantity(
+        "Hardware per month, low",
+        "USD/month",
+        "USD/h at the lowest price x 730",
+        "At the lowest of its prices.",
+        alias="usd_per_month_low",
+    )
+    hardware_usd_per_month_high: float | None = quantity(
+        "Hardware per month, high",
+        "USD/month",
+        "USD/h at the highest price x 730",
+        "At the highest of its prices.",
+        alias="usd_per_month_high",
     )
     usd_per_million_output_tokens: float | None = quantity(
         "Cost per million output tokens",

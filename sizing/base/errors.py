@@ -3,6 +3,7 @@
 SizingError (ValueError)
 ├── InvalidScenario      the question itself is malformed; carries one problem per line
 │   └── InvalidBenchmark its benchmark cannot have run as it is described
+├── ForeignPlan          a plan that answers another scenario than the one it is put beside
 ├── UnknownName          a model, GPU, engine or precision that is not in the catalogue
 ├── InvalidModelConfig   a config.json that does not describe a transformer we can size
 ├── InvalidPoints        a table given to ``predict`` that cannot be read
@@ -49,6 +50,10 @@ class InvalidBenchmark(InvalidScenario):
     def __init__(self, faults: Mapping[str, str]) -> None:
         self.sentences = tuple(faults.values())
         super().__init__([f"benchmark.{key}: {fault}" for key, fault in faults.items()])
+
+
+class ForeignPlan(SizingError):
+    """A plan that answers another scenario than the one it is put beside; the message names both."""
 
 
 class MissingKey(ValueError):

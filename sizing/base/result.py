@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, Self
+
+from pydantic import PrivateAttr
 
 from sizing.base.choices import DecidedBy, Severity
 from sizing.base.deployed import Business, Cost, Deployed, Latencies, PerInstance
+from sizing.base.frame import as_html, cells_of, frame_of
 from sizing.base.provenance import Provenance
 from sizing.base.quantity import Result, quantity
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class FixSection(StrEnum):
@@ -64,8 +71,12 @@ class LeftOut(Result):
 
     kind: LeftOutKind = quantity("Kind", help="Why it was not considered: lossy_formats or unmeasured_gpus.")
     configuration: str = quantity("Configuration", help="GPU, engine, weight format and parallelism.")
-    usd_per_month: float = quantity(
-        "Hardware per month", "USD/month", "see cost", "List cost by the analytic screen, nothing simulated."
+    hardware_usd_per_month: float = quantity(
+        "Hardware per month",
+        "USD/month",
+        "see cost",
+        "List cost by the analytic screen, nothing simulated.",
+        alias="usd_per_month",
     )
 
 
@@ -102,7 +113,9 @@ class Candidate(Result):
         "80 % interval",
         "If the engine is slower than estimated; none when a limit could then not be met.",
     )
-    usd_per_month: float | None = quantity("Hardware per month", "USD/month", "see cost", "Hardware list cost.")
+    hardware_usd_per_month: float | None = quantity(
+        "Hardware per month", "USD/month", "see cost", "Hardware list cost.", alias="usd_per_month"
+    )
     power_kw: float | None = quantity("Power", "kW", "see cost", "Power budget.")
     limited_by: str = quantity("Limited by", help="What binds at this load; smallest unit that fits where none does.")
     source: str = quantity("Step times from", help="Measured, kernels with the roofline, or the roofline alone.")
@@ -167,8 +180,22 @@ class AnswerSentence(Result):
     text: str = quantity("Sentence", help="The sentence.")
 
 
+@dataclass(frozen=True)
+class MadeFor:
+    """What a plan was made for: its ``scenario`` (None where it was read from a file) and the ``configurations`` of the
+    instances it deploys, which :class:`sizing.planning.answered.Answer` reads.
+
+    Plans that say the same are equal, whatever they were made for: nothing of this is compared or written.
+    """
+
+    scenario: object = field(default=None, compare=False, repr=False)
+    configurations: tuple[object, ...] = field(default=(), compare=False, repr=False)
+
+
 class Plan(Result):
     """The whole answer to one scenario."""
+
+    _made_for: MadeFor = PrivateAttr(default_factory=MadeFor)
 
     answer: str = quantity("Answer", help="The answer in a few short sentences.")
     sentences: tuple[AnswerSentence, ...] = quantity(
@@ -251,6 +278,50 @@ class Plan(Result):
     cross_check: CrossCheck | None = quantity("Second opinion", help="The same by the roofline alone.")
     engine_version: str = quantity("Engine version", help="Version of this engine.")
     data_version: str = quantity("Data version", help="Content hash and date of the catalogue.")
+
+    def to_frame(self) -> pd.DataFrame:
+        """The ranking, the chosen deployment first: a row each, 28 columns, empty where nothing serves.
+
+        What to deploy, then requests/s of an instance, latencies in ms at the asked percentile, GPUs with the ends of
+        their 80 % interval, USD of hardware per month, kW; ``attrs["units"]`` has the unit of each column. None where
+        a price or power is not known; where the step times of a row come from is its column ``source``.
+        """
+        rows = [cells_of(one.deployment) | cells_of(one) for one in self.alternatives]
+        return frame_of([*self._chosen(), *rows], Deployed, Candidate)
+
+    def _chosen(self) -> list[dict[str, object]]:
+        """The row of the chosen deployment, as one of an alternative."""
+        deployed, one, latency = self.deployment, self.per_instance, self.latency
+        if deployed is None or one is None or latency is None:
+            return []
+        return [
+            cells_of(deployed)
+            | {
+                "max_rps": one.max_rps,
+                **{name: getattr(latency, name).at_percentile for name in ("ttft_ms", "itl_ms", "e2e_ms")},
+                "output_tokens_per_s_per_gpu": one.output_tokens_per_s_per_gpu,
+                "gpus_low": self.gpus_low,
+                "gpus_high": self.gpus_high,
+                "hardware_usd_per_month": self.cost and self.cost.hardware_usd_per_month,
+                "power_kw": self.cost and self.cost.power_kw,
+                **{name: getattr(self, name) for name in ("limited_by", "source", "decided_by")},
+            }
+        ]
+
+    def _repr_html_(self) -> str:
+        """The plan as a notebook shows it: the answer, the best deployments, and what to mind."""
+        return as_html(self.answer, self.to_frame(), [warning.message for warning in self.warnings])
+
+    @property
+    def made_for(self) -> MadeFor:
+        """The scenario that this plan answers, and the configurations it chose."""
+        return self._made_for
+
+    def marked(self, made_for: MadeFor) -> Self:
+        """The plan with what it was made for; copies of it keep that."""
+        marked = self.model_copy()
+        marked._made_for = made_for
+        return marked
 
     @property
     def headroom_is_simulated(self) -> bool:

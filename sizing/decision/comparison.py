@@ -5,15 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sizing.base.checks import whole_number
 from sizing.base.errors import InvalidScenario
+from sizing.base.frame import cells_of, frame_of
 from sizing.base.quantity import Result, quantity
 from sizing.decision.inputs import LOADS
 from sizing.decision.keys import only, values_of, with_values
 from sizing.decision.outcome import Answers, Outcome
+from sizing.planning.answered import Answer, question_of
 from sizing.scenario.schema import Scenario
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MOST_COMPARED = 4
 EXACT_TO = 4
@@ -57,6 +62,11 @@ class Comparison(Result):
     differences: tuple[Difference, ...] = quantity("Differences", help="Inputs that are not the same everywhere.")
     scenarios: tuple[Compared, ...] = quantity("Scenarios", help="The first is what the others are compared with.")
 
+    def to_frame(self) -> pd.DataFrame:
+        """The scenarios, a row each: what it is called, what it leads to (USD and kW, latencies in ms at the asked
+        percentile), and how far that is from the first. ``attrs["units"]`` has the unit of each column."""
+        return frame_of([cells_of(one) | cells_of(one.outcome) for one in self.scenarios], Compared, Outcome)
+
 
 def undercut_by(comparison: Comparison) -> tuple[Compared, ...]:
     """Scenarios that cost less than the first on a GPU type which the first may have, too, for no less load.
@@ -82,12 +92,18 @@ def _no_less(difference: Difference, place: int) -> bool:
     return first is not None and other is not None and other >= first
 
 
-def compare(scenarios: Sequence[Scenario], answers: Answers | None = None) -> Comparison:
-    """The scenarios beside the first of them. Raises InvalidScenario for fewer than two, more than four, or unknown
-    names."""
-    if not 2 <= len(scenarios) <= MOST_COMPARED:
-        raise InvalidScenario([f"Two to {MOST_COMPARED} scenarios can be compared, not {len(scenarios)}."])
-    answers = answers or Answers()
+def compare(compared: Sequence[Scenario | Answer], answers: Answers | None = None) -> Comparison:
+    """Two to four scenarios, or answers that are known already, beside the first of them: all costs in USD per month.
+
+    Which difference drives the cost: Shapley values over every order of swapping them, up to :data:`EXACT_TO`. Raises
+    InvalidScenario for fewer than two, more than four, or unknown names.
+    """
+    if not 2 <= len(compared) <= MOST_COMPARED:
+        raise InvalidScenario([f"Two to {MOST_COMPARED} scenarios can be compared, not {len(compared)}."])
+    answers, scenarios = answers or Answers(), [question_of(one).scenario for one in compared]
+    for one in compared:
+        if isinstance(one, Answer):
+            answers.knows(one)
     known = [values_of(scenario) for scenario in scenarios]
     keys = sorted({key for values in known for key in values} - NOT_COMPARED)
     differing = [key for key in keys if any(v.get(key) != known[0].get(key) for v in known[1:])]

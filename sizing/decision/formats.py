@@ -98,7 +98,7 @@ def formats(scenario: Scenario, answers: Answers, *, same_gpu: bool) -> Formats:
     Raises InvalidScenario for unknown names and for a measured record, which holds for its own format alone.
     """
     refuse_measured(scenario)
-    plan = answers.plan(scenario)
+    plan = answers.answer(scenario).plan
     gpu = plan.deployment.gpu if same_gpu and plan.deployment is not None else ""
     base = answers.outcome(scenario)
     rows = tuple(_row(scenario, one, gpu, base, answers) for one in precisions().values())
@@ -117,7 +117,7 @@ def _row(scenario: Scenario, precision: Precision, gpu: str, base: Outcome, answ
     moved = with_values(
         scenario, {"deployment.precisions": [precision.id], **({"deployment.gpus": [gpu]} if gpu else {})}
     )
-    plan = None if moved is None else answers.plan(moved)
+    plan = None if moved is None else answers.answer(moved).plan
     outcome = NOTHING if moved is None else answers.outcome(moved)
     each = plan.per_instance if plan is not None and outcome.feasible else None
     facts = [fact for fact in quantization() if fact.method == precision.published_as]

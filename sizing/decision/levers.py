@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, Literal, get_args
 
 from sizing.base.quantity import Result, quantity
-from sizing.base.result import Plan
 from sizing.decision.formats import difference, refuse_measured
 from sizing.decision.keys import with_values
 from sizing.decision.lever_changes import Change, LeverName, LeverSettings, Obstacle, change, lever_facts
 from sizing.decision.outcome import NOTHING, Answers, Outcome, Progress
 from sizing.decision.static_batching import with_static_batching
+from sizing.planning.answered import Answer
 from sizing.scenario.schema import Scenario
 
 Standing = Literal["planned", "undone", "simulated", "not_modelled", "not_applicable"]
@@ -52,27 +52,25 @@ def levers(
     """Every lever moved alone. Raises InvalidScenario for unknown names and for a measured record."""
     refuse_measured(scenario)
     names = get_args(LeverName)
-    base, plan = answers.outcome(scenario), answers.plan(scenario)
+    base, answer = answers.outcome(scenario), answers.answer(scenario)
     rows = []
     for done, name in enumerate(names):
         if progress is not None:
             progress(done, len(names))
-        rows.append(_row(name, scenario, plan, base, settings, answers))
+        rows.append(_row(name, answer, base, settings, answers))
     return tuple(rows)
 
 
-def _row(
-    name: LeverName, scenario: Scenario, plan: Plan, base: Outcome, settings: LeverSettings, answers: Answers
-) -> LeverRow:
-    moved = None if name in NOT_PLANNED else change(name, scenario, plan, settings)
+def _row(name: LeverName, answer: Answer, base: Outcome, settings: LeverSettings, answers: Answers) -> LeverRow:
+    moved = None if name in NOT_PLANNED else change(name, answer, settings)
     if isinstance(moved, Change):
-        changed = with_values(scenario, moved.values)
+        changed = with_values(answer.scenario, moved.values)
         outcome = NOTHING if changed is None else answers.outcome(changed)
         return _stated(name, "undone" if moved.undone else "planned", base, outcome, moved)
     if moved is not None:
         return _stated(name, "not_applicable", base, obstacle=moved)
     if name == "static_batching":
-        outcome_then = with_static_batching(scenario, plan) if base.feasible else None
+        outcome_then = with_static_batching(answer) if base.feasible else None
         if outcome_then is None:
             return _stated(name, "not_applicable", base, obstacle="not_simulated")
         return _stated(name, "simulated", base, outcome_then)

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from sizing.base.quantity import Result, quantity
 from sizing.base.result import Plan
 from sizing.economics.cost import month_of_plan
-from sizing.planning.plan import plan
-from sizing.scenario.costs import Costs
+from sizing.planning.answered import Answer, Planner, as_planned_for
+from sizing.planning.plan import plan as simulated_plan
+from sizing.question.understand import understand
 from sizing.scenario.schema import Scenario
 
-Planner = Callable[[Scenario], Plan]
 Progress = Callable[[int, int], None]
 """Told how many of all steps are done."""
 
@@ -68,51 +68,52 @@ class Answers:
         self._plans: dict[str, Plan] = {}
         self._outcomes: dict[str, Outcome] = {}
 
-    def plan(self, scenario: Scenario) -> Plan:
-        """The plan of a scenario."""
-        key = scenario.model_copy(update={"costs": Costs(), "name": ""}).model_dump_json()
+    def answer(self, scenario: Scenario) -> Answer:
+        """The answer of a scenario. Raises InvalidScenario as :func:`sizing.plan`."""
+        key = as_planned_for(scenario).model_dump_json()
         if key not in self._plans:
             self._plans[key] = self._planner(scenario)
-        return self._plans[key]
+        return Answer(understand(scenario), self._plans[key])
 
-    def knows(self, scenario: Scenario, answer: Plan) -> None:
+    def knows(self, answer: Answer) -> None:
         """Take over a plan that was made before."""
-        self._plans[scenario.model_copy(update={"costs": Costs(), "name": ""}).model_dump_json()] = answer
+        self._plans[as_planned_for(answer.scenario).model_dump_json()] = answer.plan
 
     def outcome(self, scenario: Scenario) -> Outcome:
         """What the scenario leads to. Raises InvalidScenario for an unknown model, GPU, region or provider."""
         key = scenario.model_copy(update={"name": ""}).model_dump_json()
         if key not in self._outcomes:
-            self._outcomes[key] = priced(scenario, self.plan(scenario))
+            self._outcomes[key] = priced(self.answer(scenario))
         return self._outcomes[key]
 
     def outcome_at(self, scenario: Scenario, rent: float) -> Outcome:
         """The same with everything rented at ``rent`` times its price: hardware is chosen as before, because the
         prices of all of it move alike. Raises InvalidScenario as :meth:`outcome`."""
-        return priced(scenario, self.plan(scenario), rent)
+        return priced(self.answer(scenario), rent)
 
 
-def priced(scenario: Scenario, answer: Plan, rent: float = 1.0) -> Outcome:
+def priced(answer: Answer, rent: float = 1.0) -> Outcome:
     """What a plan comes to, as far as a decision looks at it. Raises InvalidScenario as :func:`month_of_plan`."""
-    if not answer.feasible or answer.deployment is None:
+    plan = answer.plan
+    if not plan.feasible or plan.deployment is None:
         return NOTHING
     return Outcome(
         feasible=True,
-        gpu=answer.deployment.gpu,
-        engine=answer.deployment.engine,
-        precision=answer.deployment.weight_precision,
-        gpus=answer.deployment.gpus,
-        systems=answer.deployment.systems,
-        power_kw=None if answer.cost is None else answer.cost.power_kw,
-        memory_used=_memory_used(answer),
-        limited_by=answer.limited_by,
-        **month_of_plan(scenario, answer, rent),
-        **_latencies(answer),
+        gpu=plan.deployment.gpu,
+        engine=plan.deployment.engine,
+        precision=plan.deployment.weight_precision,
+        gpus=plan.deployment.gpus,
+        systems=plan.deployment.systems,
+        power_kw=None if plan.cost is None else plan.cost.power_kw,
+        memory_used=_memory_used(plan),
+        limited_by=plan.limited_by,
+        **month_of_plan(answer, rent),
+        **_latencies(plan),
     )
 
 
 def _plan(scenario: Scenario) -> Plan:
-    return plan(scenario, alternatives=0, brief=True)
+    return simulated_plan(scenario, alternatives=0, brief=True)
 
 
 def _latencies(answer: Plan) -> dict[str, float | None]:

@@ -10,6 +10,7 @@ from sizing.base.choices import RANKED_BY
 from sizing.base.format import ALL_DIGITS, count, ms, significant, usd
 from sizing.base.markdown import as_line
 from sizing.catalog import gpus
+from sizing.catalog.payment_terms import ASSUMED
 from sizing.catalog.precisions import precisions
 from sizing.decision.added_up import LEAST_DIFFERENCE, comparison_added_up
 from sizing.decision.comparison import Compared, Comparison, undercut_by
@@ -74,9 +75,7 @@ NAMES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "costs.licence_usd_per_gpu_year": ("licence per GPU and year", "USD"),
         "costs.licence_usd_per_gpu_hour": ("licence per GPU-hour", "USD"),
         "costs.staff_usd_per_month": ("staff a month", "USD"),
-        "costs.reserved_1y_discount_percent": ("discount for one year", "%"),
-        "costs.reserved_3y_discount_percent": ("discount for three years", "%"),
-        "costs.spot_interruption_percent": ("allowance for interruptions", "%"),
+        **{f"costs.{name}": (words, "%") for name, words in ASSUMED.items()},
         "costs.burst_start_up_minutes": ("start-up time of rented instances", "minutes"),
         "costs.carbon_g_per_kwh": ("carbon of electricity", "g/kWh"),
         "costs.region": ("region", ""),

@@ -54,7 +54,7 @@ def tornado(scenario: Scenario, answers: Answers, progress: Progress | None = No
     Raises InvalidScenario for an unknown model, GPU, region or provider.
     """
     base = answers.outcome(scenario)
-    price = price_input(scenario, answers.plan(scenario))
+    price = price_input(answers.answer(scenario))
     inputs = sorted((*inputs_of(scenario), *([] if price is None else [price])), key=lambda one: one.key in LENGTHS)
     bars = []
     for done, one in enumerate(inputs):

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Any
 
-from sizing.base.result import Plan
 from sizing.base.units import MILLION
 from sizing.base.version import ENGINE_VERSION
 from sizing.catalog import data_version
@@ -16,7 +15,7 @@ from sizing.economics.break_even import BreakEven, against_api, against_renting
 from sizing.economics.cash import cash
 from sizing.economics.dates import Age, age_of
 from sizing.economics.energy import carbon_of, energy_of
-from sizing.economics.routing import Planner, blended
+from sizing.economics.routing import blended
 from sizing.economics.text import sentences
 from sizing.economics.units import (
     PerUnit,
@@ -30,37 +29,31 @@ from sizing.economics.units import (
 )
 from sizing.economics.views import PriceSource, View
 from sizing.economics.ways import Ways, ways_of
-from sizing.planning.plan import plan as simulated_plan
-from sizing.question.understand import understand
+from sizing.planning.answered import Answer, Planner, as_answer
 from sizing.scenario.schema import Scenario
 
 
 def cost(
-    scenario: Scenario,
-    *,
-    plan: Plan | None = None,
-    planner: Planner = simulated_plan,
-    on: date | None = None,
-    rent: float = 1.0,
+    scenario_or_answer: Scenario | Answer, *, planner: Planner | None = None, on: date | None = None, rent: float = 1.0
 ) -> results.CostAnswer:
-    """What the plan of a scenario costs, part by part, over 36 months, per token, and against the other ways.
+    """What a plan costs, part by part, over 36 months, per token, and against the other ways, in USD.
 
-    ``plan``: its answer where that is known already, else that of ``planner``. ``on``: the day against which the age of
-    prices is counted and on which offers must be sold, that of the catalogue if left out. ``rent``: times the price of
-    everything rented. Raises InvalidScenario where nothing serves the scenario, and for a region, provider or model
-    that is not known.
+    A scenario is answered first, by ``planner`` (:func:`sizing.plan` if left out). ``on``: the day against which the
+    age of prices is counted and on which offers must be sold, that of the catalogue if left out. ``rent``: times the
+    price of everything rented. Raises InvalidScenario where nothing serves the scenario, and for a region, provider or
+    model that is not known. Constants are those of ``sizing/data/cost_assumptions.yaml``, prices those of the lists
+    beside it; :attr:`CostAnswer.sources` names them.
     """
-    question = understand(scenario)
-    ways = ways_of(question, plan or planner(scenario), rent, on)
+    ways = ways_of(as_answer(scenario_or_answer, planner), rent, on)
     views = [way(1.0) for way in ways.by_name.values()]
     split = blended(ways, planner)
     return answer_of(ways, views if split is None else [*views, split])
 
 
-def month_of_plan(scenario: Scenario, plan: Plan, rent: float = 1.0) -> dict[str, float | None]:
+def month_of_plan(answer: Answer, rent: float = 1.0) -> dict[str, float | None]:
     """What a month of a plan costs in the way that the scenario chose, with both ends: the same figures as of
     :func:`cost`, in a fraction of the time. None where a price is not known. Raises InvalidScenario as :func:`cost`."""
-    ways = ways_of(understand(scenario), plan, rent)
+    ways = ways_of(answer, rent)
     return _range(ways.by_name[ways.chosen](1.0))
 
 

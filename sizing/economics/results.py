@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from sizing.base.frame import cells_of, frame_of
 from sizing.base.quantity import Result, quantity
 from sizing.economics.assumptions import Basis
 from sizing.economics.break_even import Outcome
 from sizing.economics.dates import Age
 from sizing.economics.views import PartName, Unavailable, ViewName
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LensName = Literal["allocated", "used"]
 """What a figure counts: everything provisioned, idle hours included, or the share of it that is in use."""
@@ -198,3 +202,12 @@ class CostAnswer(Result):
     priced_on: str = quantity("Priced on", help="Day against which ages are counted (ISO 8601).")
     engine_version: str = quantity("Engine version", help="Version of this engine.")
     data_version: str = quantity("Data version", help="Content hash and date of the catalogue.")
+
+    def to_frame(self) -> pd.DataFrame:
+        """The ways to pay, a row each: USD per month with both ends, what is provisioned, kWh and kg CO2e per month,
+        then the parts of the cost in USD per month as ``parts.NAME``, missing where a way has no such part.
+
+        ``attrs["units"]`` has the unit of each column; where the prices come from is in :attr:`sources`.
+        """
+        rows = [cells_of(way) | {f"parts.{part}": usd for part, usd in way.parts.items()} for way in self.ways]
+        return frame_of(rows, WayToPay)

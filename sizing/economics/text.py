@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import get_args
 
 from sizing.base.format import count, large, percent, significant, usd
+from sizing.catalog.payment_terms import ASSUMED
 from sizing.economics.break_even import Outcome
 from sizing.economics.results import BreakEvenAt, CostAnswer, CostConstant, UnitCost, WayToPay
 from sizing.economics.views import PartName, Unavailable, ViewName
@@ -64,9 +65,7 @@ CONSTANTS: Mapping[str, str] = {
     "support_percent_per_year": "hardware support",
     "capital_charge_percent_per_year": "capital charge",
     "staff_usd_per_month": "staff",
-    "reserved_1y_discount_percent": "discount for one year",
-    "reserved_3y_discount_percent": "discount for three years",
-    "spot_interruption_percent": "allowance for interruptions",
+    **ASSUMED,
     "burst_start_up_minutes": "start-up time of rented instances",
 }
 """What constants are for."""

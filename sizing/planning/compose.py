@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from sizing.base.deployed import Business, Latencies
-from sizing.base.result import Candidate, CrossCheck, Excluded, Plan, PlanWarning
+from sizing.base.result import Candidate, CrossCheck, Excluded, MadeFor, Plan, PlanWarning
 from sizing.base.units import PERCENT
 from sizing.base.version import ENGINE_VERSION
 from sizing.calibration.benchmark import calibration_note
@@ -97,11 +97,11 @@ def compose(
     one, latency = planned[0], figures.latencies(planned[0], around[0])
     stated = _stated(one, latency, figures.requests)
     chance = one.probability_within_limits()
-    now = stated.cost.usd_per_month
+    now = stated.cost.hardware_usd_per_month
     cheaper = () if brief else left_out(screened, now)
     warnings = _warnings(stated, one, around[0], decided.every.fewest_of_other_kinds(places[0]))
     warnings += about_left_out(cheaper, now)
-    return Plan(
+    composed = Plan(
         **_answer(stated, one, around[0], chance, kept=figures.not_simulated != "not_confirmed"),
         **_origin(one, around[0], figures),
         warnings=rules.in_order(
@@ -116,6 +116,7 @@ def compose(
         explained=() if brief else (*one.explained(stated), explain_chance(stated, answer.chance_in_words(chance))),
         **of_every_plan(question, stated.business, one.second_opinion(stated) if second_opinion else None),
     )
+    return composed.marked(MadeFor(question.scenario, one.configurations))
 
 
 def _answer(
@@ -231,7 +232,7 @@ def _warnings(stated: Stated, one: PlannedDeployment[Any], around: Spread, inste
 def infeasible(question: Question, out: tuple[Excluded, ...], *, second_opinion: bool) -> Plan:
     """Nothing meets the limits: the reasons and the nearest way out."""
     why = answer.nothing(sentences.infeasible(question, out))
-    return Plan(
+    nothing = Plan(
         answer=why.text,
         sentences=(why,),
         feasible=False,
@@ -256,3 +257,4 @@ def infeasible(question: Question, out: tuple[Excluded, ...], *, second_opinion:
         explained=(),
         **of_every_plan(question, business_of(question), no_opinion() if second_opinion else None),
     )
+    return nothing.marked(MadeFor(question.scenario))

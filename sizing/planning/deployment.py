@@ -280,7 +280,7 @@ class PlannedDeployment(ABC, Generic[Kind]):
             output_tokens_per_s_per_gpu=self.output_tokens_per_s_per_gpu,
             gpus_low=low,
             gpus_high=high,
-            usd_per_month=cost.usd_per_month,
+            hardware_usd_per_month=cost.hardware_usd_per_month,
             power_kw=cost.power_kw,
             limited_by=self.limited_by(),
             source=source_of(provenance),

@@ -49,12 +49,12 @@ def _hardware(deployed: Deployed, cost: Cost) -> Iterator[Explained]:
     else:
         yield entry(
             "usd_per_month",
-            usd(cost.usd_per_month),
+            usd(cost.hardware_usd_per_month),
             formula,
             step(
                 "systems x USD per hour x hours of a month",
                 f"{deployed.systems} x {number(cost.usd_per_hour / deployed.systems)} x {number(HOURS_PER_MONTH)}",
-                usd(cost.usd_per_month),
+                usd(cost.hardware_usd_per_month),
             ),
             source=cost.source,
         )

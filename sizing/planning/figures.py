@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import assert_never
 
 from sizing.base.choices import DecidedBy, NotSimulated
 from sizing.base.deployed import Latencies, Latency
@@ -86,8 +87,10 @@ def figures_of(question: Question, decided: Decided) -> Figures:
             warnings = (not_confirmed(question.limits, decided.unconfirmed),)
         case "work_limit":
             how_sure, warnings = "Not simulated: that takes too long.", (too_much_work(),)
-        case _:
+        case "estimate" | "offline" | None:
             how_sure = ""
+        case unknown:
+            assert_never(unknown)
     return Figures(percentile=percentile, decided=decided, how_sure=how_sure, warnings=warnings, not_simulated=why)
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from sizing.base.errors import InvalidScenario, SizingError
 from sizing.base.units import PERCENT
 from sizing.catalog import gpus, resolve_gpu, resolve_model
 from sizing.catalog.config_json import generating, model_from_config
-from sizing.catalog.custom_gpu import gpu_from_spec
 from sizing.catalog.engines import resolve_engine
 from sizing.catalog.from_size import model_from_size
 from sizing.catalog.gpu import Gpu
@@ -26,6 +25,7 @@ from sizing.question.configuration import Allowed
 from sizing.question.length_distributions import LengthDistribution, distribution_of
 from sizing.question.limits import LatencyLimits
 from sizing.question.named_model import assumed
+from sizing.question.own_gpu import gpu_of
 from sizing.question.prices import prices_of
 from sizing.question.speculation import NO_SPECULATION, Speculation, asked_for
 from sizing.question.traffic import Traffic, Variability
@@ -33,7 +33,7 @@ from sizing.scenario.bounds import MAX_CV
 from sizing.scenario.demand import Demand, peak_demand
 from sizing.scenario.model_asked import ModelConfig, ModelSize
 from sizing.scenario.prices import Prices
-from sizing.scenario.schema import CustomGpu, Deployment, Scenario, Workload
+from sizing.scenario.schema import Deployment, Scenario, Workload
 from sizing.scenario.traffic import Burst, Gamma, TraceArrivals
 
 T = TypeVar("T")
@@ -87,6 +87,12 @@ class Question:
         context = math.ceil(longest / CONTEXT_STEP) * CONTEXT_STEP
         return min(context, self.model.max_context or context)
 
+    def gpu_name(self, gpu_id: str) -> str:
+        """What an accelerator is called: one of the scenario's own, or of the catalogue; else its id."""
+        own = next((gpu for gpu in self.gpus if gpu.id == gpu_id), None)
+        known = own or gpus().get(gpu_id)
+        return gpu_id if known is None else known.name
+
     @property
     def longest_tokens(self) -> float:
         """Prompt and output at their 95th percentile."""
@@ -95,6 +101,13 @@ class Question:
 
 def understand(scenario: Scenario) -> Question:
     """Resolve names and units. Raises InvalidScenario with one sentence per unknown name or impossible value."""
+    if not isinstance(scenario, Scenario):  # callers in notebooks have no type checker
+        raise InvalidScenario(
+            [
+                f"What is asked must be a scenario, as of sizing.load_scenario, or an answer, as of sizing.Answer.of, "
+                f"not something of type {type(scenario).__name__}."
+            ]
+        )
     problems = _Problems()
     model, about_model, named_precision = problems.collect(lambda: _model(scenario)) or (None, (), None)
     chosen = _gpus(scenario, problems)
@@ -202,8 +215,7 @@ def _benchmark(
 
 def _gpus(scenario: Scenario, problems: _Problems) -> tuple[Gpu, ...]:
     """The accelerators considered: those named, all of the catalogue when none is, and every custom one beside them."""
-    datasheets = map(_datasheet, scenario.deployment.custom_gpus)
-    custom = {g.id: g for spec in datasheets if (g := problems.collect(partial(gpu_from_spec, spec))) is not None}
+    custom = {card.id: gpu_of(card) for card in scenario.deployment.custom_gpus}
     named = scenario.deployment.gpus or _unnamed(scenario)
     resolved = [custom.get(name) or problems.collect(partial(resolve_gpu, name)) for name in named]
     return tuple(dict.fromkeys([g for g in resolved if g is not None] + list(custom.values())))
@@ -222,12 +234,6 @@ def _unnamed(scenario: Scenario) -> list[str]:
     published of."""
     usual = [gpu_id for gpu_id, gpu in gpus().items() if not gpu.named_only]
     return [g for g in usual if g in measurements("gpus") or not scenario.deployment.measured_gpus_only]
-
-
-def _datasheet(card: CustomGpu) -> dict[str, Any]:
-    """A custom accelerator in the words of the catalogue."""
-    spec = card.model_dump(exclude_none=True, exclude={"int8_tops"})
-    return spec if card.int8_tops is None else {**spec, "int8_tflops": card.int8_tops}
 
 
 def _allowed(scenario: Scenario, named_precision: Precision | None, problems: _Problems) -> Allowed:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from sizing.base.frame import frame_of
 from sizing.base.quantity import Estimate, Result, quantity
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Verdict = Literal["stable", "unstable", "stopped", "infeasible"]
 
@@ -143,3 +147,19 @@ class SimulationResult(Result):
     source: str = quantity("Source", help="Where the step times come from.")
     seed: int = quantity("Seed", help="The same seed gives the same requests, whatever the rate.")
     engine_version: str = quantity("Engine version", help="Version of this engine.")
+
+    def to_frame(self) -> pd.DataFrame:
+        """How it went over time, a row for each bin: where it starts in seconds, requests/s, tokens/s, mean TTFT in ms,
+        and what ran and waited; empty where nothing was simulated. ``attrs["units"]`` has the unit of each column."""
+        over_time = self.series
+        if over_time is None:
+            return frame_of([])
+        names = [name for name in Series.model_fields if name != "bin_s"]
+        columns = zip(*(getattr(over_time, name) for name in names), strict=True)
+        rows = [
+            {"start_s": k * over_time.bin_s, **dict(zip(names, values, strict=True))}
+            for k, values in enumerate(columns)
+        ]
+        frame = frame_of(rows, Series)
+        frame.attrs["units"]["start_s"] = "s"
+        return frame

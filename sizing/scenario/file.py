@@ -6,6 +6,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Mapping
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,23 @@ MOST_VALUES = 500_000
 """Values with every alias written out: half as many as a file has bytes, which is all that it can hold without."""
 
 
-def load_scenario(path: Path) -> Scenario:
-    """The scenario in a file. Raises InvalidScenario when it cannot be read, with one sentence per problem."""
+def load_scenario(source: str | PathLike[str] | Mapping[str, Any] | Scenario) -> Scenario:
+    """The scenario in a YAML or JSON file, or in the keys of one: lengths in tokens, rates in requests/s, limits in ms,
+    prices in USD. Files that it names (a trace, a config.json) lie beside it.
+
+    Raises InvalidScenario when it cannot be read, with one sentence per problem; an unknown key names the nearest one.
+    """
+    if isinstance(source, Scenario):
+        return source
+    if isinstance(source, Mapping):
+        return scenario_from(source)
+    if not isinstance(source, str | PathLike):
+        kind = type(source).__name__
+        raise InvalidScenario([f"A scenario is read from a file or from a mapping of keys, not from the type {kind}."])
+    return _in_file(Path(source))
+
+
+def _in_file(path: Path) -> Scenario:
     text = text_of(path, MAX_FILE_BYTES, "a scenario")
     raw = parse(text, path.name)
     model = raw.get("model")

@@ -18,7 +18,7 @@ NUMBERS = {"replicas": 4.0, "replicas_lost": 0.0, "gpus": 8.0}
 def ours() -> tuple[Model, Configuration]:
     ready = planned(scenario())
     assert ready.row is not None
-    return ready.question.model, ready.row
+    return ready.answer.question.model, ready.row
 
 
 def kv(kind: str) -> tuple[KvSettings, ...]:

@@ -18,6 +18,8 @@ from collectors.reading.remarks import Kind, remark
 from collectors.vocabulary import engine_vocabularies
 from reality.compare import Planned, compare_source, planned_of
 from reality.result import Comparison
+from sizing.planning.answered import Answer
+from sizing.question.understand import understand
 from sizing.scenario.file import load_scenario
 from sizing.scenario.schema import Scenario
 from sizing.search.replicas import as_replica, lengths_of
@@ -58,7 +60,7 @@ def scenario(**workload: Any) -> Scenario:
 
 
 def planned(asked: Scenario) -> Planned:
-    return planned_of(asked, sizing.plan(asked))
+    return planned_of(Answer(understand(asked), sizing.plan(asked)))
 
 
 def deployed(*, model: str = SERVED, product: str = "NVIDIA H100 80GB HBM3", by: str = "pod", **more: Any) -> Deployed:
@@ -127,9 +129,9 @@ def simulated_truth(
     """
     ready = planned(asked)
     assert ready.row is not None
-    one = as_replica(ready.question, ready.row)
+    one = as_replica(ready.answer.question, ready.row)
     replica = replace(one, grid=one.grid.scaled(slower))
-    lengths = lengths_of(ready.question)
+    lengths = lengths_of(ready.answer.question)
     drawn = lengths.sample(tuple(np.random.default_rng(seed + i) for i in range(3)), 20_000)
     fleet, rate, expected = Fleet(replicas=(replica,)), rps / replicas, round(rps / replicas * window_s)
     outcome = drive(
@@ -176,7 +178,7 @@ def demo(hour: float, hours: float = 0.3, window_s: float | None = None, replica
     feed = DemoFeed(hours=hours, second_of_day=hour * HOUR, clock=lambda: NOW, replicas=replicas)
     asked, plan = demo_plan()
     source = feed.source(window_s or hours * HOUR)
-    return compare_source(asked, source, backend=feed.backend, clock=lambda: NOW, plan=plan)
+    return compare_source(Answer(understand(asked), plan), source, backend=feed.backend, clock=lambda: NOW)
 
 
 def verdicts(found: Comparison) -> dict[str, str]:

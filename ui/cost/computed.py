@@ -21,11 +21,11 @@ from sizing.economics.curves import OverLoad, over_load, over_months
 from sizing.economics.results import CostAnswer
 from sizing.economics.views import ViewName
 from sizing.economics.ways import Ways, ways_of
+from sizing.planning.answered import Answer
 from sizing.planning.plan import plan
-from sizing.question.understand import understand
 from sizing.scenario.costs import Costs
 from sizing.scenario.schema import Scenario
-from ui.state import plan_of
+from ui.state import answer_of
 
 Value = TypeVar("Value")
 
@@ -64,10 +64,15 @@ def _scenario(scenario_json: str, costs_json: str) -> Scenario:
     )
 
 
+def _answer(scenario_json: str, costs_json: str) -> Answer:
+    """The plan of the scenario at what the page says about money."""
+    return answer_of(scenario_json).at_costs(Costs.model_validate_json(costs_json))
+
+
 @_kept
 def cost_of(scenario_json: str, costs_json: str, on: date) -> CostAnswer:
     """The cost of the plan, the age of prices counted on a day. Raises InvalidScenario."""
-    return cost(_scenario(scenario_json, costs_json), plan=plan_of(scenario_json), on=on)
+    return cost(_answer(scenario_json, costs_json), on=on)
 
 
 @_kept
@@ -81,13 +86,13 @@ def elsewhere(scenario_json: str, costs_json: str) -> tuple[Plan, float | None] 
     if there.deployment is None:
         return None
     try:
-        return there, month_of_plan(moved, there)["usd_per_month"]
+        return there, month_of_plan(Answer.of(moved, lambda scenario: there))["usd_per_month"]
     except InvalidScenario:
         return None
 
 
 def _ways(scenario_json: str, costs_json: str, on: date) -> Ways:
-    return ways_of(understand(_scenario(scenario_json, costs_json)), plan_of(scenario_json), on=on)
+    return ways_of(_answer(scenario_json, costs_json), on=on)
 
 
 @_kept
@@ -103,9 +108,9 @@ def load_of(scenario_json: str, costs_json: str, on: date) -> OverLoad:
 
 
 def _answers(scenario_json: str, costs_json: str) -> tuple[Scenario, Answers]:
-    scenario, answers = _scenario(scenario_json, costs_json), _plans(scenario_json)
-    answers.knows(scenario, plan_of(scenario_json))
-    return scenario, answers
+    answer, answers = _answer(scenario_json, costs_json), _plans(scenario_json)
+    answers.knows(answer)
+    return answer.scenario, answers
 
 
 @_kept

@@ -23,7 +23,7 @@ from ui.reality.scenario import draw_scenario
 from ui.shell import draw_problems, refreshed
 from ui.sources.moment import Window, address_of, period
 from ui.sources.picker import Picked
-from ui.state import plan_of
+from ui.state import answer_of
 
 LOOK_EVERY_S = 1.0
 """Seconds between two looks while the first answer is awaited."""
@@ -179,5 +179,5 @@ def comparison(
     """The comparison of a scenario with one reading, shared by all who look at both. Raises SizingError."""
     from reality.compare import compare, planned_of  # the simulator's compiler would slow down the start of every page
 
-    planned = planned_of(Scenario.model_validate_json(scenario_json), plan_of(scenario_json))
+    planned = planned_of(answer_of(scenario_json))
     return compare(planned, _read.observed, _read.deployed, served_as=served_as)
