@@ -6,7 +6,7 @@ public result field lacks it.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
@@ -33,8 +33,11 @@ class Result(BaseModel):
 class Estimate(Result):
     """A number with the ends of its interval. The field that holds it says which interval, and their unit."""
 
-    value: float = quantity("Value", formula="see the field that holds it", help="Central estimate.")
-    low: float = quantity("Low", formula="see the field that holds it", help="Lower end.")
-    high: float | None = quantity(
-        "High", formula="see the field that holds it", help="Upper end; none where nothing bounds the number above."
-    )
+    value: Annotated[float, quantity("Value", formula="see the field that holds it", help="Central estimate.")]
+    low: Annotated[float, quantity("Low", formula="see the field that holds it", help="Lower end.")]
+    high: Annotated[
+        float | None,
+        quantity(
+            "High", formula="see the field that holds it", help="Upper end; none where nothing bounds the number above."
+        ),
+    ]

@@ -8,7 +8,7 @@ instances as fit.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,33 +46,46 @@ FLEET = 720_720
 class Performance(Result):
     """What an instance gives at one load; latencies at the asked percentile."""
 
-    tokens_per_s_per_user: float = quantity(
-        "Tokens/s per user", "tokens/s", "1000 / ITL", "How fast one answer grows, at the asked percentile of ITL."
-    )
-    ttft_ms: float = quantity("TTFT", "ms", "at the asked percentile", "Time to first token.")
-    itl_ms: float = quantity("ITL", "ms", "at the asked percentile", "Inter-token latency.")
-    e2e_ms: float = quantity("E2E", "ms", "at the asked percentile", "Time to last token.")
-    output_tokens_per_s_per_gpu: float = quantity(
-        "Output tokens/s per GPU", "tokens/s", "rate x OSL / GPUs", "Generated tokens per second and GPU."
-    )
-    usd_per_million_output_tokens: float | None = quantity(
-        "Cost per million output tokens",
-        "USD",
-        "USD/h of the systems for the asked load x 24 h / output tokens a day x 10^6",
-        "With as many such instances, in whole systems, as carry the asked load; none without a known price.",
-    )
-    usd_per_million_output_tokens_at_full_load: float | None = quantity(
-        "Cost per million output tokens at full load",
-        "USD",
-        "USD/h of the share of full systems / output tokens/h x 10^6",
-        "If systems are full and run at this load all the time; none without a known price.",
-    )
-    output_tokens_per_s_per_kw: float | None = quantity(
-        "Output tokens/s per kW",
-        "tokens/s per kW",
-        "rate x OSL / kW of the instance's share of full systems",
-        "Generated tokens per second and kW of systems at maximum power, or of GPUs at their TDP.",
-    )
+    tokens_per_s_per_user: Annotated[
+        float,
+        quantity(
+            "Tokens/s per user", "tokens/s", "1000 / ITL", "How fast one answer grows, at the asked percentile of ITL."
+        ),
+    ]
+    ttft_ms: Annotated[float, quantity("TTFT", "ms", "at the asked percentile", "Time to first token.")]
+    itl_ms: Annotated[float, quantity("ITL", "ms", "at the asked percentile", "Inter-token latency.")]
+    e2e_ms: Annotated[float, quantity("E2E", "ms", "at the asked percentile", "Time to last token.")]
+    output_tokens_per_s_per_gpu: Annotated[
+        float,
+        quantity("Output tokens/s per GPU", "tokens/s", "rate x OSL / GPUs", "Generated tokens per second and GPU."),
+    ]
+    usd_per_million_output_tokens: Annotated[
+        float | None,
+        quantity(
+            "Cost per million output tokens",
+            "USD",
+            "USD/h of the systems for the asked load x 24 h / output tokens a day x 10^6",
+            "With as many such instances, in whole systems, as carry the asked load; none without a known price.",
+        ),
+    ]
+    usd_per_million_output_tokens_at_full_load: Annotated[
+        float | None,
+        quantity(
+            "Cost per million output tokens at full load",
+            "USD",
+            "USD/h of the share of full systems / output tokens/h x 10^6",
+            "If systems are full and run at this load all the time; none without a known price.",
+        ),
+    ]
+    output_tokens_per_s_per_kw: Annotated[
+        float | None,
+        quantity(
+            "Output tokens/s per kW",
+            "tokens/s per kW",
+            "rate x OSL / kW of the instance's share of full systems",
+            "Generated tokens per second and kW of systems at maximum power, or of GPUs at their TDP.",
+        ),
+    ]
 
 
 Ends = tuple[Performance, Performance]
@@ -95,34 +108,46 @@ def ordered(expected: Performance, fast: Performance, slow: Performance) -> Ends
 class PrefillGroup(Result):
     """The prefill instances of a point, and how many decode instances they supply."""
 
-    tp: int = quantity("TP", "GPUs", "of a prefill instance", "Tensor parallelism.")
-    pp: int = quantity("PP", "GPUs", "of a prefill instance", "Pipeline parallelism.")
-    ep: int = quantity("EP", "GPUs", "of a prefill instance", "Expert parallelism.")
-    dp: int = quantity("DP", "GPUs", "of a prefill instance", "Attention data parallelism.")
-    instances: int = quantity("Prefill instances", "instances", "of a group", "Prefill instances of the group.")
-    beside: int = quantity("Decode instances", "instances", "of a group", "Decode instances that they supply.")
+    tp: Annotated[int, quantity("TP", "GPUs", "of a prefill instance", "Tensor parallelism.")]
+    pp: Annotated[int, quantity("PP", "GPUs", "of a prefill instance", "Pipeline parallelism.")]
+    ep: Annotated[int, quantity("EP", "GPUs", "of a prefill instance", "Expert parallelism.")]
+    dp: Annotated[int, quantity("DP", "GPUs", "of a prefill instance", "Attention data parallelism.")]
+    instances: Annotated[
+        int, quantity("Prefill instances", "instances", "of a group", "Prefill instances of the group.")
+    ]
+    beside: Annotated[
+        int, quantity("Decode instances", "instances", "of a group", "Decode instances that they supply.")
+    ]
 
 
 class OperatingPoint(Result):
     """One deployment at one load: an instance that does both, or a decode instance beside prefill instances."""
 
-    gpu: str = quantity("GPU", help="Catalogue id of the accelerator.")
-    engine: str = quantity("Engine", help="Serving engine.")
-    weight_precision: str = quantity("Weight precision", help="Number format of the weights.")
-    kv_precision: str = quantity("KV-cache precision", help="Number format of the KV cache.")
-    tp: int = quantity("TP", "GPUs", "of this deployment", "Tensor parallelism.")
-    pp: int = quantity("PP", "GPUs", "of this deployment", "Pipeline parallelism.")
-    ep: int = quantity("EP", "GPUs", "of this deployment", "Expert parallelism.")
-    dp: int = quantity("DP", "GPUs", "of this deployment", "Attention data parallelism.")
-    prefill: PrefillGroup | None = quantity("Prefill", help="Prefill instances of pools; none where instances do both.")
-    configuration: str = quantity("Deployment", help="GPU, engine, precision and parallelism in words.")
-    concurrency: float = quantity("Requests in flight", "requests", "Little's law", "Mean concurrency of an instance.")
-    rps: float = quantity("Requests/s", "requests/s", "see load model", "Load of one instance.")
-    feasible: bool = quantity("Within the limits", help="Whether every limit holds at this load.")
-    best: bool = quantity("Best", help="Whether no other point within the limits is better on both axes.")
-    expected: Performance = quantity("Expected", help="Central estimate.")
-    fast: Performance | None = quantity("Fast end", help="At the fast end of the 80 % interval, same concurrency.")
-    slow: Performance | None = quantity("Slow end", help="At the slow end of the 80 % interval, same concurrency.")
+    gpu: Annotated[str, quantity("GPU", help="Catalogue id of the accelerator.")]
+    engine: Annotated[str, quantity("Engine", help="Serving engine.")]
+    weight_precision: Annotated[str, quantity("Weight precision", help="Number format of the weights.")]
+    kv_precision: Annotated[str, quantity("KV-cache precision", help="Number format of the KV cache.")]
+    tp: Annotated[int, quantity("TP", "GPUs", "of this deployment", "Tensor parallelism.")]
+    pp: Annotated[int, quantity("PP", "GPUs", "of this deployment", "Pipeline parallelism.")]
+    ep: Annotated[int, quantity("EP", "GPUs", "of this deployment", "Expert parallelism.")]
+    dp: Annotated[int, quantity("DP", "GPUs", "of this deployment", "Attention data parallelism.")]
+    prefill: Annotated[
+        PrefillGroup | None, quantity("Prefill", help="Prefill instances of pools; none where instances do both.")
+    ]
+    configuration: Annotated[str, quantity("Deployment", help="GPU, engine, precision and parallelism in words.")]
+    concurrency: Annotated[
+        float, quantity("Requests in flight", "requests", "Little's law", "Mean concurrency of an instance.")
+    ]
+    rps: Annotated[float, quantity("Requests/s", "requests/s", "see load model", "Load of one instance.")]
+    feasible: Annotated[bool, quantity("Within the limits", help="Whether every limit holds at this load.")]
+    best: Annotated[bool, quantity("Best", help="Whether no other point within the limits is better on both axes.")]
+    expected: Annotated[Performance, quantity("Expected", help="Central estimate.")]
+    fast: Annotated[
+        Performance | None, quantity("Fast end", help="At the fast end of the 80 % interval, same concurrency.")
+    ]
+    slow: Annotated[
+        Performance | None, quantity("Slow end", help="At the slow end of the 80 % interval, same concurrency.")
+    ]
 
     @property
     def serving(self) -> Serving:
