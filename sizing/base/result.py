@@ -6,7 +6,8 @@ from enum import StrEnum
 from typing import Annotated, Literal
 
 from sizing.base.choices import DecidedBy, Severity
-from sizing.base.deployed import Business, Cost, Deployed, Latencies, PerInstance
+from sizing.base.deployed import Deployed, PerInstance
+from sizing.base.latency_and_cost import Business, Cost, Latencies
 from sizing.base.provenance import Provenance
 from sizing.base.quantity import Result, quantity
 

@@ -145,13 +145,15 @@ def _row(scenario: Scenario, precision: Precision, gpu: str, base: Outcome, answ
     outcome = NOTHING if moved is None else answers.outcome(moved)
     each = plan.per_instance if plan is not None and outcome.feasible else None
     facts = [fact for fact in quantization() if fact.method == precision.published_as]
+    why_not, relaxation = _reasons(plan)
     return FormatRow(
         precision=precision.id,
         outcome=outcome,
         native=precision.id == model_of(scenario).published_format.id,
         weights_gb=None if each is None else each.weights_gb,
         gpus_per_instance=_gpus_per_instance(plan),
-        **_reasons(plan),
+        why_not=why_not,
+        relaxation=relaxation,
         usd_more=difference(outcome.usd_per_month, base.usd_per_month),
         gpus_more=None if outcome.gpus is None or base.gpus is None else outcome.gpus - base.gpus,
         losses=tuple(_loss(fact) for fact in facts if fact.record_type == "accuracy"),
@@ -172,12 +174,12 @@ def _gpus_per_instance(plan: Plan | None) -> int | None:
     return plan.deployment.tp * plan.deployment.pp * plan.deployment.dp
 
 
-def _reasons(plan: Plan | None) -> dict[str, str]:
-    """Why nothing serves, by the GPU that came nearest."""
+def _reasons(plan: Plan | None) -> tuple[str, str]:
+    """Why nothing serves and what would let it, by the GPU that came nearest; empty where something serves."""
     nearest = next(iter(plan.excluded), None) if plan is not None and plan.deployment is None else None
     if nearest is None:
-        return {"why_not": "", "relaxation": ""}
-    return {"why_not": nearest.reason, "relaxation": nearest.relaxation}
+        return "", ""
+    return nearest.reason, nearest.relaxation
 
 
 def _loss(fact: QuantizationFact) -> PublishedLoss:

@@ -62,10 +62,17 @@ NOTHING = Outcome(
     gpu="",
     engine="",
     precision="",
+    gpus=None,
+    systems=None,
+    usd_per_month=None,
+    low=None,
+    high=None,
+    ttft_ms=None,
+    itl_ms=None,
+    e2e_ms=None,
+    power_kw=None,
+    memory_used=None,
     limited_by="",
-    **dict.fromkeys(
-        ("gpus", "systems", "usd_per_month", "low", "high", "ttft_ms", "itl_ms", "e2e_ms", "power_kw", "memory_used")
-    ),
 )
 
 
@@ -105,6 +112,7 @@ def priced(scenario: Scenario, answer: Plan, rent: float = 1.0) -> Outcome:
     """What a plan comes to, as far as a decision looks at it. Raises InvalidScenario as :func:`month_of_plan`."""
     if not answer.feasible or answer.deployment is None:
         return NOTHING
+    latency = answer.latency
     return Outcome(
         feasible=True,
         gpu=answer.deployment.gpu,
@@ -116,19 +124,14 @@ def priced(scenario: Scenario, answer: Plan, rent: float = 1.0) -> Outcome:
         memory_used=_memory_used(answer),
         limited_by=answer.limited_by,
         **month_of_plan(scenario, answer, rent),
-        **_latencies(answer),
+        ttft_ms=None if latency is None else latency.ttft_ms.at_percentile,
+        itl_ms=None if latency is None else latency.itl_ms.at_percentile,
+        e2e_ms=None if latency is None else latency.e2e_ms.at_percentile,
     )
 
 
 def _plan(scenario: Scenario) -> Plan:
     return plan(scenario, alternatives=0, brief=True)
-
-
-def _latencies(answer: Plan) -> dict[str, float | None]:
-    names = ("ttft_ms", "itl_ms", "e2e_ms")
-    if answer.latency is None:
-        return dict.fromkeys(names)
-    return {name: getattr(answer.latency, name).at_percentile for name in names}
 
 
 def _memory_used(answer: Plan) -> float | None:

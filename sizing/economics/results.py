@@ -6,12 +6,16 @@ from typing import Annotated, Literal
 
 from sizing.base.quantity import Result, quantity
 from sizing.economics.assumptions import Basis
-from sizing.economics.break_even import Outcome
 from sizing.economics.dates import Age
 from sizing.economics.views import PartName, Unavailable, ViewName
 
 LensName = Literal["allocated", "used"]
 """What a figure counts: everything provisioned, idle hours included, or the share of it that is in use."""
+
+
+BreakEvenOutcome = Literal["reached", "reached_on_a_flatter_day", "not_reached", "unknown"]
+"""Whether what is provisioned serves enough to break even: on a day shaped like the planned one; only where its load
+were spread more evenly; not even at full load day and night; or unknown because a price is."""
 
 
 class UnitCost(Result):
@@ -118,7 +122,7 @@ class BreakEvenAt(Result):
     """From where on what is provisioned is the cheaper way."""
 
     outcome: Annotated[
-        Outcome,
+        BreakEvenOutcome,
         quantity(
             "Break-even",
             help="reached on a day like the planned one, reached_on_a_flatter_day, not_reached even at full load day "

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.checks import number_between, whole_number
-from sizing.base.deployed import Business
 from sizing.base.errors import SizingError
 from sizing.base.format import count, ms, requests_per_s, usd
+from sizing.base.latency_and_cost import Business
 from sizing.base.quantity import Result, quantity
 from sizing.base.units import HOURS_PER_MONTH, MS_PER_S
 from sizing.explore.bisection import farthest, largest_load

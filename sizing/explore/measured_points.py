@@ -14,7 +14,7 @@ from sizing.deployments.candidates import table
 from sizing.deployments.memory import memory_fit
 from sizing.evidence.published import Measurement, evidence, nearest
 from sizing.explore.at_load import fleet_for, usd_per_million
-from sizing.explore.operating_point import share_of_systems
+from sizing.explore.operating_point import known, share_of_systems
 from sizing.explore.own_benchmark import own_measurements
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question, understand
@@ -201,7 +201,7 @@ def _point(
         ttft_ms=m.ttft_ms,
         e2e_ms=m.e2e_ms,
         output_tokens_per_s_per_gpu=rate,
-        usd_per_million_output_tokens=usd_at_load if np.isfinite(usd_at_load) else None,
-        usd_per_million_output_tokens_at_full_load=cost if np.isfinite(cost) else None,
+        usd_per_million_output_tokens=known(usd_at_load),
+        usd_per_million_output_tokens_at_full_load=known(cost),
         output_tokens_per_s_per_kw=rate / kw_per_gpu if np.isfinite(kw_per_gpu) else None,
     )

@@ -7,8 +7,9 @@ instances as fit.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from sizing.base.quantity import Result, quantity
 from sizing.base.units import MILLION, MS_PER_S, S_PER_HOUR
 from sizing.deployments.candidates import Candidates
 from sizing.explore.at_load import fleet_for, usd_per_million
-from sizing.planning.deployment import identity_of
+from sizing.planning.shared_fields import identity_of
 from sizing.prices.cost import cheapest_option
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
@@ -88,6 +89,7 @@ class Performance(Result):
     ]
 
 
+Pick = Callable[[float, float], float]
 Ends = tuple[Performance, Performance]
 """A point at the fast and the slow end of the interval of its step times."""
 
@@ -95,14 +97,29 @@ Ends = tuple[Performance, Performance]
 def ordered(expected: Performance, fast: Performance, slow: Performance) -> Ends:
     """Both ends, each figure no better (slow) and no worse (fast) than expected: at the same concurrency slower steps
     carry a smaller rate, so that a prompt may even wait less."""
-    ends = []
-    for end, more, less in ((fast, max, min), (slow, min, max)):
-        figures = {
-            name: value if value is None else (more if name in MORE_IS_BETTER else less)(value, getattr(expected, name))
-            for name, value in end.model_dump().items()
-        }
-        ends.append(Performance(**figures))
-    return ends[0], ends[1]
+    return _bounded(fast, expected, better=max, worse=min), _bounded(slow, expected, better=min, worse=max)
+
+
+def _bounded(end: Performance, by: Performance, *, better: Pick, worse: Pick) -> Performance:
+    """``end``, of which figures of more is better are picked by ``better`` from both, the others by ``worse``."""
+
+    def where_known(pick: Pick, value: float | None, other: float | None) -> float | None:
+        return None if value is None or other is None else pick(value, other)
+
+    return Performance(
+        tokens_per_s_per_user=better(end.tokens_per_s_per_user, by.tokens_per_s_per_user),
+        ttft_ms=worse(end.ttft_ms, by.ttft_ms),
+        itl_ms=worse(end.itl_ms, by.itl_ms),
+        e2e_ms=worse(end.e2e_ms, by.e2e_ms),
+        output_tokens_per_s_per_gpu=better(end.output_tokens_per_s_per_gpu, by.output_tokens_per_s_per_gpu),
+        usd_per_million_output_tokens=where_known(
+            worse, end.usd_per_million_output_tokens, by.usd_per_million_output_tokens
+        ),
+        usd_per_million_output_tokens_at_full_load=where_known(
+            worse, end.usd_per_million_output_tokens_at_full_load, by.usd_per_million_output_tokens_at_full_load
+        ),
+        output_tokens_per_s_per_kw=where_known(better, end.output_tokens_per_s_per_kw, by.output_tokens_per_s_per_kw),
+    )
 
 
 class PrefillGroup(Result):
@@ -160,6 +177,11 @@ class OperatingPoint(Result):
         return (self,) if self.prefill is None else (self.prefill, self)
 
 
+def known(value: float) -> float | None:
+    """A figure as a result states it: None where there is no price or no power, which arrays hold as NaN."""
+    return float(value) if np.isfinite(value) else None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Loads:
     """Every candidate at every load of its grid: arrays (C, K) named as in :class:`Performance`, NaN where unknown."""
@@ -178,9 +200,17 @@ class Loads:
 
     def performance(self, row: int, k: int) -> Performance:
         """The numbers of one point."""
-        figures = ((name, float(getattr(self, name)[row, k])) for name in Performance.model_fields)
-        values: dict[str, Any] = {name: value if np.isfinite(value) else None for name, value in figures}
-        return Performance.model_construct(**values)
+        at = row, k
+        return Performance(
+            tokens_per_s_per_user=float(self.tokens_per_s_per_user[at]),
+            ttft_ms=float(self.ttft_ms[at]),
+            itl_ms=float(self.itl_ms[at]),
+            e2e_ms=float(self.e2e_ms[at]),
+            output_tokens_per_s_per_gpu=float(self.output_tokens_per_s_per_gpu[at]),
+            usd_per_million_output_tokens=known(self.usd_per_million_output_tokens[at]),
+            usd_per_million_output_tokens_at_full_load=known(self.usd_per_million_output_tokens_at_full_load[at]),
+            output_tokens_per_s_per_kw=known(self.output_tokens_per_s_per_kw[at]),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,7 +286,7 @@ def operating_point(
     row: Configuration, figures: Loads, place: tuple[int, int], *, best: bool = False, ends: Ends | None = None
 ) -> OperatingPoint:
     """The point of ``row`` at ``place`` (candidate, load) of ``figures``."""
-    return OperatingPoint.model_construct(
+    return OperatingPoint(
         **identity_of(row),
         prefill=None,
         configuration=row.label,
