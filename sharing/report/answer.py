@@ -8,8 +8,9 @@ from sharing.report.content import Block, Column, Fact, Facts, Paragraph, Releas
 from sharing.report.names import engine_name, gpu_name, kv_name, precision_name
 from sharing.report.prices import has_own_prices
 from sharing.report.subject import Subject
-from sizing.base.deployed import Deployed, Latency
+from sizing.base.deployed import Deployed
 from sizing.base.format import count, interval, kilowatts, ms, significant
+from sizing.base.latency_and_cost import Latency
 from sizing.base.result import Plan
 from sizing.planning.answer import NO_ROOM, hardware_price
 from sizing.planning.sentences import split_text, systems_named

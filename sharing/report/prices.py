@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sharing.report.content import Released
-from sizing.base.deployed import Cost
+from sizing.base.latency_and_cost import Cost
 from sizing.base.result import Plan
 from sizing.planning.answered import Answer, Planner
 from sizing.question.understand import understand
@@ -98,5 +98,17 @@ def without_money(plan: Plan) -> Plan:
 
 
 def _power_alone(cost: Cost) -> Cost:
-    amounts = [name for name in Cost.model_fields if "usd" in name]
-    return Cost(basis="", source="", power_kw=cost.power_kw, power_from=cost.power_from, **dict.fromkeys(amounts))
+    return Cost(
+        basis="",
+        system_usd=None,
+        purchase_usd=None,
+        usd_per_hour=None,
+        hardware_usd_per_month=None,
+        hardware_usd_per_month_low=None,
+        hardware_usd_per_month_high=None,
+        usd_per_million_output_tokens=None,
+        usd_per_million_output_tokens_at_full_load=None,
+        power_kw=cost.power_kw,
+        power_from=cost.power_from,
+        source="",
+    )

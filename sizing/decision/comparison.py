@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from sizing.base.checks import whole_number
 from sizing.base.errors import InvalidScenario
@@ -31,36 +31,48 @@ NOT_COMPARED = frozenset({"name", "schema_version"})
 class Difference(Result):
     """One scenario key that is not the same everywhere."""
 
-    key: str = quantity("Input", help="Scenario key.")
-    values: tuple[Any, ...] = quantity("Values", help="One per scenario; None where it says nothing.")
+    key: Annotated[str, quantity("Input", help="Scenario key.")]
+    values: Annotated[tuple[Any, ...], quantity("Values", help="One per scenario; None where it says nothing.")]
 
 
 class Driver(Result):
     """What one difference does to the cost, or to GPUs where a cost is not known."""
 
-    key: str = quantity("Input", help="Scenario key.")
-    usd_per_month: float | None = quantity("Cost per month", "USD/month", "mean over orders of swapping", "Its part.")
-    gpus: float | None = quantity("GPUs", "GPUs", "mean over orders of swapping", "Its part.")
+    key: Annotated[str, quantity("Input", help="Scenario key.")]
+    usd_per_month: Annotated[
+        float | None, quantity("Cost per month", "USD/month", "mean over orders of swapping", "Its part.")
+    ]
+    gpus: Annotated[float | None, quantity("GPUs", "GPUs", "mean over orders of swapping", "Its part.")]
 
 
 class Compared(Result):
     """One scenario beside the first."""
 
-    name: str = quantity("Scenario", help="As it is called.")
-    outcome: Outcome = quantity("Answer", help="What it leads to.")
-    usd_more: float | None = quantity("Cost, difference", "USD/month", "this - the first", "None where not known.")
-    gpus_more: int | None = quantity("GPUs, difference", "GPUs", "this - the first", "None where nothing serves.")
-    drivers: tuple[Driver, ...] = quantity(
-        "Drivers", help="The largest first; they add up where all orders were tried."
-    )
-    exact: bool = quantity("All orders tried", help="Whether drivers are Shapley values; else swaps one at a time.")
+    name: Annotated[str, quantity("Scenario", help="As it is called.")]
+    outcome: Annotated[Outcome, quantity("Answer", help="What it leads to.")]
+    usd_more: Annotated[
+        float | None, quantity("Cost, difference", "USD/month", "this - the first", "None where not known.")
+    ]
+    gpus_more: Annotated[
+        int | None, quantity("GPUs, difference", "GPUs", "this - the first", "None where nothing serves.")
+    ]
+    drivers: Annotated[
+        tuple[Driver, ...], quantity("Drivers", help="The largest first; they add up where all orders were tried.")
+    ]
+    exact: Annotated[
+        bool, quantity("All orders tried", help="Whether drivers are Shapley values; else swaps one at a time.")
+    ]
 
 
 class Comparison(Result):
     """Two to four scenarios."""
 
-    differences: tuple[Difference, ...] = quantity("Differences", help="Inputs that are not the same everywhere.")
-    scenarios: tuple[Compared, ...] = quantity("Scenarios", help="The first is what the others are compared with.")
+    differences: Annotated[
+        tuple[Difference, ...], quantity("Differences", help="Inputs that are not the same everywhere.")
+    ]
+    scenarios: Annotated[
+        tuple[Compared, ...], quantity("Scenarios", help="The first is what the others are compared with.")
+    ]
 
     def to_frame(self) -> pd.DataFrame:
         """The scenarios, a row each: what it is called, what it leads to (USD and kW, latencies in ms at the asked

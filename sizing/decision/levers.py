@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from sizing.base.quantity import Result, quantity
 from sizing.decision.formats import difference, refuse_measured
@@ -24,26 +24,31 @@ NOT_PLANNED: tuple[LeverName, ...] = ("sparsity_2_4", "static_batching")
 class LeverChange(Result):
     """One scenario key that a lever sets."""
 
-    key: str = quantity("Input", help="Scenario key.")
-    value: Any = quantity("Value", help="As the lever sets it; None where it takes it away.")
+    key: Annotated[str, quantity("Input", help="Scenario key.")]
+    value: Annotated[Any, quantity("Value", help="As the lever sets it; None where it takes it away.")]
 
 
 class LeverRow(Result):
     """One lever moved alone, everything else as it is."""
 
-    name: LeverName = quantity("Lever", help="What is tried.")
-    standing: Standing = quantity(
-        "Standing", help="planned, undone (without what is in use), simulated, not_modelled or not_applicable."
-    )
-    obstacle: Obstacle | None = quantity("Obstacle", help="Why it cannot be moved; None where it can.")
-    changes: tuple[LeverChange, ...] = quantity("Changes", help="What it sets in the scenario.")
-    outcome: Outcome | None = quantity("Answer then", help="None where the engine computes none.")
-    gpus_saved: int | None = quantity("GPUs saved", "GPUs", "now - then", "None where one of both has none.")
-    usd_saved: float | None = quantity("Saved per month", "USD/month", "now - then", "None where a cost is not known.")
-    basis: str = quantity("Assumption", help="What is assumed, and where its number comes from.")
-    published: str = quantity("Published", help="What others measured; empty where nothing is quoted.")
-    source: str = quantity("Source", help="Where method and figures stand.")
-    date: str = quantity("Date", help="Of the source.")
+    name: Annotated[LeverName, quantity("Lever", help="What is tried.")]
+    standing: Annotated[
+        Standing,
+        quantity(
+            "Standing", help="planned, undone (without what is in use), simulated, not_modelled or not_applicable."
+        ),
+    ]
+    obstacle: Annotated[Obstacle | None, quantity("Obstacle", help="Why it cannot be moved; None where it can.")]
+    changes: Annotated[tuple[LeverChange, ...], quantity("Changes", help="What it sets in the scenario.")]
+    outcome: Annotated[Outcome | None, quantity("Answer then", help="None where the engine computes none.")]
+    gpus_saved: Annotated[int | None, quantity("GPUs saved", "GPUs", "now - then", "None where one of both has none.")]
+    usd_saved: Annotated[
+        float | None, quantity("Saved per month", "USD/month", "now - then", "None where a cost is not known.")
+    ]
+    basis: Annotated[str, quantity("Assumption", help="What is assumed, and where its number comes from.")]
+    published: Annotated[str, quantity("Published", help="What others measured; empty where nothing is quoted.")]
+    source: Annotated[str, quantity("Source", help="Where method and figures stand.")]
+    date: Annotated[str, quantity("Date", help="Of the source.")]
 
 
 def levers(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Annotated
 
 from sizing.base.quantity import Result, quantity
 from sizing.base.result import Plan
@@ -19,28 +20,36 @@ Progress = Callable[[int, int], None]
 class Outcome(Result):
     """What one scenario leads to."""
 
-    feasible: bool = quantity("Feasible", help="Whether anything considered meets every limit.")
-    gpu: str = quantity("GPU", help="Catalogue id of the accelerator; empty where nothing serves.")
-    engine: str = quantity("Engine", help="Serving engine.")
-    precision: str = quantity("Weight precision", help="Number format of the weights.")
-    gpus: int | None = quantity("GPUs", "GPUs", "see the plan", "GPUs that run the model, spares included.")
-    systems: int | None = quantity("Systems", "systems", "see the plan", "Whole systems to buy or rent.")
-    usd_per_month: float | None = quantity(
-        "All costs per month", "USD/month", "see sizing.economics.cost", "None where a price is not known."
-    )
-    low: float | None = quantity("All costs per month, low", "USD/month", "see sizing.economics.cost", "Lower end.")
-    high: float | None = quantity("All costs per month, high", "USD/month", "see sizing.economics.cost", "Upper end.")
-    ttft_ms: float | None = quantity("TTFT", "ms", "at the asked percentile", "Time to first token.")
-    itl_ms: float | None = quantity("ITL", "ms", "at the asked percentile", "Inter-token latency.")
-    e2e_ms: float | None = quantity("E2E", "ms", "at the asked percentile", "Time to last token.")
-    power_kw: float | None = quantity("Power", "kW", "see the plan", "Power budget.")
-    memory_used: float | None = quantity(
-        "Memory in use",
-        "fraction",
-        "(memory of an instance - free) / memory",
-        "Weights, KV cache, activations and runtime.",
-    )
-    limited_by: str = quantity("Limited by", help="What binds.")
+    feasible: Annotated[bool, quantity("Feasible", help="Whether anything considered meets every limit.")]
+    gpu: Annotated[str, quantity("GPU", help="Catalogue id of the accelerator; empty where nothing serves.")]
+    engine: Annotated[str, quantity("Engine", help="Serving engine.")]
+    precision: Annotated[str, quantity("Weight precision", help="Number format of the weights.")]
+    gpus: Annotated[int | None, quantity("GPUs", "GPUs", "see the plan", "GPUs that run the model, spares included.")]
+    systems: Annotated[int | None, quantity("Systems", "systems", "see the plan", "Whole systems to buy or rent.")]
+    usd_per_month: Annotated[
+        float | None,
+        quantity("All costs per month", "USD/month", "see sizing.economics.cost", "None where a price is not known."),
+    ]
+    low: Annotated[
+        float | None, quantity("All costs per month, low", "USD/month", "see sizing.economics.cost", "Lower end.")
+    ]
+    high: Annotated[
+        float | None, quantity("All costs per month, high", "USD/month", "see sizing.economics.cost", "Upper end.")
+    ]
+    ttft_ms: Annotated[float | None, quantity("TTFT", "ms", "at the asked percentile", "Time to first token.")]
+    itl_ms: Annotated[float | None, quantity("ITL", "ms", "at the asked percentile", "Inter-token latency.")]
+    e2e_ms: Annotated[float | None, quantity("E2E", "ms", "at the asked percentile", "Time to last token.")]
+    power_kw: Annotated[float | None, quantity("Power", "kW", "see the plan", "Power budget.")]
+    memory_used: Annotated[
+        float | None,
+        quantity(
+            "Memory in use",
+            "fraction",
+            "(memory of an instance - free) / memory",
+            "Weights, KV cache, activations and runtime.",
+        ),
+    ]
+    limited_by: Annotated[str, quantity("Limited by", help="What binds.")]
 
     @property
     def choice(self) -> tuple[str, str, int | None]:
@@ -53,10 +62,17 @@ NOTHING = Outcome(
     gpu="",
     engine="",
     precision="",
+    gpus=None,
+    systems=None,
+    usd_per_month=None,
+    low=None,
+    high=None,
+    ttft_ms=None,
+    itl_ms=None,
+    e2e_ms=None,
+    power_kw=None,
+    memory_used=None,
     limited_by="",
-    **dict.fromkeys(
-        ("gpus", "systems", "usd_per_month", "low", "high", "ttft_ms", "itl_ms", "e2e_ms", "power_kw", "memory_used")
-    ),
 )
 
 
@@ -97,6 +113,7 @@ def priced(answer: Answer, rent: float = 1.0) -> Outcome:
     plan = answer.plan
     if not plan.feasible or plan.deployment is None:
         return NOTHING
+    latency = plan.latency
     return Outcome(
         feasible=True,
         gpu=plan.deployment.gpu,
@@ -108,19 +125,14 @@ def priced(answer: Answer, rent: float = 1.0) -> Outcome:
         memory_used=_memory_used(plan),
         limited_by=plan.limited_by,
         **month_of_plan(answer, rent),
-        **_latencies(plan),
+        ttft_ms=None if latency is None else latency.ttft_ms.at_percentile,
+        itl_ms=None if latency is None else latency.itl_ms.at_percentile,
+        e2e_ms=None if latency is None else latency.e2e_ms.at_percentile,
     )
 
 
 def _plan(scenario: Scenario) -> Plan:
     return simulated_plan(scenario, alternatives=0, brief=True)
-
-
-def _latencies(answer: Plan) -> dict[str, float | None]:
-    names = ("ttft_ms", "itl_ms", "e2e_ms")
-    if answer.latency is None:
-        return dict.fromkeys(names)
-    return {name: getattr(answer.latency, name).at_percentile for name in names}
 
 
 def _memory_used(answer: Plan) -> float | None:

@@ -7,8 +7,7 @@ from typing import get_args
 
 from sizing.base.format import count, large, percent, significant, usd
 from sizing.catalog.payment_terms import ASSUMED
-from sizing.economics.break_even import Outcome
-from sizing.economics.results import BreakEvenAt, CostAnswer, CostConstant, UnitCost, WayToPay
+from sizing.economics.results import BreakEvenAt, BreakEvenOutcome, CostAnswer, CostConstant, UnitCost, WayToPay
 from sizing.economics.views import PartName, Unavailable, ViewName
 
 WAYS: Mapping[ViewName, str] = {
@@ -137,7 +136,7 @@ def against_api(one: BreakEvenAt) -> str:
     """Break-even with an API in a sentence."""
     at = f"{large(one.requests_per_day)} requests a day ({percent(one.utilization)} utilisation)"
     cheaper = f"This capacity costs less than the API from {at} on"
-    words: Mapping[Outcome, str] = {
+    words: Mapping[BreakEvenOutcome, str] = {
         "reached": f"{cheaper}.",
         "reached_on_a_flatter_day": f"{cheaper}, which a day of this shape does not reach.",
         "not_reached": "Break-even with the API is not reached, even at full load day and night.",

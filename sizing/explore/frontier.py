@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,27 +43,36 @@ the time, and the others could not be told apart beside it."""
 class Curve(Result):
     """What one GPU can do at its best, from slow and cheap to fast and dear; ``points`` are within every limit."""
 
-    gpu: str = quantity("GPU", help="Catalogue id of the accelerator.")
-    variant: str = quantity("Variant", help="Width of the weights, engine or serving it is held to; empty: the best.")
-    points: tuple[OperatingPoint, ...] = quantity("Points", help="Points within every limit, by growing x.")
-    beyond: tuple[OperatingPoint, ...] = quantity("Beyond a limit", help="What would be better without the limits.")
+    gpu: Annotated[str, quantity("GPU", help="Catalogue id of the accelerator.")]
+    variant: Annotated[
+        str, quantity("Variant", help="Width of the weights, engine or serving it is held to; empty: the best.")
+    ]
+    points: Annotated[tuple[OperatingPoint, ...], quantity("Points", help="Points within every limit, by growing x.")]
+    beyond: Annotated[
+        tuple[OperatingPoint, ...], quantity("Beyond a limit", help="What would be better without the limits.")
+    ]
 
 
 class OperatingPoints(Result):
     """Latency against throughput, a curve for every GPU."""
 
-    x: XAxis = quantity("Across", help="What grows to the right.")
-    y: YAxis = quantity("Upwards", help="What grows upwards.")
-    percentile: float = quantity("Percentile", "%", "asked", "Percentile of every latency.")
-    x_limit: float | None = quantity(
-        "Limit on x",
-        "unit of x",
-        "the limit that was asked; 1000 / ITL limit for tokens/s per user",
-        "Where the allowed region ends; none without such a limit.",
-    )
-    curves: tuple[Curve, ...] = quantity("Curves", help="One per GPU and variant, in the order of the question.")
-    planned: OperatingPoint | None = quantity("Planned", help="The deployment of the plan at its load.")
-    missing: tuple[str, ...] = quantity("Missing", help="GPUs that do not fit, or without price or power.")
+    x: Annotated[XAxis, quantity("Across", help="What grows to the right.")]
+    y: Annotated[YAxis, quantity("Upwards", help="What grows upwards.")]
+    percentile: Annotated[float, quantity("Percentile", "%", "asked", "Percentile of every latency.")]
+    x_limit: Annotated[
+        float | None,
+        quantity(
+            "Limit on x",
+            "unit of x",
+            "the limit that was asked; 1000 / ITL limit for tokens/s per user",
+            "Where the allowed region ends; none without such a limit.",
+        ),
+    ]
+    curves: Annotated[
+        tuple[Curve, ...], quantity("Curves", help="One per GPU and variant, in the order of the question.")
+    ]
+    planned: Annotated[OperatingPoint | None, quantity("Planned", help="The deployment of the plan at its load.")]
+    missing: Annotated[tuple[str, ...], quantity("Missing", help="GPUs that do not fit, or without price or power.")]
 
 
 @dataclass(frozen=True, kw_only=True)

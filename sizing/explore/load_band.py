@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from sizing.base.quantity import Result, quantity
 from sizing.base.result import LoadPoint
 from sizing.planning.answered import Answer
@@ -17,8 +19,8 @@ class LoadBand(Result):
     Not an :class:`sizing.base.quantity.Estimate` of each load: either end goes on to another load.
     """
 
-    fast: tuple[LoadPoint, ...] = quantity("Fast end", help="If the engine is faster than estimated.")
-    slow: tuple[LoadPoint, ...] = quantity("Slow end", help="If the engine is slower than estimated.")
+    fast: Annotated[tuple[LoadPoint, ...], quantity("Fast end", help="If the engine is faster than estimated.")]
+    slow: Annotated[tuple[LoadPoint, ...], quantity("Slow end", help="If the engine is slower than estimated.")]
 
 
 def load_band(answer: Answer) -> LoadBand:

@@ -10,8 +10,9 @@ from typing import assert_never
 
 from sizing.base.arrays import ROUNDING
 from sizing.base.choices import SinglePoint
-from sizing.base.deployed import Cost, Deployed, Latencies, Pool
+from sizing.base.deployed import Deployed, Pool
 from sizing.base.format import count, ms, percent, significant, usd
+from sizing.base.latency_and_cost import Cost, Latencies
 from sizing.base.result import AnswerPart, AnswerSentence
 from sizing.base.units import PERCENT
 from sizing.catalog.drafts import Draft

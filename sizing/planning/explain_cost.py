@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sizing.base.deployed import Business, Cost, Deployed
+from sizing.base.deployed import Deployed
 from sizing.base.format import UNKNOWN, kilowatts, large, usd
+from sizing.base.latency_and_cost import Business, Cost
 from sizing.base.result import Explained
 from sizing.base.units import HOURS_PER_DAY, HOURS_PER_MONTH, S_PER_HOUR
 from sizing.planning.arithmetic import entry, number, step

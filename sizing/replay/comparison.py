@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sizing.base.deployed import Latency
 from sizing.base.format import count, ms, percent
+from sizing.base.latency_and_cost import Latency
 from sizing.base.units import S_PER_HOUR
 from sizing.planning.answered import Answer
 from sizing.replay.simulation_result import Distribution, SimulationResult

@@ -17,7 +17,7 @@ from collectors.reading.observation import Observation, State, unknown_distribut
 from collectors.reading.remarks import Kind, remark
 from collectors.vocabulary import engine_vocabularies
 from reality.compare import Planned, compare_source, planned_of
-from reality.result import Comparison
+from reality.result import Comparison, Verdict
 from sizing.planning.answered import Answer
 from sizing.question.understand import understand
 from sizing.scenario.file import load_scenario
@@ -63,26 +63,39 @@ def planned(asked: Scenario) -> Planned:
     return planned_of(Answer(understand(asked), sizing.plan(asked)))
 
 
-def deployed(*, model: str = SERVED, product: str = "NVIDIA H100 80GB HBM3", by: str = "pod", **more: Any) -> Deployed:
-    kv = (KvSettings(block_tokens=16, blocks=14_288, cache_type="auto", engines=4),)
-    return Deployed(**{"models": (model,), "gpu_products": (product,), "gpus_by": by, "kv": kv} | more)
+KV = KvSettings(block_tokens=16, blocks=14_288, cache_type="auto", engines=4)
+
+
+def deployed(
+    *,
+    model: str = SERVED,
+    product: str = "NVIDIA H100 80GB HBM3",
+    by: str = "pod",
+    models: tuple[str, ...] = (),
+    gpu_products: tuple[str, ...] = (),
+    kv: tuple[KvSettings, ...] = (KV,),
+    load: LoadOverTime | None = None,
+) -> Deployed:
+    """What is deployed: one model on one product, unless several are named."""
+    return Deployed(models=models or (model,), gpu_products=gpu_products or (product,), gpus_by=by, kv=kv, load=load)
 
 
 def observation(
-    numbers: dict[str, float | None] | None = None, distributions: dict[str, Distribution] | None = None, **more: Any
+    numbers: dict[str, float | None] | None = None,
+    distributions: dict[str, Distribution] | None = None,
+    *,
+    engine: str = "vllm",
+    window_s: float = HOUR,
 ) -> Observation:
     return Observation(
-        **{
-            "name": "truth",
-            "state": State.OK,
-            "at_s": NOW,
-            "window_s": HOUR,
-            "scrape_interval_s": 15.0,
-            "engine": "vllm",
-            "numbers": unknown_numbers() | (numbers or {}),
-            "distributions": unknown_distributions() | (distributions or {}),
-        }
-        | more
+        name="truth",
+        state=State.OK,
+        at_s=NOW,
+        window_s=window_s,
+        scrape_interval_s=15.0,
+        engine=engine,
+        numbers=unknown_numbers() | (numbers or {}),
+        distributions=unknown_distributions() | (distributions or {}),
     )
 
 
@@ -181,5 +194,6 @@ def demo(hour: float, hours: float = 0.3, window_s: float | None = None, replica
     return compare_source(Answer(understand(asked), plan), source, backend=feed.backend, clock=lambda: NOW)
 
 
-def verdicts(found: Comparison) -> dict[str, str]:
-    return {row.key: row.verdict for row in (*found.traffic, *found.performance)}
+def verdicts(found: Comparison) -> dict[str, Verdict]:
+    traffic = {row.key: row.verdict for row in found.traffic}
+    return traffic | {row.key: row.verdict for row in found.performance}

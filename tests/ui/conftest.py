@@ -2,7 +2,8 @@
 
 import pytest
 
-from sizing.base.deployed import Business, Cost, Deployed, Latencies, Latency, PerInstance
+from sizing.base.deployed import Deployed, PerInstance
+from sizing.base.latency_and_cost import Business, Cost, Latencies, Latency
 from sizing.base.provenance import Provenance, StepSource
 from sizing.base.result import AnswerSentence, Candidate, Explained, LoadPoint, Plan, PlanWarning
 from sizing.scenario.schema import Limits

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from sizing.base.deployed import Business
 from sizing.base.format import count, large, ms, percent, significant
+from sizing.base.latency_and_cost import Business
 from sizing.base.result import CrossCheck, Plan
 from sizing.planning.answered import Answer
 from ui.format import as_markdown, bullets

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from sizing.base.deployed import Cost, Deployed, Latency, PerInstance
+from sizing.base.deployed import Deployed, PerInstance
 from sizing.base.format import UNKNOWN, count, interval, kilowatts, ms, significant, usd
+from sizing.base.latency_and_cost import Cost, Latency
 from sizing.base.result import Plan
 from sizing.economics.dates import Age, age_of
 from sizing.planning.answer import chance_in_words

@@ -6,8 +6,8 @@ import pandas as pd
 import streamlit as st
 
 from sharing.form.asked import AskedNumber
-from sizing.base.deployed import Latency
 from sizing.base.format import count, percent, rounded, significant
+from sizing.base.latency_and_cost import Latency
 from sizing.planning.assumptions import ROUTED
 from sizing.replay.comparison import differences
 from sizing.replay.simulation_result import Distribution, SimulationResult

@@ -19,7 +19,7 @@ def vllm(*lines: str) -> Feed:
 
 
 def every_expression() -> dict[str, str]:
-    expressions = {}
+    expressions: dict[str, str] = {}
     for v in engine_vocabularies().values():
         scope = scope_of({"job": "j"}, v, window_s=300, step_s=15)
         for key, concept in v.concepts.items():
