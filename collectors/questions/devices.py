@@ -22,7 +22,6 @@ from collectors.reading.gpu_join import gpu_scope
 from collectors.reading.gpu_values import HARMFUL, THROTTLE_BITS, per_device
 from collectors.reading.topology import find_topology
 from collectors.source import Source
-from collectors.vocabulary.detect import detect_engine
 from collectors.vocabulary.expressions import Scope, selected
 from collectors.vocabulary.schema import GPU_CONCEPTS, Candidate, GpuVocabulary
 
@@ -97,7 +96,7 @@ def read_devices(
     ``columns`` are the concepts to read, the others are left out: of thousands of GPUs each is a megabyte.
     """
     discovery = discover(backend, source, at_s, clock)
-    engine = detect_engine(discovery.names, wanted=source.engine)
+    engine = discovery.engine
     if engine is None:
         return ()
     topology = find_topology(backend, source, discovery, engine, source.window_s)

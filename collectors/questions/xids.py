@@ -14,7 +14,6 @@ from collectors.reading.discovery import discover
 from collectors.reading.gpu_join import gpu_scope
 from collectors.reading.topology import find_topology
 from collectors.source import Source
-from collectors.vocabulary.detect import detect_engine
 from collectors.vocabulary.expressions import selected
 from collectors.vocabulary.schema import GPU_CONCEPTS, GpuVocabulary
 
@@ -67,7 +66,7 @@ def xid_log(
     The gauge holds the last code until the driver is loaded anew: the same error twice looks like one.
     """
     discovery = discover(backend, source, end_s, clock)
-    engine = detect_engine(discovery.names, wanted=source.engine)
+    engine = discovery.engine
     if engine is None:
         return ()
     topology = find_topology(backend, source, discovery, engine, source.window_s)
