@@ -78,10 +78,10 @@ def quantile(q: float, buckets: Sequence[Bucket]) -> tuple[float, float, float] 
     """The q-quantile by linear interpolation as Prometheus does it, with the edges of its bucket.
 
     In a bucket without an upper end the value is its lower edge and the upper edge is infinite. None without data, and
-    where there is no bucket with an upper end: nothing is known then.
+    where everything lies in such a bucket: the lower edge of all is no quantile.
     """
     total = sum(b.count for b in buckets)
-    if all(math.isinf(b.high) for b in buckets):
+    if not any(b.count > 0 for b in buckets if math.isfinite(b.high)):
         return None
     if not buckets or not total > 0 or not math.isfinite(total):
         return None

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 from collectors.backends.backend import Vectors
 from collectors.prometheus.histograms import Distribution, buckets_of, distribution, finite, native
@@ -116,8 +117,9 @@ def saturated_steps(choices: Mapping[str, Choice], scope: Scope, *, step_s: floa
     choice = choices.get("preemptions")
     preempted = choice.candidate if choice else None
     if kv is not None and preempted is not None and preempted.counter:
-        events = f"sum(increase({selected(preempted, preempted.counter, scope)}[{step}])) > bool 0"
-        full = f"max(max_over_time({selected(kv, kv.gauge or '', scope)}[{step}])) >= bool {FULL_KV:g}"
+        within = replace(scope, window_s=step_s)
+        events = f"sum({selected(preempted, preempted.counter, within, over='increase')}) > bool 0"
+        full = f"max({selected(kv, kv.gauge or '', within, over='max_over_time')}) >= bool {FULL_KV:g}"
         parts.append(f"(({events}) * ({full}))")
     if not parts:
         return None
@@ -220,23 +222,25 @@ def missing_of(
     distributions: Mapping[str, Distribution],
 ) -> tuple[Missing, ...]:
     """Quantities without data, each with its reason: no metric, a query that failed, or nothing happened."""
+
+    def known(quantity: str) -> float | None:
+        return distributions[quantity].mean if quantity in distributions else numbers[quantity]
+
     missing = [
         Missing(quantity=quantity, reason=choices[key].reason)
         for key, quantity in QUANTITY.items()
-        if key in choices and choices[key].candidate is None
+        if key in choices and choices[key].candidate is None and known(quantity) is None
     ]
     rejected = {subject.name for subject in vectors.problems}
     for key, quantity in QUANTITY.items():
         if key not in choices or choices[key].candidate is None:
             continue
-        known = distributions[quantity].mean if quantity in distributions else numbers[quantity]
-        if known is None:
+        if known(quantity) is None:
             why = "the query failed" if key in rejected else "nothing was recorded in the window"
             missing.append(Missing(quantity=quantity, reason=why))
     explained = {one.quantity for one in missing}
     for quantity in dict.fromkeys(QUANTITY.values()):
-        known = distributions[quantity].mean if quantity in distributions else numbers[quantity]
-        if known is None and quantity not in explained:
+        if known(quantity) is None and quantity not in explained:
             missing.append(Missing(quantity=quantity, reason="this engine has no metric for it"))
     return tuple(missing)
 

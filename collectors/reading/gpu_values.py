@@ -158,7 +158,8 @@ def by_device(key: str, candidate: Candidate, vocabulary: GpuVocabulary, scope: 
 def flagged(key: str, candidate: Candidate, vocabulary: GpuVocabulary, scope: Scope) -> str:
     """The devices that show trouble, each with its labels; where none does, a 0 without labels says that it is known."""
     value = now(candidate, scope) if key == "throttle_reasons" else per_device(candidate, scope)
-    device = f"max by ({', '.join(places_of(vocabulary))}) ({value})"
+    by = (*places_of(vocabulary), *(["xid"] if "xid" in vocabulary.labels else []))
+    device = f"max by ({', '.join(by)}) ({value})"
     return f"({device} {FLAGGED[key]}) or sum({device}) * 0"
 
 
@@ -202,8 +203,7 @@ def gpu_numbers(vocabulary: GpuVocabulary, vectors: Vectors, generation_tokens_p
         parts = [read.get(key) for key in ("memory_used", "memory_free", "memory_reserved")]
         total = sum(p for p in parts if p is not None) if parts[0] is not None and parts[1] is not None else None
     throttled, remarks = _throttled(vectors, vocabulary)
-    xids = troubled(vectors, vocabulary, "xid")
-    xids = troubled(vectors, vocabulary, "xid_count") if xids is None else xids
+    xids = troubled(vectors, vocabulary, "xid" if "xid" in vocabulary.concepts else "xid_count")
     former = vectors.of(FORMER_XIDS)
     if former:
         xids = (xids or ()) + tuple(one for one in former if one not in (xids or ()))

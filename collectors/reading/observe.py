@@ -215,7 +215,8 @@ def _steps(numbers: Mapping[str, float | None]) -> list[Remark]:
 
 
 def _core_quantities(engine: DetectedEngine) -> set[str]:
-    return {QUANTITY[key] for key in CORE if key in engine.vocabulary.concepts and engine.vocabulary.concepts[key].use}
+    concepts = engine.vocabulary.concepts
+    return {QUANTITY[key] for key in CORE if key in concepts and concepts[key].use and not concepts[key].optional}
 
 
 def _remarks_on(topology: Topology) -> list[Remark]:

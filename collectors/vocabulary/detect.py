@@ -122,7 +122,7 @@ def detect_engine(seen: Seen | Collection[str], *, wanted: str | None = None) ->
     first = min(found, key=lambda d: seen.by_model is not None and not d.vocabulary.model_labels)
     by = _completing(first, found)
     known = {first.vocabulary.id, *first.vocabulary.covers, *(v.id for v in by)}
-    also = tuple(d.vocabulary.id for d in found if d.vocabulary.id not in known)
+    also = tuple(d.vocabulary.id for d in found if d.vocabulary.id not in known and not d.vocabulary.completes)
     return replace(first, also=also, completed_by=by)
 
 
@@ -188,8 +188,10 @@ def choose(key: str, engine: DetectedEngine, names: Collection[str], override: C
         )
     usable = [use for use in concept.use if available(use, names, engine.spelling)]
     if usable:
-        different = {use.metrics for use in usable}
-        return Choice(concept=concept, candidate=usable[0], newer_and_older=len(different) > 1)
+        older = any(_older(use, engine) and use.kind == usable[0].kind for use in usable[1:])
+        return Choice(
+            concept=concept, candidate=usable[0], newer_and_older=older and not _older(usable[0], engine)
+        )
     for other in engine.completed_by:
         beside = next((name for name in names_of(engine.vocabulary) if respelled(name, engine.spelling) in names), None)
         for use in other.concepts.get(key, Concept(unit="")).use:
@@ -197,6 +199,11 @@ def choose(key: str, engine: DetectedEngine, names: Collection[str], override: C
                 completing = use if beside is None else use.model_copy(update={"beside": beside})
                 return Choice(concept=other.concepts[key], candidate=completing)
     return Choice(concept=concept, candidate=None, reason=_why_missing(concept, engine, names))
+
+
+def _older(candidate: Candidate, engine: DetectedEngine) -> bool:
+    """Whether a candidate is an older name of another."""
+    return any(name in engine.vocabulary.renamed for name in candidate.metrics)
 
 
 def _why_missing(concept: Concept, engine: DetectedEngine, names: Collection[str]) -> str:

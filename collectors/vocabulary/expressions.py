@@ -117,10 +117,12 @@ def scope_of(
     )
 
 
-def selected(candidate: Candidate, metric: str, scope: Scope) -> str:
-    """The series of a metric: ``metric{matchers}``."""
+def selected(candidate: Candidate, metric: str, scope: Scope, *, over: str = "") -> str:
+    """The series of a metric: ``metric{matchers}``; ``over`` is a function of its values over the window."""
     inside = scope.selection(model=candidate.beside is None, extra=scope.fill(candidate.where))
     series = f"{scope.respell(metric)}{{{inside}}}"
+    if over:
+        series = f"{over}({series}[{scope.window}])"
     if candidate.beside is None:
         return series
     return f"({series} and on (job, instance) {scope.respell(candidate.beside)}{{{scope.selection()}}})"
@@ -131,7 +133,7 @@ def scalar_queries(key: str, candidate: Candidate, scope: Scope) -> list[Query]:
     if candidate.gauge:
         return _gauge(key, candidate, scope)
     if candidate.counter:
-        rate = f"sum({scope.once(f'rate({selected(candidate, candidate.counter, scope)}[{scope.window}])')})"
+        rate = f"sum({scope.once(selected(candidate, candidate.counter, scope, over='rate'))})"
         return [_scalar(key, Part.WHOLE, _scaled(rate, candidate))]
     if candidate.info:
         names = ", ".join(candidate.labels + candidate.times)
@@ -142,7 +144,8 @@ def scalar_queries(key: str, candidate: Candidate, scope: Scope) -> list[Query]:
 
 def _gauge(key: str, candidate: Candidate, scope: Scope) -> list[Query]:
     """A gauge over the window. Summed ones go through a subquery, so that replicas that took turns are not added up."""
-    series = selected(candidate, candidate.gauge or "", scope)
+    metric = candidate.gauge or ""
+    series = selected(candidate, metric, scope)
     across, w, step = candidate.across, scope.window, scope.resolution
     if across == "sum":
         total = f"sum({scope.once(series)})"
@@ -156,8 +159,8 @@ def _gauge(key: str, candidate: Candidate, scope: Scope) -> list[Query]:
     else:
         kept = f" < {candidate.below:g}" if candidate.below is not None else ""
         texts = {
-            Part.WHOLE: f"{across}(avg_over_time({series}[{w}]){kept})",
-            Part.MAX: f"max(max_over_time({series}[{w}]){kept})",
+            Part.WHOLE: f"{across}({selected(candidate, metric, scope, over='avg_over_time')}{kept})",
+            Part.MAX: f"max({selected(candidate, metric, scope, over='max_over_time')}{kept})",
         }
     return [_scalar(key, part, _scaled(text, candidate)) for part, text in texts.items()]
 
@@ -175,7 +178,7 @@ def distribution_queries(key: str, candidate: Candidate, scope: Scope) -> list[Q
     if not candidate.histogram:
         return []
     rate = {
-        part: f"rate({selected(candidate, candidate.histogram + part, scope)}[{scope.window}])"
+        part: selected(candidate, candidate.histogram + part, scope, over="rate")
         for part in ("_bucket", "_sum", "_count", "")
     }
     queries = [
@@ -206,8 +209,7 @@ def _piece(key: str, part: Part, expression: str) -> Query:
 
 def quantile_expression(q: float, candidate: Candidate, scope: Scope) -> str:
     """The PromQL somebody would paste into another tool to see the same quantile."""
-    series = selected(candidate, f"{candidate.histogram}_bucket", scope)
-    rate = scope.once(f"rate({series}[{scope.window}])")
+    rate = scope.once(selected(candidate, f"{candidate.histogram}_bucket", scope, over="rate"))
     return _scaled(f"histogram_quantile({q:g}, sum by (le) ({rate}))", candidate)
 
 
@@ -220,7 +222,7 @@ def replica_query(key: str, candidate: Candidate, by: tuple[str, ...], scope: Sc
         split = f"{how} by ({labels}) ({scope.once(series) if how == 'sum' else series})"
     elif candidate.counter:
         how = "sum"
-        rate = f"rate({selected(candidate, candidate.counter, scope)}[{scope.window}])"
+        rate = selected(candidate, candidate.counter, scope, over="rate")
         split = f"sum by ({labels}) ({scope.once(rate)})"
     else:
         return None

@@ -146,7 +146,8 @@ class Concept(_Frozen):
     """One quantity: candidates newest first, its trap, and the flag that makes a missing metric appear.
 
     ``at_finish``: it moves only when a request finishes, so long answers arrive in lumps. ``absent_means_zero``: the
-    series is born with the first event, so while the engine is seen, no series means none so far.
+    series is born with the first event, so while the engine is seen, no series means none so far. ``optional``: some
+    versions lack it, so that nothing is wrong where it is missing.
     """
 
     unit: str
@@ -155,6 +156,7 @@ class Concept(_Frozen):
     enable: str = ""
     at_finish: bool = False
     absent_means_zero: bool = False
+    optional: bool = False
 
 
 class _Vocabulary(_Frozen):
