@@ -21,6 +21,8 @@ RELAY_LABELS = ("server", "worker_addr", "worker_url", "source")
 LAYOUT_LABELS = ("job", *REPLICA_LABELS, *HOST_LABELS, *RELAY_LABELS)
 LOOK_BACK_S = S_PER_HOUR
 """How long ago something may have fallen silent and still count as stale. Chosen: an hour."""
+FEW_SCRAPES = 8
+"""Scrapes of a span below which their interval is taken from the last hour. Chosen: the ends blur it by an eighth."""
 PAST_STEP_S = 60.0
 """Between two looks at the replicas of the last hour. Chosen: a replica that lived for less is no loss."""
 TIMING_STEPS = 60
@@ -158,10 +160,11 @@ def read_layout(vectors: Vectors, *, at_s: float, window_s: float) -> Layout:
     begun = [_highest(of("oldest")), _highest(of("oldest_lately"))]
     oldest = min((moment for moment in begun if moment is not None), default=None)
     interval = _interval(of("newest_then"), of("scrapes"), newest, oldest, at_s=at_s, window_s=window_s)
-    if interval is None and not of("newest_then"):  # scrapes so rare that a window of them holds one
+    if not of("newest_then") and (_highest(of("scrapes")) or 0) < FEW_SCRAPES:  # so rare that the hour tells more
         hour = _highest(of("oldest_hour"))
-        interval = _interval((), of("scrapes_hour"), newest, hour, at_s=at_s, window_s=LOOK_BACK_S)
-        oldest = oldest if interval is None or hour is None else hour
+        rare = _interval((), of("scrapes_hour"), newest, hour, at_s=at_s, window_s=LOOK_BACK_S)
+        if rare is not None:
+            interval, oldest = rare, hour
     live = tuple(sample.labels for sample in of(LIVE.quantity))
     if not live and interval is not None:
         live = tuple(labels for labels, last_s in past if at_s - last_s <= STALE_AFTER_SCRAPES * interval)

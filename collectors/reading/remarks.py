@@ -37,7 +37,7 @@ class Kind(Enum):
     REPLICAS_LOST = "{replicas} stopped reporting within the window."
     REPLICAS_DOWN = "{replicas} is down: the last sample came {ago} ago{xids}."
     REPLICAS_FEWER = (
-        "{replicas} stopped reporting {ago} ago: {live:g} replicas report, {most:g} did within the last hour. Scaled down, "
+        "{replicas} stopped reporting {ago} ago: {live:g} of the {most:g} replicas of the last hour report. Scaled down, "
         "or lost."
     )
     TARGETS_DOWN = "{targets} of the same scrape job is down."

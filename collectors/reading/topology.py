@@ -118,6 +118,7 @@ def _fitting(scope: Scope, layout: Layout, at_s: float) -> tuple[Scope, list[Rem
         scope = replace(scope, window_s=held)
     elif interval is not None and given < MIN_SCRAPES * interval:
         wider = MIN_SCRAPES * interval
+        wider = wider if covered is None else max(given, min(wider, covered + interval / 2))
         remarks.append(remark(Kind.WINDOW_WIDENED, asked_s=given, interval_s=interval, window_s=wider))
         scope = replace(scope, window_s=wider)
     return replace(scope, step_s=steady(interval) or scope.step_s), remarks
