@@ -10,14 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from collectors.backends.backend import Backend, Ranges, Vectors
-from collectors.connect import read_and
 from collectors.errors import SourceError
 from collectors.prometheus.promql import step_for
 from collectors.queries.query import GROUPED, Group, Query, Subject, of_source
 from collectors.reading.discovery import discover
 from collectors.reading.engine_values import arrival_queries
 from collectors.reading.gpu_join import gpu_scope
-from collectors.reading.observation import Observation
 from collectors.reading.topology import MIN_SCRAPES, Topology, choices_for, find_topology, presence
 from collectors.source import Source
 from collectors.vocabulary.expressions import MODEL_KEYS, scope_of, selected
@@ -122,24 +120,6 @@ def read_deployed(
         return Deployed(problem=str(error))
 
 
-def read_deployment(
-    source: Source,
-    *,
-    at_s: float | None = None,
-    window_s: float | None = None,
-    backend: Backend | None = None,
-    clock: Callable[[], float] = time.time,
-    wait: Callable[[float], None] = time.sleep,
-) -> tuple[Observation, Deployed]:
-    """One observation and what is deployed, at the same moment. A source that cannot be reached is an answer."""
-
-    def deployed(own: Backend, observed: Observation) -> Deployed:
-        return read_deployed(own, source, at_s=observed.at_s, window_s=observed.window_s, clock=clock)
-
-    observed, seen = read_and(deployed, source, at_s=at_s, window_s=window_s, backend=backend, clock=clock, wait=wait)
-    return observed, seen or Deployed()
-
-
 def _read(backend: Backend, source: Source, at_s: float, window_s: float, clock: Callable[[], float]) -> Deployed:
     discovery = discover(backend, source, at_s, clock)
     engine = discovery.engine
@@ -214,7 +194,7 @@ def _load(backend: Backend, topology: Topology, at_s: float) -> LoadOverTime | N
 
 
 def arrivals_over_time(answer: Ranges, queries: Sequence[Query]) -> tuple[float, ...] | None:
-    """Arrivals at every step, from the answer to :func:`arrival_queries`: what was served, and what the queue grew by."""
+    """Arrivals at every step, from the answer to :func:`arrival_queries`: what was served, and the queue's growth."""
     lines = []
     for query in queries:
         series = answer.of(query.subject)

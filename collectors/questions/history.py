@@ -11,8 +11,8 @@ from collectors.prometheus.histograms import QUANTILES, buckets_of, quantile
 from collectors.prometheus.promql import step_for
 from collectors.queries.query import Group, Part, Query, Subject
 from collectors.queries.ttl import GRID_S
-from collectors.reading.discovery import discover
 from collectors.questions.deployments import arrivals_over_time
+from collectors.reading.discovery import discover
 from collectors.reading.engine_values import DIRECT, SHOWN_AS, arrival_queries, engine_queries
 from collectors.reading.gpu_join import gpu_scope
 from collectors.reading.gpu_sums import Plain, plain_queries

@@ -12,13 +12,7 @@ from collectors.queries.ttl import FIRST
 from collectors.reading.observation import DISTRIBUTIONS, Mapped, Missing
 from collectors.units import MS_PER_S
 from collectors.vocabulary.detect import Choice
-from collectors.vocabulary.expressions import (
-    Scope,
-    distribution_queries,
-    quantile_expression,
-    scalar_queries,
-    selected,
-)
+from collectors.vocabulary.expressions import Scope, distribution_queries, quantile_expression, scalar_queries, selected
 from collectors.vocabulary.schema import DISTRIBUTIONS as UNITS
 from collectors.vocabulary.schema import SCALARS, Candidate
 
@@ -93,12 +87,17 @@ def saturation_query(choices: Mapping[str, Choice], scope: Scope) -> Query | Non
 
     A minute is such a one when the queue never emptied within it, or requests were preempted beside a full KV cache.
     """
-    step_s = max(JUDGED_STEP_S, LEAST_SCRAPES * scope.step_s)
+    step_s = judged_step_s(scope)
     saturated = saturated_steps(choices, scope, step_s=step_s)
     if saturated is None or scope.window_s < 2 * step_s:
         return None
     text = f"avg_over_time({saturated}[{scope.window}:{duration(step_s)}])"
     return Query(expression=text, subject=Subject("saturated"), unit="ratio", ttl=FIRST)
+
+
+def judged_step_s(scope: Scope) -> float:
+    """Seconds of the steps that are judged apart."""
+    return max(JUDGED_STEP_S, LEAST_SCRAPES * scope.step_s)
 
 
 def saturated_steps(choices: Mapping[str, Choice], scope: Scope, *, step_s: float) -> str | None:

@@ -124,7 +124,9 @@ def join_gpus(
         labels = [label for label, _ in rows]
         by_pod = _common(labels, v.pod_labels, _pods(layout.known))
         if by_pod:
-            return GpuJoin(how="pod", devices=_number(rows, by_pod), former=_former(v, by_pod, layout), **by_pod, **seen)
+            return GpuJoin(
+                how="pod", devices=_number(rows, by_pod), former=_former(v, by_pod, layout), **by_pod, **seen
+            )
         hosts = _hosts(layout.known)
         by_host = _common(labels, v.host_labels, hosts) or _by_address(labels, hosts)
         if by_host:
@@ -140,10 +142,7 @@ def join_gpus(
 
 
 def _selected(
-    exporters: Sequence[DetectedExporter],
-    places: Vectors,
-    selector: Mapping[str, LabelValue],
-    names: Collection[str],
+    exporters: Sequence[DetectedExporter], places: Vectors, selector: Mapping[str, LabelValue], names: Collection[str]
 ) -> GpuJoin:
     """The GPUs of the first exporter that has any within the selector."""
     counts = {e.vocabulary.id: sum(s.value for s in places.of(_places(e.vocabulary))) for e in exporters}
@@ -194,8 +193,8 @@ def _without_others(
         if own:
             return {"labels": {**labels, label: sorted(own)}}, ""
         return by_host, (
-            f"the hosts of this deployment also have GPUs of other pods ({', '.join(sorted(pods)[:3])}), and nothing says "
-            "which are its own: give gpu_selector"
+            f"the hosts of this deployment also have GPUs of other pods ({', '.join(sorted(pods)[:3])}), and nothing "
+            "says which are its own: give gpu_selector"
         )
     return by_host, ""
 
@@ -209,7 +208,7 @@ def _former(vocabulary: GpuVocabulary, chosen: _Matchers, layout: Layout) -> Map
     if label in vocabulary.pod_labels:
         wanted = _pods(lost)
     elif label in vocabulary.host_labels:
-        wanted = set().union(*(set(row.get(name, "") for name in HOST_LABELS) for row in lost)) | _hosts(lost)
+        wanted = _hosts(lost)
     else:
         return None
     values = sorted(value for value in wanted if value)
@@ -221,7 +220,11 @@ def _pods(replicas: Sequence[Mapping[str, str]]) -> set[str]:
     pods = {row[name] for row in replicas for name in ("pod", "exported_pod") if row.get(name)}
     if pods:
         return pods
-    return {host.split(".")[0] for row in replicas if not (host := _host(row.get("instance", ""))).replace(".", "").isdigit()}
+    return {
+        host.split(".")[0]
+        for row in replicas
+        if not (host := _host(row.get("instance", ""))).replace(".", "").isdigit()
+    }
 
 
 def _hosts(replicas: Sequence[Mapping[str, str]]) -> set[str]:

@@ -156,7 +156,7 @@ def by_device(key: str, candidate: Candidate, vocabulary: GpuVocabulary, scope: 
 
 
 def flagged(key: str, candidate: Candidate, vocabulary: GpuVocabulary, scope: Scope) -> str:
-    """The devices that show trouble, each with its labels; where none does, a 0 without labels says that it is known."""
+    """The devices that show trouble, each with its labels; where none does, a 0 without labels tells that."""
     value = now(candidate, scope) if key == "throttle_reasons" else per_device(candidate, scope)
     by = (*places_of(vocabulary), *(["xid"] if "xid" in vocabulary.labels else []))
     device = f"max by ({', '.join(by)}) ({value})"
@@ -266,9 +266,7 @@ def troubled(vectors: Vectors, vocabulary: GpuVocabulary, key: str) -> tuple[Sam
     return None if known is None else tuple(one for one in known if one.labels)
 
 
-def _named(
-    single: Kind, several: Kind, gpus: Sequence[Sample], vocabulary: GpuVocabulary, **facts: object
-) -> Remark:
+def _named(single: Kind, several: Kind, gpus: Sequence[Sample], vocabulary: GpuVocabulary, **facts: object) -> Remark:
     """A remark that names GPUs, in the singular for one."""
     names = sorted({gpu_name(one.labels, vocabulary) for one in gpus})
     shown = Names(names, most=MOST_NAMED, counted=True)
@@ -276,7 +274,7 @@ def _named(
 
 
 def _codes(xids: Sequence[Sample], vocabulary: GpuVocabulary) -> str:
-    """" 79" and the like, where the value is a code."""
+    """ " 79" and the like, where the value is a code."""
     if "xid" not in vocabulary.concepts:
         codes = {one.labels["xid"] for one in xids if one.labels.get("xid")}
     else:

@@ -11,7 +11,7 @@ from collectors.reading.observation import State
 from collectors.reading.remarks import Kind, Names, Remark, remark
 
 SATURATED_SHARE = 0.5
-"""Share of the minutes of a window from which it counts as saturated as a whole. Chosen: with fewer, most can be judged."""
+"""Share of the minutes of a window from which all of it counts as saturated. Chosen: with fewer, most can be judged."""
 GROWTH_FROM_PER_S = 0.01
 """Growth of a queue from which it is worth a word. Chosen: a request in 100 s."""
 QUEUE_SHARE = 0.5

@@ -72,7 +72,9 @@ class Layout:
     def lost_labels(self) -> tuple[Mapping[str, str], ...]:
         """The labels of replicas of the last hour that have no data now."""
         live = {replica_key(labels) for labels in self.live}
-        return tuple(labels for labels in (*self.seen, *(one for one, _ in self.past)) if replica_key(labels) not in live)
+        return tuple(
+            labels for labels in (*self.seen, *(one for one, _ in self.past)) if replica_key(labels) not in live
+        )
 
     @cached_property
     def gone(self) -> dict[str, float]:
@@ -160,7 +162,8 @@ def read_layout(vectors: Vectors, *, at_s: float, window_s: float) -> Layout:
     begun = [_highest(of("oldest")), _highest(of("oldest_lately"))]
     oldest = min((moment for moment in begun if moment is not None), default=None)
     interval = _interval(of("newest_then"), of("scrapes"), newest, oldest, at_s=at_s, window_s=window_s)
-    if not of("newest_then") and (_highest(of("scrapes")) or 0) < FEW_SCRAPES:  # so rare that the hour tells more
+    here, lately = _highest(of("scrapes")) or 0, _highest(of("scrapes_hour")) or 0
+    if not of("newest_then") and here < min(FEW_SCRAPES, lately):  # so rare that the hour tells more
         hour = _highest(of("oldest_hour"))
         rare = _interval((), of("scrapes_hour"), newest, hour, at_s=at_s, window_s=LOOK_BACK_S)
         if rare is not None:

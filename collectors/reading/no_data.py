@@ -17,7 +17,7 @@ from collectors.vocabulary.expressions import MODEL_KEYS, scope_of
 
 
 def silent(backend: Backend, source: Source, discovery: Discovery, window_s: float) -> Observation:
-    """No engine has data now: it fell silent within the last hour, is selected by the wrong labels, or was never there."""
+    """No engine has data now: it fell silent within the last hour, is selected by wrong labels, or was never there."""
     around = f"last_over_time({{}}[{duration(LOOK_BACK_S)}])"
     answer = backend.vectors(engine_queries(source, around=around), at_s=discovery.at_s)
     seen = engines_seen(source, answer)
@@ -68,12 +68,23 @@ def _mistyped(backend: Backend, source: Source, discovery: Discovery) -> Remark 
         value = source.labels[key]
         asked = (value,) if isinstance(value, str) else tuple(value)
         known = sorted(
-            {found for one in several for s in answer.of(Subject(f"values/{one}", group=Group.SOURCE)) if (found := s.labels.get(one))}
+            {
+                found
+                for one in several
+                for s in answer.of(Subject(f"values/{one}", group=Group.SOURCE))
+                if (found := s.labels.get(one))
+            }
         )
         missing = [one for one in asked if one not in known]
         if missing:
             near = nearest(missing[0], known)
-            meant = f": did you mean {near}?" if near else f"; there are {Names(known, most=3, counted=True)}" if known else ""
+            meant = (
+                f": did you mean {near}?"
+                if near
+                else f"; there are {Names(known, most=3, counted=True)}"
+                if known
+                else ""
+            )
             hints.append(f"no engine has {key} {missing[0]}{meant}")
     hint = f" ({'; '.join(hints)})" if hints else ""
     return remark(

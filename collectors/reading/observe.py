@@ -18,14 +18,7 @@ from collectors.reading.engine_values import (
 )
 from collectors.reading.gpu_join import FLEET_GPUS, gpu_scope
 from collectors.reading.gpu_sums import Plain, plain_queries, with_sums
-from collectors.reading.gpu_values import (
-    FORMER_XIDS,
-    gpu_numbers,
-    gpu_queries,
-    missing_fields,
-    per_device,
-    places_of,
-)
+from collectors.reading.gpu_values import FORMER_XIDS, gpu_numbers, gpu_queries, missing_fields, per_device, places_of
 from collectors.reading.health import CORE, SATURATED_SHARE, verdict
 from collectors.reading.layout import LOOK_BACK_S, RELAY_LABELS, Layout, replica_name
 from collectors.reading.observation import Missing, Observation, Replica, unknown_numbers
@@ -106,8 +99,8 @@ def _target_queries(layout: Layout) -> list[Query]:
 
 
 def _down(answer: Vectors, layout: Layout, *, dedicated: bool) -> list[str]:
-    """Targets that are down and surely of this deployment: those that reported for it within the last hour, and those of
-    jobs in which everything that answers is of it."""
+    """Targets that are down and surely of this deployment: those that reported for it within the last hour, and those
+    of jobs in which everything that answers is of it."""
     own: dict[str, set[str]] = {}
     for labels in layout.live:
         own.setdefault(labels.get("job", ""), set()).add(labels.get("instance", ""))
@@ -155,7 +148,12 @@ def _assembled(
     down = [name for name in down if name not in _targets_of(layout, told)]
     core = [m.quantity for m in missing if m.quantity in _core_quantities(topology.engine)]
     judged = verdict(
-        numbers=numbers, distributions=distributions, vectors=answer, layout=layout, core_missing=core, down=down,
+        numbers=numbers,
+        distributions=distributions,
+        vectors=answer,
+        layout=layout,
+        core_missing=core,
+        down=down,
         gone=[said for said, sure in gone if sure],
     )
     return Observation(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from collectors.format import sentence
+from collectors.units import S_PER_MINUTE
 
 
 class Kind(Enum):
@@ -37,8 +38,8 @@ class Kind(Enum):
     REPLICAS_LOST = "{replicas} stopped reporting within the window."
     REPLICAS_DOWN = "{replicas} is down: the last sample came {ago} ago{xids}."
     REPLICAS_FEWER = (
-        "{replicas} stopped reporting {ago} ago: {live:g} of the {most:g} replicas of the last hour report. Scaled down, "
-        "or lost."
+        "{replicas} stopped reporting {ago} ago: {live:g} of the {most:g} replicas of the last hour report. Scaled "
+        "down, or lost."
     )
     TARGETS_DOWN = "{targets} of the same scrape job is down."
     CORE_MISSING = "No data for {quantities}."
@@ -51,9 +52,13 @@ class Kind(Enum):
         "A window of {asked_s:g} s holds too few scrapes ({interval_s:g} s apart): {window_s:g} s are used."
     )
     ONE_STAGE = "Of the models {models} only {model} is counted: give model in selector."
+    CALM_STRETCH = (
+        "Judged over {judged} of the {asked}: in the other minutes more was asked than could be served, or they lie "
+        "beyond such minutes."
+    )
     SATURATED_AT_TIMES = (
-        "In {share:percent} of the minutes more was asked than could be served: the queue never emptied, or requests were "
-        "preempted."
+        "In {share:percent} of the minutes more was asked than could be served: the queue never emptied, or requests "
+        "were preempted."
     )
     FLEET_OF_REPLICAS = "More than {most} replicas: quantiles of TTFT, ITL and E2E only, means of the rest."
     FLEET_OF_GPUS = "More than {most:,} GPUs: their values are those of the last scrape, not of the window."
@@ -117,7 +122,7 @@ class Ago:
     seconds: float
 
     def __str__(self) -> str:
-        minutes = round(self.seconds / 60)
+        minutes = round(self.seconds / S_PER_MINUTE)
         return f"{self.seconds:.0f} s" if minutes < 2 else f"{minutes} minutes"
 
 

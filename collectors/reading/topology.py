@@ -8,7 +8,7 @@ from collectors.prometheus.promql import quoted
 from collectors.queries.query import GROUPED, Group, Subject, of_source
 from collectors.reading.discovery import Discovery
 from collectors.reading.gpu_join import GpuJoin, join_gpus, place_queries
-from collectors.reading.layout import LEAST_SPAN_S, Layout, layout_queries, read_layout, counted_once
+from collectors.reading.layout import LEAST_SPAN_S, Layout, counted_once, layout_queries, read_layout
 from collectors.reading.remarks import Kind, Names, Remark, remark
 from collectors.source import Source
 from collectors.vocabulary.detect import Choice, DetectedEngine, choose, detect_gpus

@@ -189,9 +189,7 @@ def choose(key: str, engine: DetectedEngine, names: Collection[str], override: C
     usable = [use for use in concept.use if available(use, names, engine.spelling)]
     if usable:
         older = any(_older(use, engine) and use.kind == usable[0].kind for use in usable[1:])
-        return Choice(
-            concept=concept, candidate=usable[0], newer_and_older=older and not _older(usable[0], engine)
-        )
+        return Choice(concept=concept, candidate=usable[0], newer_and_older=older and not _older(usable[0], engine))
     for other in engine.completed_by:
         beside = next((name for name in names_of(engine.vocabulary) if respelled(name, engine.spelling) in names), None)
         for use in other.concepts.get(key, Concept(unit="")).use:

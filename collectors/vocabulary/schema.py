@@ -188,8 +188,8 @@ class EngineVocabulary(_Vocabulary):
     ``front_end`` says that latencies are measured before the engine, by what routes to it. ``covers`` are engines whose
     names it exposes too; ``completes`` are those whose missing quantities it has, on the same page.
 
-    ``model_labels`` are the labels that name the model, the usual one first; ``any_case`` says that its value is written
-    in several cases. ``ranks`` tell processes apart that report the same requests: they count once.
+    ``model_labels`` are the labels that name the model, the usual one first; ``any_case`` says that its value is
+    written in several cases. ``ranks`` tell processes apart that report the same requests: they count once.
 
     Names without a prefix are shared by engines. ``weak`` ones stand for this engine only where nothing stronger is
     seen; ``bare`` ones are its own although they lack the prefix, and so is any of its names with ``bare_label``.

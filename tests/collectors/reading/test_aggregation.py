@@ -1,4 +1,4 @@
-"""Every request, token and byte counts once, and all of them do: ranks, routers, workers, slices, forms of one figure."""
+"""Every request, token and byte counts once, and all of them do: ranks, routers, workers, forms of one figure."""
 
 import pytest
 
@@ -26,7 +26,9 @@ class TestRanks:
         return Feed({"a:30000": steady(*[line for rank, n in ranks for line in sglang(rank, n)])}).read()
 
     def test_data_parallel_attention_with_as_many_ranks(self) -> None:
-        seen = self.read([(f'tp_rank="{i}",dp_rank="{i}",pp_rank="0"', n) for i, n in enumerate((1, 1, 1, 4, 4, 4, 1, 1))])
+        seen = self.read(
+            [(f'tp_rank="{i}",dp_rank="{i}",pp_rank="0"', n) for i, n in enumerate((1, 1, 1, 4, 4, 4, 1, 1))]
+        )
         assert seen.number("running") == 17
         assert seen.number("waiting") == 8
         assert seen.number("generation_tokens_per_s") == pytest.approx(170)
@@ -143,7 +145,10 @@ class TestForms:
         assert seen.number("kv_capacity_tokens") == tokens
 
     def test_the_smallest_of_data_parallel_engines(self) -> None:
-        infos = [f'vllm:cache_config_info{{engine="{i}",block_size="16",num_gpu_blocks="{n}"}} 1' for i, n in ((0, 4574), (1, 4500))]
+        infos = [
+            f'vllm:cache_config_info{{engine="{i}",block_size="16",num_gpu_blocks="{n}"}} 1'
+            for i, n in ((0, 4574), (1, 4500))
+        ]
         assert Feed({"a:8000": steady(*BASE, *infos)}).read().number("kv_capacity_tokens") == 72000
 
     @pytest.mark.parametrize("engine", ["nim", "mindie", "lmdeploy"])

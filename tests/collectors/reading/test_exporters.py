@@ -6,8 +6,8 @@ import pytest
 
 from collectors.backends.backend import Vectors
 from collectors.prometheus.answers import Sample
-from collectors.questions.devices import read_devices
 from collectors.queries.query import Group, Subject
+from collectors.questions.devices import read_devices
 from collectors.reading.gpu_join import GpuJoin, gpu_scope, join_gpus
 from collectors.reading.layout import Layout
 from collectors.reading.observation import Observation, State
@@ -25,12 +25,7 @@ def read(*lines: str, **more: object) -> Observation:
     return Feed({"a:8000": steady(*BASE), "a:9400": steady(*lines)}).read(**more)
 
 
-AMD = {
-    "gpu_gfx_activity": 87,
-    "gpu_used_vram": 176000,
-    "gpu_total_vram": 196592,
-    "gpu_package_power": 610,
-}
+AMD = {"gpu_gfx_activity": 87, "gpu_used_vram": 176000, "gpu_total_vram": 196592, "gpu_package_power": 610}
 
 
 @pytest.mark.parametrize("prefix", ["", "amd_"])
@@ -149,7 +144,10 @@ class TestSlices:
 
     def test_the_card_and_its_parts_are_not_added(self) -> None:
         whole = 'gpu="0",UUID="GPU-0",Hostname="a"'
-        seen = read(*self.mig(("1", "3g.20gb", 0.9, 15000), ("2", "3g.20gb", 0.1, 5000)), f"DCGM_FI_DEV_FB_USED{{{whole}}} 20000")
+        seen = read(
+            *self.mig(("1", "3g.20gb", 0.9, 15000), ("2", "3g.20gb", 0.1, 5000)),
+            f"DCGM_FI_DEV_FB_USED{{{whole}}} 20000",
+        )
         assert seen.number("gpu_memory_used_gb") == pytest.approx(20000 * 1.048576e-3)
 
 

@@ -49,7 +49,7 @@ TRT = 'model_name="undefined",engine_type="undefined"'
 @pytest.mark.parametrize(
     "extra",
     [
-        ["kv_cache_hit_rate{%s} 0.25" % TRT],
+        [f"kv_cache_hit_rate{{{TRT}}} 0.25"],
         [f"num_requests_running{{{TRT}}} 3", f"num_requests_waiting{{{TRT}}} 1", f"kv_cache_utilization{{{TRT}}} 0.5"],
         histogram("request_queue_time_seconds", {0.3: 2}, 0.02, TRT),
     ],
@@ -197,7 +197,9 @@ class TestReasons:
         assert (seen.engine, seen.number("running"), seen.number("kv_usage")) == ("trtllm_serve", 4, 0.5)
 
     def test_llama_cpp_and_litellm_alone(self) -> None:
-        own = read("llamacpp:requests_processing 1", "llamacpp:requests_deferred 0", "llamacpp:tokens_predicted_total @50")
+        own = read(
+            "llamacpp:requests_processing 1", "llamacpp:requests_deferred 0", "llamacpp:tokens_predicted_total @50"
+        )
         assert (own.engine, own.state, own.number("generation_tokens_per_s")) == ("llamacpp", State.OK, 50)
         front = read(
             'litellm_proxy_total_requests_metric_total{requested_model="m",status_code="200"} @2',
