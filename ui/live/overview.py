@@ -55,7 +55,11 @@ def overview_table(known: tuple[Known, ...]) -> pd.DataFrame:
     for one in known:
         sources.observed(one, wait_s=0.0)
     rows = [_row(one, sources.observed(one, wait_s=WAIT_S)) for one in known]
-    return pd.DataFrame(sorted(rows, key=lambda row: SEVERITY.index(str(row["State"]))))
+
+    def severity(row: dict[str, object]) -> int:
+        return SEVERITY.index(str(row["State"]))
+
+    return pd.DataFrame(sorted(rows, key=severity))
 
 
 def _row(known: Known, answer: Answer[Observation]) -> dict[str, object]:
