@@ -85,10 +85,7 @@ def history(
     # A fleet's lines have the window of its observation, so that one answer serves both.
     least = topology.scope.window_s if discovery.fleet else MIN_SCRAPES * interval
     scope = replace(topology.scope, window_s=max(step, least), step_s=interval)
-    chosen = {key: choice for key, choice in topology.choices.items() if key in concepts}
-    queries = [q for q in engine_queries(chosen, scope) if q.subject.part not in (Part.MIN, Part.GROWTH, Part.CHANGE)]
-    arriving = arrival_queries(topology.choices, scope) if {"arrivals", "first_tokens"} & set(chosen) else []
-    queries += [query for query in arriving if query.subject not in {q.subject for q in queries}]
+    queries, arriving = _engine_queries(topology, scope, concepts)
     exact, plain = _gpu_queries(topology, scope, points=points, fleet=discovery.fleet)
     queries += [plain[query].query if query in plain else query for query in exact]
     answer = backend.ranges(queries, start_s=start_s, end_s=end_s, step_s=step)
@@ -100,12 +97,21 @@ def history(
     steps = math.floor((answer.end_s - answer.start_s) / answer.step_s + ROUNDING) + 1
     return History(
         times_s=tuple(answer.start_s + i * answer.step_s for i in range(steps)),
-        lines=_Lines(answer).all(chosen.keys(), arriving),
+        lines=_Lines(answer).all(concepts, arriving),
         step_s=answer.step_s,
         since_s=answer.since_s if answer.since_s is not None and answer.since_s > answer.start_s else None,
         engine=engine.vocabulary.id,
         problems=tuple(dict.fromkeys(answer.problems.values())),
     )
+
+
+def _engine_queries(topology: Topology, scope: Scope, concepts: Collection[str]) -> tuple[list[Query], Sequence[Query]]:
+    """The queries for the engine's lines, and those of them that arrivals are made of."""
+    chosen = {key: choice for key, choice in topology.choices.items() if key in concepts}
+    queries = [q for q in engine_queries(chosen, scope) if q.subject.part not in (Part.MIN, Part.GROWTH, Part.CHANGE)]
+    arriving = arrival_queries(topology.choices, scope) if {"arrivals", "first_tokens"} & set(chosen) else []
+    known = {query.subject for query in queries}
+    return [*queries, *(query for query in arriving if query.subject not in known)], arriving
 
 
 def _gpu_queries(

@@ -62,8 +62,8 @@ def read_judged(
         again = read_from(own, source, at_s=stretch.end_s, window_s=stretch.length_s, clock=clock)
         if again.state in (*SILENT, State.SATURATED):
             return observed, deployed
-        said = remark(Kind.CALM_STRETCH, judged=Ago(again.window_s), asked=Ago(observed.window_s))
-        again = again.model_copy(update={"remarks": (said, *again.remarks)})
+        note = remark(Kind.CALM_STRETCH, judged=Ago(again.window_s), asked=Ago(observed.window_s))
+        again = again.model_copy(update={"remarks": (note, *again.remarks)})
         return again, read_deployed(own, source, at_s=again.at_s, window_s=again.window_s, clock=clock)
 
     observed, both = read_and(more, source, at_s=at_s, window_s=window_s, backend=backend, clock=clock, wait=wait)

@@ -132,13 +132,14 @@ def engines_seen(source: Source, answer: Vectors) -> Seen:
 def _series(answer: Vectors, engine: DetectedEngine | None) -> dict[str, float]:
     """Series by name, of the selected model where there is one, else of all."""
     label = engine.model_label if engine is not None else None
-    found: dict[str, float] = {}
+    series: dict[str, float] = {}
     for key in (f"{label}/True", label, None):
         for sample in answer.of(_engine_subject(key)):
-            found[sample.labels.get("__name__", "")] = found.get(sample.labels.get("__name__", ""), 0.0) + sample.value
-        if found:
+            name = sample.labels.get("__name__", "")
+            series[name] = series.get(name, 0.0) + sample.value
+        if series:
             break
-    return found
+    return series
 
 
 def _engine_subject(label: str | None) -> Subject:

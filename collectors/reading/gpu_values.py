@@ -203,10 +203,7 @@ def gpu_numbers(vocabulary: GpuVocabulary, vectors: Vectors, generation_tokens_p
         parts = [read.get(key) for key in ("memory_used", "memory_free", "memory_reserved")]
         total = sum(p for p in parts if p is not None) if parts[0] is not None and parts[1] is not None else None
     throttled, remarks = _throttled(vectors, vocabulary)
-    xids = troubled(vectors, vocabulary, "xid" if "xid" in vocabulary.concepts else "xid_count")
-    former = vectors.of(FORMER_XIDS)
-    if former:
-        xids = (xids or ()) + tuple(one for one in former if one not in (xids or ()))
+    xids = _xids(vectors, vocabulary)
     numbers = {
         "gpus": _first(vectors, "devices", 1),
         "gpu_busy": busy,
@@ -266,6 +263,13 @@ def troubled(vectors: Vectors, vocabulary: GpuVocabulary, key: str) -> tuple[Sam
     return None if known is None else tuple(one for one in known if one.labels)
 
 
+def _xids(vectors: Vectors, vocabulary: GpuVocabulary) -> tuple[Sample, ...] | None:
+    """The devices with an XID error, those of lost replicas among them."""
+    own = troubled(vectors, vocabulary, "xid" if "xid" in vocabulary.concepts else "xid_count")
+    former = vectors.of(FORMER_XIDS)
+    return own if own is None and not former else ((own or ()) + tuple(one for one in former if one not in (own or ())))
+
+
 def _named(single: Kind, several: Kind, gpus: Sequence[Sample], vocabulary: GpuVocabulary, **facts: object) -> Remark:
     """A remark that names GPUs, in the singular for one."""
     names = sorted({gpu_name(one.labels, vocabulary) for one in gpus})
@@ -310,8 +314,8 @@ def _weighted(vectors: Vectors, vocabulary: GpuVocabulary) -> float | None:
 
 def _slices(profile: str) -> float:
     """Compute slices of a MIG profile; 1 where it is not one."""
-    found = re.search(r"(\d+)g\.", profile)
-    return float(found.group(1)) if found else 1.0
+    slices = re.search(r"(\d+)g\.", profile)
+    return float(slices.group(1)) if slices else 1.0
 
 
 def _first(vectors: Vectors, key: str, candidates: int) -> float | None:

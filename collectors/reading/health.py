@@ -7,6 +7,7 @@ from collectors.backends.backend import Vectors
 from collectors.prometheus.histograms import Distribution
 from collectors.reading.engine_values import FULL_KV, queue_persists
 from collectors.reading.layout import Layout
+from collectors.reading.lost_replicas import Lost
 from collectors.reading.observation import State
 from collectors.reading.remarks import Kind, Names, Remark, remark
 
@@ -41,12 +42,11 @@ def verdict(
     vectors: Vectors,
     layout: Layout,
     core_missing: Sequence[str],
-    down: Sequence[str],
-    gone: Sequence[Remark] = (),
+    lost: Lost,
 ) -> Verdict:
     """Saturated before partial before ok; the causes of all are kept."""
     full = saturation(numbers, distributions, vectors)
-    gaps = [*gone, *incompleteness(vectors, layout, core_missing, down)]
+    gaps = incompleteness(vectors, layout, core_missing, lost)
     state = State.SATURATED if full else State.PARTIAL if gaps else State.OK
     return Verdict(state=state, causes=(*full, *gaps))
 
@@ -73,9 +73,9 @@ def saturation(
     return causes
 
 
-def incompleteness(vectors: Vectors, layout: Layout, core_missing: Sequence[str], down: Sequence[str]) -> list[Remark]:
+def incompleteness(vectors: Vectors, layout: Layout, core_missing: Sequence[str], lost: Lost) -> list[Remark]:
     """Signs that part of the deployment or of the answer is not in the numbers."""
-    causes = []
+    causes = [lost.dead] if lost.dead is not None else []
     if vectors.notes.partial:
         warning = f": {vectors.notes.warnings[0]}".removesuffix(".") if vectors.notes.warnings else ""
         causes.append(remark(Kind.PARTIAL_ANSWER, warning=warning))
@@ -86,7 +86,7 @@ def incompleteness(vectors: Vectors, layout: Layout, core_missing: Sequence[str]
         causes.append(remark(Kind.QUERIES_REJECTED, quantities=Names(rejected, most=5)))
     if layout.lost:
         causes.append(remark(Kind.REPLICAS_LOST, replicas=_named(layout.lost)))
-    missing_targets = [name for name in down if name not in layout.lost]
+    missing_targets = [name for name in lost.down if name not in layout.lost]
     if missing_targets:
         causes.append(remark(Kind.TARGETS_DOWN, targets=_named(missing_targets)))
     if core_missing:

@@ -235,7 +235,7 @@ def _relayed(live: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
 
     Such a label holds an address, or has several values at one target.
     """
-    found = []
+    relayed = []
     for label in RELAY_LABELS:
         values: dict[str, set[str]] = defaultdict(set)
         for labels in live:
@@ -244,8 +244,8 @@ def _relayed(live: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
         direct = any(not labels.get(label) for labels in live)
         several = any(len(some) > 1 or any(":" in value for value in some) for some in values.values())
         if direct and several:
-            found.append(label)
-    return tuple(found)
+            relayed.append(label)
+    return tuple(relayed)
 
 
 def counted_once(layout: Layout, scope: Scope) -> tuple[Layout, Scope]:

@@ -1,8 +1,10 @@
 """Where nothing is alive: stale when it was within the last hour, else no data."""
 
-from collectors.backends.backend import Backend
+from collections.abc import Sequence
+
+from collectors.backends.backend import Backend, Vectors
 from collectors.names import nearest
-from collectors.prometheus.promql import duration, matchers, quoted, regex_quoted
+from collectors.prometheus.promql import LabelValue, duration, matchers, quoted, regex_quoted
 from collectors.queries.query import GROUPED, Group, Subject, of_source
 from collectors.reading.discovery import Discovery, engine_queries, engines_seen, names_query, within
 from collectors.reading.gpu_join import GpuJoin
@@ -63,29 +65,8 @@ def _mistyped(backend: Backend, source: Source, discovery: Discovery) -> Remark 
     engine = detect_engine({s.labels.get("__name__", "") for s in answer.of(queries[0].subject)}, wanted=source.engine)
     if engine is None or not answer.of(queries[0].subject):
         return None
-    hints = []
-    for key, several in labels.items():
-        value = source.labels[key]
-        asked = (value,) if isinstance(value, str) else tuple(value)
-        known = sorted(
-            {
-                found
-                for one in several
-                for s in answer.of(Subject(f"values/{one}", group=Group.SOURCE))
-                if (found := s.labels.get(one))
-            }
-        )
-        missing = [one for one in asked if one not in known]
-        if missing:
-            near = nearest(missing[0], known)
-            meant = (
-                f": did you mean {near}?"
-                if near
-                else f"; there are {Names(known, most=3, counted=True)}"
-                if known
-                else ""
-            )
-            hints.append(f"no engine has {key} {missing[0]}{meant}")
+    hints = [_hint(key, source.labels[key], several, answer) for key, several in labels.items()]
+    hints = [hint for hint in hints if hint]
     hint = f" ({'; '.join(hints)})" if hints else ""
     return remark(
         Kind.NOTHING_SELECTED,
@@ -94,6 +75,22 @@ def _mistyped(backend: Backend, source: Source, discovery: Discovery) -> Remark 
         hint=hint,
         targets=discovery.targets,
     )
+
+
+def _hint(key: str, value: LabelValue, several: Sequence[str], answer: Vectors) -> str:
+    """That no engine has a value of the selector, and which there are; "" where one has it."""
+    values = [
+        sample.labels.get(label, "")
+        for label in several
+        for sample in answer.of(Subject(f"values/{label}", group=Group.SOURCE))
+    ]
+    known = sorted({text for text in values if text})
+    missing = [text for text in ((value,) if isinstance(value, str) else value) if text not in known]
+    if not missing:
+        return ""
+    near = nearest(missing[0], known)
+    there = f"; there are {Names(known, most=3, counted=True)}" if known else ""
+    return f"no engine has {key} {missing[0]}" + (f": did you mean {near}?" if near else there)
 
 
 def stale_or_empty(backend: Backend, source: Source, discovery: Discovery, topology: Topology) -> Observation:

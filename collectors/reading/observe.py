@@ -1,11 +1,10 @@
 """Third round: every number at once."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from collectors.backends.backend import Backend, Vectors
-from collectors.prometheus.promql import duration, matchers
-from collectors.queries.query import GROUPED, Group, Part, Query, Subject, by_subject, of_source
-from collectors.queries.ttl import FIRST, FLEET_REPLICAS
+from collectors.queries.query import Group, Part, Query, Subject, by_subject
+from collectors.queries.ttl import FLEET_REPLICAS
 from collectors.reading.discovery import Discovery
 from collectors.reading.engine_values import (
     QUANTITY,
@@ -18,15 +17,16 @@ from collectors.reading.engine_values import (
 )
 from collectors.reading.gpu_join import FLEET_GPUS, gpu_scope
 from collectors.reading.gpu_sums import Plain, plain_queries, with_sums
-from collectors.reading.gpu_values import FORMER_XIDS, gpu_numbers, gpu_queries, missing_fields, per_device, places_of
+from collectors.reading.gpu_values import gpu_numbers, gpu_queries, missing_fields
 from collectors.reading.health import CORE, SATURATED_SHARE, verdict
-from collectors.reading.layout import LOOK_BACK_S, RELAY_LABELS, Layout, replica_name
+from collectors.reading.layout import RELAY_LABELS
+from collectors.reading.lost_replicas import Lost, former_queries, lost_replicas, target_queries
 from collectors.reading.observation import Missing, Observation, Replica, unknown_numbers
-from collectors.reading.remarks import Ages, Ago, Kind, Names, Remark, remark
+from collectors.reading.remarks import Ages, Kind, Names, Remark, remark
 from collectors.reading.topology import Topology
 from collectors.source import Source
 from collectors.vocabulary.detect import DetectedEngine
-from collectors.vocabulary.expressions import Scope, replica_query
+from collectors.vocabulary.expressions import replica_query
 
 REPLICA_COLUMNS = {
     "running": "running",
@@ -36,8 +36,6 @@ REPLICA_COLUMNS = {
 }
 MAX_REPLICAS = 5000
 """Chosen: beyond it a table of replicas is no longer read."""
-DOWN = Subject("down", group=Group.SOURCE)
-ANSWERING = Subject("answering", group=Group.SOURCE)
 
 
 def observe(backend: Backend, source: Source, discovery: Discovery, topology: Topology) -> Observation:
@@ -48,12 +46,12 @@ def observe(backend: Backend, source: Source, discovery: Discovery, topology: To
         scope = gpu_scope(topology.gpus, topology.scope)
         exact = gpu_queries(topology.gpus.vocabulary, scope, sign=topology.gpus.sign)
         plain = plain_queries(exact, topology.gpus, scope)
-    queries = [*_engine_queries(topology), *_target_queries(topology.layout), *_former_queries(topology)]
+    queries = [*_engine_queries(topology), *target_queries(topology.layout), *former_queries(topology)]
     queries += [plain[query].query if query in plain else query for query in exact]
     answer = with_sums(backend, backend.vectors(queries, at_s=discovery.at_s), plain, discovery.at_s)
-    down = _down(answer, topology.layout, dedicated=backend.dedicated)
+    lost = lost_replicas(answer, topology.layout, at_s=discovery.at_s, dedicated=backend.dedicated)
     ages = _ages(queries, answer, discovery)
-    return _assembled(source, discovery, topology, answer, down, ages)
+    return _assembled(source, discovery, topology, answer, lost, ages)
 
 
 def _engine_queries(topology: Topology) -> list[Query]:
@@ -72,70 +70,8 @@ def _engine_queries(topology: Topology) -> list[Query]:
     return queries
 
 
-def _former_queries(topology: Topology) -> list[Query]:
-    """The XID errors of GPUs that replicas had which report no more: a pod that is gone no longer labels its GPU."""
-    gpus = topology.gpus
-    vocabulary = gpus.vocabulary
-    concept = vocabulary.concepts.get("xid") if vocabulary else None
-    if vocabulary is None or concept is None or not gpus.former or topology.gpus.devices > FLEET_GPUS:
-        return []
-    own = ", ".join(vocabulary.device_labels)
-    had = f"last_over_time({gpus.sign}{{{matchers(gpus.former)}}}[{duration(LOOK_BACK_S)}])"
-    everywhere = Scope(window_s=topology.scope.window_s, spelling=gpus.spelling)
-    device = f"max by ({', '.join(places_of(vocabulary))}) ({per_device(concept.use[0], everywhere)})"
-    expression = f"({device} > 0) and on ({own}) max by ({own}) ({had})"
-    return [Query(expression=expression, subject=FORMER_XIDS, unit="code", weight=GROUPED, ttl=FIRST)]
-
-
-def _target_queries(layout: Layout) -> list[Query]:
-    """Which targets of the jobs of the deployment are down, and how many answer."""
-    replicas = (*layout.known, *(labels for labels, _ in layout.past))
-    jobs = sorted({labels["job"] for labels in replicas if labels.get("job")})
-    if not jobs:
-        return []
-    up = f"up{{{matchers({'job': jobs})}}}"
-    answering = f"count by (job) ({up} == 1)"
-    return [of_source(DOWN.quantity, f"{up} == 0"), of_source(ANSWERING.quantity, answering, weight=GROUPED, ttl=FIRST)]
-
-
-def _down(answer: Vectors, layout: Layout, *, dedicated: bool) -> list[str]:
-    """Targets that are down and surely of this deployment: those that reported for it within the last hour, and those
-    of jobs in which everything that answers is of it."""
-    own: dict[str, set[str]] = {}
-    for labels in layout.live:
-        own.setdefault(labels.get("job", ""), set()).add(labels.get("instance", ""))
-    answering = {s.labels.get("job", ""): s.value for s in answer.of(ANSWERING)}
-    sure = {job for job, instances in own.items() if dedicated or answering.get(job, 0) <= len(instances)}
-    mine = {(labels.get("job", ""), labels.get("instance", "")) for labels in layout.lost_labels}
-    down = [(s.labels.get("job", ""), s.labels.get("instance", "")) for s in answer.of(DOWN)]
-    return sorted({target for job, target in down if job in sure or (job, target) in mine})
-
-
-def _gone(answer: Vectors, layout: Layout, down: Sequence[str], at_s: float) -> list[tuple[Remark, bool]]:
-    """Replicas that stopped before the window, each remark with whether they are surely lost.
-
-    A target that is down, or an XID error on what was its GPU, says so; without either they may have been scaled down.
-    """
-    if not layout.gone:
-        return []
-    targets = {replica_name(labels): labels.get("instance", "") for labels in layout.lost_labels}
-    dead = [name for name in layout.gone if targets.get(name) in down or answer.of(FORMER_XIDS)]
-    said = []
-    if dead:
-        ago = Ago(at_s - max(layout.gone[name] for name in dead))
-        codes = sorted({f"{one.value:g}" for one in answer.of(FORMER_XIDS)})
-        xids = f", and what was its GPU shows XID {', '.join(codes)}" if codes else ""
-        said.append((remark(Kind.REPLICAS_DOWN, replicas=Names(dead, most=3, counted=True), ago=ago, xids=xids), True))
-    rest = [name for name in layout.gone if name not in dead]
-    live = layout.replicas + len(layout.lost)
-    if rest and layout.most is not None and live + len(dead) < layout.most:
-        facts = {"ago": Ago(at_s - max(layout.gone[name] for name in rest)), "live": live, "most": layout.most}
-        said.append((remark(Kind.REPLICAS_FEWER, replicas=Names(rest, most=3, counted=True), **facts), False))
-    return said
-
-
 def _assembled(
-    source: Source, discovery: Discovery, topology: Topology, answer: Vectors, down: list[str], ages: list[Remark]
+    source: Source, discovery: Discovery, topology: Topology, answer: Vectors, lost: Lost, ages: list[Remark]
 ) -> Observation:
     layout, scope, choices, at_s = topology.layout, topology.scope, topology.choices, discovery.at_s
     numbers = unknown_numbers() | engine_numbers(answer, choices, scope)
@@ -143,31 +79,16 @@ def _assembled(
     distributions = engine_distributions(answer, choices, scope)
     missing = list(missing_of(choices, answer, numbers, distributions))
     about_gpus = _add_gpus(numbers, missing, topology, answer)
-    gone = _gone(answer, layout, down, at_s)
-    told = {*layout.gone} if any(sure for _, sure in gone) else set()
-    down = [name for name in down if name not in _targets_of(layout, told)]
     core = [m.quantity for m in missing if m.quantity in _core_quantities(topology.engine)]
     judged = verdict(
-        numbers=numbers,
-        distributions=distributions,
-        vectors=answer,
-        layout=layout,
-        core_missing=core,
-        down=down,
-        gone=[said for said, sure in gone if sure],
+        numbers=numbers, distributions=distributions, vectors=answer, layout=layout, core_missing=core, lost=lost
     )
+    fewer = [lost.fewer] if lost.fewer is not None else []
     return Observation(
         name=source.name,
         state=judged.state,
         causes=judged.causes,
-        remarks=(
-            *topology.remarks,
-            *(said for said, sure in gone if not sure),
-            *about_gpus,
-            *_remarks_on(topology),
-            *_steps(numbers),
-            *ages,
-        ),
+        remarks=(*topology.remarks, *fewer, *about_gpus, *_remarks_on(topology), *_steps(numbers), *ages),
         warnings=tuple(dict.fromkeys((*discovery.warnings, *answer.notes.warnings))),
         at_s=at_s,
         window_s=scope.window_s,
@@ -197,11 +118,6 @@ def _add_gpus(
     numbers |= gpus.numbers
     missing += [Missing(quantity=quantity, reason=why) for quantity, why in missing_fields(vocabulary, numbers).items()]
     return [*gpus.remarks, *([remark(Kind.GPUS_OF_HOSTS)] if topology.gpus.how == "host" else [])]
-
-
-def _targets_of(layout: Layout, names: Collection[str]) -> set[str]:
-    """The targets of replicas that report no more, by their names."""
-    return {labels.get("instance", "") for labels in layout.lost_labels if replica_name(labels) in names}
 
 
 def _steps(numbers: Mapping[str, float | None]) -> list[Remark]:

@@ -31,9 +31,9 @@ class Seen:
         whole = [engine_vocabularies()[one] for one in (*vocabulary.covers, *vocabulary.completes)]
         if any(self.of(other)[0] & _telling(other) for other in whole):
             return self.names, vocabulary.model_label
-        found = {label: self.by_model.get(label, frozenset()) for label in vocabulary.model_labels}
-        label = max(vocabulary.model_labels, key=lambda one: len(found[one] & _telling(vocabulary)))
-        return found[label], label
+        names = {label: self.by_model.get(label, frozenset()) for label in vocabulary.model_labels}
+        label = max(vocabulary.model_labels, key=lambda one: len(names[one] & _telling(vocabulary)))
+        return names[label], label
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,27 +107,27 @@ def bare_labels() -> tuple[str, ...]:
 def detect_engine(seen: Seen | Collection[str], *, wanted: str | None = None) -> DetectedEngine | None:
     """The engine whose names are present; ``wanted`` keeps to one engine, even where none of its names is."""
     seen = seen if isinstance(seen, Seen) else Seen(names=frozenset(seen))
-    found = [d for v in engine_vocabularies().values() if (d := _detected(v, seen, weak=False)) is not None]
-    found = found or [d for v in engine_vocabularies().values() if (d := _detected(v, seen, weak=True)) is not None]
+    present = [d for v in engine_vocabularies().values() if (d := _detected(v, seen, weak=False)) is not None]
+    present = present or [d for v in engine_vocabularies().values() if (d := _detected(v, seen, weak=True)) is not None]
     if wanted is not None:
-        chosen = next((d for d in found if d.vocabulary.id == wanted), None)
+        chosen = next((d for d in present if d.vocabulary.id == wanted), None)
         chosen = chosen or _detected(engine_vocabularies()[wanted], seen, weak=True)
         if chosen is None:
             vocabulary = engine_vocabularies()[wanted]
             return DetectedEngine(vocabulary=vocabulary, model_label=vocabulary.model_label)
-        return replace(chosen, completed_by=_completing(chosen, found))
-    if not found:
+        return replace(chosen, completed_by=_completing(chosen, present))
+    if not present:
         return None
-    # An engine that cannot be asked for a model goes after those in which the model was found.
-    first = min(found, key=lambda d: seen.by_model is not None and not d.vocabulary.model_labels)
-    by = _completing(first, found)
+    # An engine that cannot be asked for a model goes after those in which the model was present.
+    first = min(present, key=lambda d: seen.by_model is not None and not d.vocabulary.model_labels)
+    by = _completing(first, present)
     known = {first.vocabulary.id, *first.vocabulary.covers, *(v.id for v in by)}
-    also = tuple(d.vocabulary.id for d in found if d.vocabulary.id not in known and not d.vocabulary.completes)
+    also = tuple(d.vocabulary.id for d in present if d.vocabulary.id not in known and not d.vocabulary.completes)
     return replace(first, also=also, completed_by=by)
 
 
-def _completing(engine: DetectedEngine, found: Iterable[DetectedEngine]) -> tuple[EngineVocabulary, ...]:
-    return tuple(d.vocabulary for d in found if engine.vocabulary.id in d.vocabulary.completes)
+def _completing(engine: DetectedEngine, present: Iterable[DetectedEngine]) -> tuple[EngineVocabulary, ...]:
+    return tuple(d.vocabulary for d in present if engine.vocabulary.id in d.vocabulary.completes)
 
 
 def _detected(vocabulary: EngineVocabulary, seen: Seen, *, weak: bool) -> DetectedEngine | None:
