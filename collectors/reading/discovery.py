@@ -31,7 +31,8 @@ CLOCK_SKEW_S = 30.0
 """Two clocks that differ by more are worth a warning. Chosen: two scrapes of the usual 15 s."""
 NAMES = Subject("names", group=Group.SOURCE)
 GPU_NAMES = Subject("gpu_names", group=Group.SOURCE)
-ENGINES = "engines"
+ENGINES = Subject("engines", group=Group.SOURCE)
+OF_MODEL = Subject("engines_of_model", group=Group.SOURCE)
 FIRST_GPU = 'gpu=~"0|",gpu_id=~"0|"'
 """The number 0 of the exporters that number GPUs, and every GPU of those that do not."""
 FLEET_MOMENT_S = 15.0
@@ -91,59 +92,49 @@ def engine_queries(source: Source, *, around: str = "{}") -> list[Query]:
     ``around`` is put around the series: "last_over_time({}[1h])".
     """
     others, models = _others(source), _models(source)
-    by = ", ".join(("__name__", *bare_labels()))
 
-    def query(names: Sequence[str], label: str | None, matching: str) -> Query:
-        series = around.format(f"{{{_inside(names, matching)}}}")
-        return _engines(label, f"count by ({by}) ({series})")
+    def count(by: Sequence[str], names: Sequence[str], matching: str) -> str:
+        return f"count by ({', '.join(by)}) ({around.format(f'{{{_inside(names, matching)}}}')})"
 
-    every = [query(engine_names(), None, others)]
+    every = count(("__name__", *bare_labels()), engine_names(), others)
+    queries = [of_source(ENGINES.quantity, every, weight=GROUPED, ttl=slow(2))]
     if models is None:
-        return every
+        return queries
     vocabularies = engine_vocabularies().values()
+    several = []
     for label in dict.fromkeys(label for v in vocabularies for label in v.model_labels):
         having = [v for v in vocabularies if label in v.model_labels]
-        for any_case in sorted({v.any_case for v in having}):
-            names = [name for v in having if v.any_case is any_case for name in telling_names(v)]
-            wanted = AnyCase(_listed(models)) if any_case else models
-            key = f"{label}/{any_case}" if any_case else label
-            text = ",".join(part for part in (matcher(label, wanted), others) if part)
-            every.append(query(tuple(dict.fromkeys(names)), key, text))
-    return every
+        names = tuple(dict.fromkeys(name for v in having for name in telling_names(v)))
+        wanted = AnyCase(_listed(models)) if any(v.any_case for v in having) else models
+        matching = ",".join(part for part in (matcher(label, wanted), others) if part)
+        several.append(count(("__name__", label), names, matching))
+    # Each part has another label: PromQL joins by labels and not by names.
+    return [*queries, of_source(OF_MODEL.quantity, " or ".join(several), ttl=slow(17))]
 
 
 def engines_seen(source: Source, answer: Vectors) -> Seen:
     """What :func:`engine_queries` found."""
-    plain = answer.of(_engine_subject(None))
+    plain = answer.of(ENGINES)
     labelled = {
         label: frozenset(s.labels.get("__name__", "") for s in plain if s.labels.get(label)) for label in bare_labels()
     }
-    by_model: dict[str, set[str]] | None = None
-    if _models(source) is not None:
-        by_model = {}
-        for subject in answer.samples:
-            if subject.quantity.startswith(f"{ENGINES}/"):
-                label = subject.quantity.split("/")[1]
-                by_model.setdefault(label, set()).update(s.labels.get("__name__", "") for s in answer.of(subject))
+    by_model: dict[str, set[str]] = {}
+    for sample in answer.of(OF_MODEL):
+        for label in sample.labels:
+            by_model.setdefault(label, set()).add(sample.labels.get("__name__", ""))
     names = frozenset(s.labels.get("__name__", "") for s in plain)
-    return Seen(names=names, labelled=labelled, by_model=by_model)
+    return Seen(names=names, labelled=labelled, by_model=by_model if _models(source) is not None else None)
 
 
 def _series(answer: Vectors, engine: DetectedEngine | None) -> dict[str, float]:
     """Series by name, of the selected model where there is one, else of all."""
     label = engine.model_label if engine is not None else None
+    of_model = [sample for sample in answer.of(OF_MODEL) if label and sample.labels.get(label)]
     series: dict[str, float] = {}
-    for key in (f"{label}/True", label, None):
-        for sample in answer.of(_engine_subject(key)):
-            name = sample.labels.get("__name__", "")
-            series[name] = series.get(name, 0.0) + sample.value
-        if series:
-            break
+    for sample in of_model or answer.of(ENGINES):
+        name = sample.labels.get("__name__", "")
+        series[name] = series.get(name, 0.0) + sample.value
     return series
-
-
-def _engine_subject(label: str | None) -> Subject:
-    return Subject(ENGINES if label is None else f"{ENGINES}/{label}", group=Group.SOURCE)
 
 
 def _others(source: Source) -> str:
@@ -165,10 +156,6 @@ def names_query(expression: str) -> Query:
 
 def _gpu_names_query(expression: str) -> Query:
     return of_source(GPU_NAMES.quantity, expression, weight=GROUPED, ttl=slow(1))
-
-
-def _engines(label: str | None, expression: str) -> Query:
-    return of_source(_engine_subject(label).quantity, expression, weight=GROUPED, ttl=slow(2))
 
 
 def _names(

@@ -33,7 +33,8 @@ class GpuJoin:
     """The GPUs of a deployment as matchers, how they were found, or why not.
 
     ``devices`` is the number of their series; ``single`` whether every GPU is known to have one series of a field: no
-    partitions, no second exporter; ``former`` are matchers of what a replica had that reports no more.
+    partitions, no second exporter; ``partitioned`` whether any GPU is; ``former`` are matchers of what a replica had that
+    reports no more.
     """
 
     vocabulary: GpuVocabulary | None = None
@@ -44,6 +45,7 @@ class GpuJoin:
     how: str = ""
     devices: float = 0.0
     single: bool = False
+    partitioned: bool = False
     former: Mapping[str, LabelValue] | None = None
     reason: str = ""
 
@@ -61,6 +63,7 @@ class _Seen(TypedDict):
     vocabulary: GpuVocabulary
     spelling: Spelling
     single: bool
+    partitioned: bool
     sign: str
 
 
@@ -75,10 +78,9 @@ def place_queries(
     queries = []
     for exporter in exporters:
         v, sign = exporter.vocabulary, _sign(exporter, names)
-        by = ", ".join(dict.fromkeys((*v.pod_labels, *v.host_labels, *NAMESPACES, "instance")))
-        places = f"count by ({by}) ({sign})"
-        if selector is not None:
-            places = f"count({sign}{{{matchers(selector)}}})"
+        by = ", ".join(dict.fromkeys((*v.pod_labels, *v.host_labels, *NAMESPACES, *v.partition_labels, "instance")))
+        inside = f"{{{matchers(selector)}}}" if selector is not None else ""
+        places = f"count by ({by}) ({sign}{inside})"
         queries.append(Query(expression=places, subject=_places(v), unit="GPUs", weight=GROUPED, ttl=GPU_PLACES))
         if fleet:
             count = f"count(count by ({', '.join(v.device_labels)}) ({sign}))"
@@ -156,7 +158,9 @@ def _seen(exporter: DetectedExporter, places: Vectors, names: Collection[str]) -
     series = sum(sample.value for sample in places.of(_places(v)))
     count = places.of(_count(v))
     single = bool(count) and finite(count[0].value) == series
-    return {"vocabulary": v, "spelling": exporter.spelling, "single": single, "sign": _sign(exporter, names)}
+    parts = any(sample.labels.get(label) for sample in places.of(_places(v)) for label in v.partition_labels)
+    sign = _sign(exporter, names)
+    return {"vocabulary": v, "spelling": exporter.spelling, "single": single, "partitioned": parts, "sign": sign}
 
 
 def _number(rows: Sequence[tuple[Mapping[str, str], float]], chosen: _Matchers) -> float:

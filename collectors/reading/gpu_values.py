@@ -95,13 +95,18 @@ def gpu_subject(quantity: str, candidate: int = 0) -> Subject:
 
 
 def gpu_queries(
-    vocabulary: GpuVocabulary, scope: Scope, *, sign: str = "", concepts: Collection[str] = SHOWN.keys()
+    vocabulary: GpuVocabulary,
+    scope: Scope,
+    *,
+    sign: str = "",
+    concepts: Collection[str] = SHOWN.keys(),
+    partitioned: bool = False,
 ) -> list[Query]:
     """Aggregates over all devices; every device counts once, however many partitions or jobs report it."""
     by = ", ".join(vocabulary.device_labels)
     metric = sign or vocabulary.detect[0]
     queries = [gpu_query("devices", f"count(count by ({by}) ({metric}{{{scope.selection()}}}))", unit="GPUs")]
-    if vocabulary.profile_label:
+    if partitioned and vocabulary.profile_label:
         queries += _of_parts(vocabulary, metric, scope)
     for key, concept in vocabulary.concepts.items():
         for i, candidate in enumerate(concept.use if key in concepts else ()):
@@ -222,7 +227,7 @@ def gpu_numbers(vocabulary: GpuVocabulary, vectors: Vectors, generation_tokens_p
         "tokens_per_joule": generation_tokens_per_s / power if generation_tokens_per_s is not None and power else None,
     }
     if xids:
-        remarks.append(_named(Kind.XID_ON, Kind.XIDS_ON, xids, vocabulary, codes=_codes(xids, vocabulary)))
+        remarks.insert(0, _named(Kind.XID_ON, Kind.XIDS_ON, xids, vocabulary, codes=_codes(xids, vocabulary)))
     if partitioned:
         remarks.append(remark(Kind.GPUS_PARTITIONED))
     if read.get("row_remap_failure"):

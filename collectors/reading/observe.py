@@ -44,7 +44,8 @@ def observe(backend: Backend, source: Source, discovery: Discovery, topology: To
     plain: dict[Query, Plain] = {}
     if topology.gpus.vocabulary is not None:
         scope = gpu_scope(topology.gpus, topology.scope)
-        exact = gpu_queries(topology.gpus.vocabulary, scope, sign=topology.gpus.sign)
+        gpus = topology.gpus
+        exact = gpu_queries(topology.gpus.vocabulary, scope, sign=gpus.sign, partitioned=gpus.partitioned)
         plain = plain_queries(exact, topology.gpus, scope)
     queries = [*_engine_queries(topology), *target_queries(topology.layout), *former_queries(topology)]
     queries += [plain[query].query if query in plain else query for query in exact]

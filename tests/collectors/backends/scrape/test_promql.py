@@ -36,7 +36,7 @@ def every_expression(selector: dict[str, str], window_s: float) -> dict[str, str
                 make = scalar_queries if key in SCALARS else distribution_queries
                 found |= {f"{v.id} {q.subject.label} {i}": q.expression for q in make(key, use, scope)}
     for gpu in gpu_vocabularies().values():
-        queries = gpu_queries(gpu, Scope(window_s=window_s, step_s=1))
+        queries = gpu_queries(gpu, Scope(window_s=window_s, step_s=1), partitioned=True)
         found |= {f"{gpu.id} {q.subject.label}": q.expression for q in queries}
     series = 'vllm:num_requests_running{model_name="tiny-llama"}'
     timing = layout_queries(series, Scope(window_s=window_s, step_s=1))
