@@ -33,8 +33,8 @@ class GpuJoin:
     """The GPUs of a deployment as matchers, how they were found, or why not.
 
     ``devices`` is the number of their series; ``single`` whether every GPU is known to have one series of a field: no
-    partitions, no second exporter; ``partitioned`` whether any GPU is; ``former`` are matchers of what a replica had that
-    reports no more.
+    partitions, no second exporter; ``partitioned`` whether any GPU is; ``former`` are matchers of what a replica had
+    that reports no more.
     """
 
     vocabulary: GpuVocabulary | None = None

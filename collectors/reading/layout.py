@@ -16,8 +16,8 @@ from collectors.vocabulary.expressions import Scope
 
 REPLICA_LABELS = ("instance", "pod", "exported_pod", "namespace")
 HOST_LABELS = ("node", "hostname", "Hostname", "kubernetes_node")
-RELAY_LABELS = ("server", "worker_addr", "worker_url", "source")
-"""Labels by which a router names the engine whose gauges it passes on: production-stack, SMG and sglang-router."""
+RELAY_LABELS = ("server", "worker_addr", "worker_url", "source", "WorkerId")
+"""Labels by which what passes gauges on names the engine: production-stack, SMG and sglang-router, Ray's agent."""
 LAYOUT_LABELS = ("job", *REPLICA_LABELS, *HOST_LABELS, *RELAY_LABELS)
 LOOK_BACK_S = S_PER_HOUR
 """How long ago something may have fallen silent and still count as stale. Chosen: an hour."""

@@ -83,8 +83,12 @@ def _chosen_measure(observed: Observation) -> Measure:
     if not observed.number("gpus"):
         return MEASURES["sm_active"]
     names = {key: measure.label for key, measure in MEASURES.items()}
-    exported = next((key for key, number in _TELLING.items() if observed.number(number) is not None), "sm_active")
-    return MEASURES[draw_choice("Shown", names, default=exported, key="gpu_measure", help=None)]
+    return MEASURES[draw_choice("Shown", names, default=first_exported(observed), key="gpu_measure", help=None)]
+
+
+def first_exported(observed: Observation) -> str:
+    """The measure that tells most of those that the exporter has."""
+    return next((key for key, number in _TELLING.items() if observed.number(number) is not None), "sm_active")
 
 
 def _asked(picked: Picked, moment: Moment, *measures: Measure) -> sources.Answer[tuple[Device, ...]]:

@@ -59,7 +59,8 @@ def overview_table(known: tuple[Known, ...]) -> pd.DataFrame:
     def severity(row: dict[str, object]) -> int:
         return SEVERITY.index(str(row["State"]))
 
-    return pd.DataFrame(sorted(rows, key=severity))
+    rows.sort(key=severity)
+    return pd.DataFrame(rows)
 
 
 def _row(known: Known, answer: Answer[Observation]) -> dict[str, object]:

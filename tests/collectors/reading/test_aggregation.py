@@ -71,6 +71,12 @@ class TestRouters:
         assert (seen.number("running"), seen.number("replicas")) == (6, 3)
         assert {row.labels["server"]: row.running for row in seen.replicas}["http://10.0.0.3:8000"] == 3
 
+    def test_replicas_behind_one_agent_of_ray(self) -> None:
+        own = ['WorkerId="w1",model_name="m"', 'WorkerId="w2",model_name="m"']
+        lines = [f"ray_vllm_num_requests_running{{{one}}} 3" for one in own]
+        seen = Feed({"node:8080": steady(*lines)}).read()
+        assert (seen.number("running"), seen.number("replicas")) == (6, 2)
+
     def test_a_label_that_all_targets_have_is_no_router(self) -> None:
         pages = {f"{i}:8000": steady(*[one.replace("{", f'{{server="box-{i}",', 1) for one in BASE]) for i in "ab"}
         assert Feed(pages).read().number("running") == 16

@@ -120,6 +120,12 @@ class TestAfterTheSelector:
             seen = read(*lines, selector=selector)
             assert (seen.engine, seen.number("running")) == ("vllm", 5), selector
 
+    def test_what_triton_itself_counts_completes_its_backend(self) -> None:
+        lines = [line.replace("model_name=", "model=") for line in PAGES["vllm"] if "success" not in line]
+        lines += ['nv_inference_request_success{model="m",version="1"} @2', 'nv_inference_count{model="other"} @9']
+        seen = read(*lines, selector={"model_name": "m"})
+        assert (seen.engine, seen.number("running"), seen.number("finished_rps")) == ("vllm", 5, pytest.approx(2))
+
     def test_an_engine_without_models_does_not_stand_before_the_one_that_has_the_model(self) -> None:
         feed = Feed({"t:80": steady(*PAGES["tgi"]), "l:80": steady(*PAGES["lmdeploy"])})
         assert feed.read(selector={"model_name": "m"}).engine == "lmdeploy"
