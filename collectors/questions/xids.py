@@ -12,6 +12,8 @@ from collectors.queries.query import SPREAD, Group, Query, Subject
 from collectors.queries.ttl import THIRD
 from collectors.reading.discovery import discover
 from collectors.reading.gpu_join import gpu_scope
+from collectors.reading.gpu_values import FORMER_XIDS
+from collectors.reading.lost_replicas import former_xids
 from collectors.reading.topology import find_topology
 from collectors.source import Source
 from collectors.vocabulary.expressions import selected
@@ -87,15 +89,21 @@ def xid_log(
         for i, use in enumerate(concept.use)
         if use.gauge
     ]
+    former = former_xids(topology.gpus, window_s=topology.scope.window_s)
+    if former is not None:
+        queries.append(
+            Query(expression=former, subject=FORMER_XIDS, unit=GPU_CONCEPTS["xid"], weight=SPREAD, ttl=THIRD)
+        )
     step = step_for(end_s - start_s, interval_s=topology.layout.interval_s or 15.0, points=POINTS)
     answer = backend.ranges(queries, start_s=start_s, end_s=end_s, step_s=step)
-    events = [
-        event
-        for several in answer.series.values()
-        for series in several
-        for event in _events(series, vocabulary, answer.start_s)
-    ]
-    return tuple(sorted(events, key=lambda event: (-event.at_s, event.host, event.gpu))[:MOST_EVENTS])
+    events: dict[tuple[str, str, int], list[XidEvent]] = {}
+    for subject in (*(query.subject for query in queries if query.subject != FORMER_XIDS), FORMER_XIDS):
+        for event in (e for series in answer.of(subject) for e in _events(series, vocabulary, answer.start_s)):
+            same = events.setdefault((event.host, event.gpu, event.code), [])
+            if subject != FORMER_XIDS or not same:
+                same.append(event)
+    every = [event for several in events.values() for event in several]
+    return tuple(sorted(every, key=lambda event: (-event.at_s, event.host, event.gpu))[:MOST_EVENTS])
 
 
 def _events(series: Series, vocabulary: GpuVocabulary, start_s: float) -> list[XidEvent]:

@@ -7,7 +7,7 @@ from collectors.backends.backend import Vectors
 from collectors.prometheus.promql import duration, matchers
 from collectors.queries.query import GROUPED, Group, Query, Subject, of_source
 from collectors.queries.ttl import FIRST
-from collectors.reading.gpu_join import FLEET_GPUS
+from collectors.reading.gpu_join import FLEET_GPUS, GpuJoin
 from collectors.reading.gpu_values import FORMER_XIDS, per_device, places_of
 from collectors.reading.layout import LOOK_BACK_S, Layout, replica_name
 from collectors.reading.remarks import Ago, Kind, Names, Remark, remark
@@ -19,18 +19,24 @@ ANSWERING = Subject("answering", group=Group.SOURCE)
 
 
 def former_queries(topology: Topology) -> list[Query]:
+    """The XID errors of GPUs that replicas had which report no more, where there are such."""
+    expression = former_xids(topology.gpus, window_s=topology.scope.window_s)
+    if expression is None or topology.gpus.devices > FLEET_GPUS:
+        return []
+    return [Query(expression=expression, subject=FORMER_XIDS, unit="code", weight=GROUPED, ttl=FIRST)]
+
+
+def former_xids(gpus: GpuJoin, *, window_s: float) -> str | None:
     """The XID errors of GPUs that replicas had which report no more: a pod that is gone no longer labels its GPU."""
-    gpus = topology.gpus
     vocabulary = gpus.vocabulary
     concept = vocabulary.concepts.get("xid") if vocabulary else None
-    if vocabulary is None or concept is None or not gpus.former or topology.gpus.devices > FLEET_GPUS:
-        return []
+    if vocabulary is None or concept is None or not gpus.former:
+        return None
     own = ", ".join(vocabulary.device_labels)
     had = f"last_over_time({gpus.sign}{{{matchers(gpus.former)}}}[{duration(LOOK_BACK_S)}])"
-    everywhere = Scope(window_s=topology.scope.window_s, spelling=gpus.spelling)
+    everywhere = Scope(window_s=window_s, spelling=gpus.spelling)
     device = f"max by ({', '.join(places_of(vocabulary))}) ({per_device(concept.use[0], everywhere)})"
-    expression = f"({device} > 0) and on ({own}) max by ({own}) ({had})"
-    return [Query(expression=expression, subject=FORMER_XIDS, unit="code", weight=GROUPED, ttl=FIRST)]
+    return f"({device} > 0) and on ({own}) max by ({own}) ({had})"
 
 
 def target_queries(layout: Layout) -> list[Query]:

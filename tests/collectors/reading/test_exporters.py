@@ -8,6 +8,7 @@ from collectors.backends.backend import Vectors
 from collectors.prometheus.answers import Sample
 from collectors.queries.query import Group, Subject
 from collectors.questions.devices import read_devices
+from collectors.questions.xids import xid_log
 from collectors.reading.gpu_join import GpuJoin, gpu_scope, join_gpus
 from collectors.reading.layout import Layout
 from collectors.reading.observation import Observation, State
@@ -238,6 +239,11 @@ class TestLost:
         assert any("p-1 is down" in reason and "XID 79" in reason for reason in seen.reasons)
         assert (seen.number("gpus"), seen.number("gpus_with_xid")) == (1, 1)
         assert any("GPU h/1 shows an XID error 79." in note for note in seen.notes)
+
+    def test_the_log_of_xids_has_it(self) -> None:
+        feed = self.feed(xid=79)
+        (event,) = xid_log(feed.backend, source_from(RAW), start_s=NOW - 600, end_s=NOW, clock=lambda: NOW)
+        assert (event.host, event.gpu, event.code) == ("h", "1", 79)
 
     def test_an_xid_alone_says_that_it_is_lost(self) -> None:
         seen = self.feed(xid=79, answers=True).read()
