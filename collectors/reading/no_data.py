@@ -88,8 +88,10 @@ def _hint(key: str, value: LabelValue, several: Sequence[str], answer: Vectors) 
     missing = [text for text in ((value,) if isinstance(value, str) else value) if text not in known]
     if not missing:
         return ""
+    if not known:
+        return f"no engine has a label {key}"
     near = nearest(missing[0], known)
-    there = f"; there are {Names(known, most=3, counted=True)}" if known else ""
+    there = f"; there are {Names(known, most=3, counted=True)}"
     return f"no engine has {key} {missing[0]}" + (f": did you mean {near}?" if near else there)
 
 

@@ -146,6 +146,7 @@ class TestNothingSelected:
         [
             ({"namespace": "prdo"}, "no engine has namespace prdo: did you mean prod?"),
             ({"namespace": "zzz"}, "no engine has namespace zzz; there are prod"),
+            ({"cluster": "c1"}, "no engine has a label cluster"),
             ({"namespace": "prod", "model_name": "mm"}, "no engine has model_name mm"),
             ({"job": "scrap", "namespace": "prod"}, "no engine has job scrap: did you mean scrape?"),
         ],
