@@ -47,6 +47,8 @@ TTL_OF_COLUMNS: Mapping[str, Ttl] = {
 COLUMNS = tuple(TTL_OF_COLUMNS)
 LABELS = Subject("device_labels", group=Group.DEVICE)
 
+NUMBERS = ("gpu", "gpu_id", "index")
+"""Labels of the number of a GPU within its host."""
 KEPT = 20
 """Readings that are kept, of the deployment read last: columns, places, GPUs. Of 10,000 a column takes 30 ms."""
 Identity = tuple[str | None, ...]
@@ -105,7 +107,8 @@ def read_devices(
         return ()
     scope = gpu_scope(topology.gpus, topology.scope)
     own = vocabulary.device_labels
-    every = tuple(dict.fromkeys((*own, *vocabulary.host_labels, *vocabulary.pod_labels, vocabulary.product_label)))
+    where = (*vocabulary.host_labels, *vocabulary.pod_labels, vocabulary.product_label)
+    every = tuple(dict.fromkeys((*own, *where, *NUMBERS, "instance")))
     places = f"count by ({', '.join(every)}) ({topology.gpus.sign}{{{scope.selection()}}})"
     queries = [Query(expression=places, subject=LABELS, weight=GROUPED, ttl=slow(15))]
     for key in columns:
@@ -234,8 +237,8 @@ def _identity(labels: Mapping[str, str], names: Sequence[str]) -> Identity:
 
 
 def number_of(labels: Mapping[str, str]) -> str:
-    """The number of a GPU within its host."""
-    return labels.get("gpu") or labels.get("gpu_id") or labels.get("UUID", "?")
+    """The number of a GPU within its host, else what tells it from others."""
+    return next((labels[name] for name in (*NUMBERS, "UUID", "uuid", "gpu_uuid", "device") if labels.get(name)), "?")
 
 
 def _pairs(names: Sequence[str], identity: Sequence[str | None]) -> dict[str, str]:

@@ -10,6 +10,7 @@ from collectors.prometheus.answers import Series
 from collectors.prometheus.promql import step_for
 from collectors.queries.query import SPREAD, Group, Query, Subject
 from collectors.queries.ttl import THIRD
+from collectors.questions.devices import number_of
 from collectors.reading.discovery import discover
 from collectors.reading.gpu_join import gpu_scope
 from collectors.reading.gpu_values import FORMER_XIDS
@@ -109,7 +110,7 @@ def xid_log(
 def _events(series: Series, vocabulary: GpuVocabulary, start_s: float) -> list[XidEvent]:
     """One event where a code first stands, and one where it changes."""
     host = next((series.labels[name] for name in (*vocabulary.host_labels, "instance") if series.labels.get(name)), "")
-    gpu = series.labels.get("gpu") or series.labels.get("gpu_id") or series.labels.get("UUID", "?")
+    gpu = number_of(series.labels)
     points = [(t, int(v)) for t, v in zip(series.times_s, series.values, strict=True) if v == v and 0 < v < 10_000]
     first = points[:1]
     changed = [now for before, now in pairwise(points) if now[1] != before[1]]

@@ -62,8 +62,9 @@ def _mistyped(backend: Backend, source: Source, discovery: Discovery) -> Remark 
         for label in dict.fromkeys(one for several in labels.values() for one in several)
     ]
     answer = backend.vectors(queries, at_s=discovery.at_s)
-    engine = detect_engine({s.labels.get("__name__", "") for s in answer.of(queries[0].subject)}, wanted=source.engine)
-    if engine is None or not answer.of(queries[0].subject):
+    seen = {s.labels.get("__name__", "") for s in answer.of(queries[0].subject)}
+    engine = detect_engine(seen, wanted=source.engine)
+    if engine is None or not seen & set(names_of(engine.vocabulary, engine.spelling)):
         return None
     hints = [_hint(key, source.labels[key], several, answer) for key, several in labels.items()]
     hints = [hint for hint in hints if hint]

@@ -101,7 +101,8 @@ def test_nvidia_smi_names_products_and_codes() -> None:
     lines = [f'nvidia_smi_gpu_info{{uuid="u{i}",index="{i}",name="NVIDIA H200"}} 1' for i in (0, 1)]
     lines += ['nvidia_smi_power_draw_watts{uuid="u0"} 500', 'nvidia_smi_xid_errors_total{uuid="u1",xid="79"} 2']
     feed = Feed({"a:8000": steady(*BASE), "a:9835": steady(*lines)})
-    assert {d.product for d in read_devices(feed.backend, source_from(RAW), clock=lambda: NOW)} == {"NVIDIA H200"}
+    devices = read_devices(feed.backend, source_from(RAW), clock=lambda: NOW)
+    assert {(d.name, d.product) for d in devices} == {("a:9835/0", "NVIDIA H200"), ("a:9835/1", "NVIDIA H200")}
     assert any("GPU a:9835/u1 shows an XID error 79." in note for note in feed.read().notes)
 
 

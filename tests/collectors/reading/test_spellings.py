@@ -158,6 +158,10 @@ class TestNothingSelected:
         assert said in seen.reasons[0]
         assert "known engine" not in seen.reasons[0]
 
+    def test_an_engine_that_is_asked_for_and_not_there_is_not_said_to_be_seen(self) -> None:
+        seen = read(*self.LINES, selector={"namespace": "prdo"}, engine="sglang")
+        assert "SGLang is seen" not in seen.reasons[0]
+
 
 class TestReasons:
     """What a page has under another name is read, not declared missing."""
