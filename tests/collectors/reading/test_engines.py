@@ -138,6 +138,10 @@ def test_model_name_means_the_label_of_the_engine(engine: str) -> None:
 def test_older_spellings() -> None:
     colon = [line.replace("trtllm_", "trtllm:") for line in TRT]
     assert Feed({"a:8000": steady(*colon)}).read().number("running") == 5
+    early = [
+        line.replace("dynamo_frontend_", "nv_llm_http_service_") for line in PAGES["dynamo"] if "queued" not in line
+    ]
+    assert Feed({"a:8000": steady(*early)}).read().number("running") == 5
     old = [line.replace("inference_objective_", "inference_model_") for line in PAGES["llm_d"]]
     assert Feed({"a:9090": steady(*old)}).read().number("finished_rps") == pytest.approx(2)
 
