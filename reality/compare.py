@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from collectors.backends.backend import Backend
-from collectors.questions.deployments import Deployed, read_deployment
+from collectors.questions.deployments import Deployed
+from collectors.questions.judged import read_judged
 from collectors.reading.observation import Observation, State
 from collectors.reading.remarks import Kind
 from collectors.source import Source
@@ -55,7 +56,7 @@ def compare_source(
     """Read the source and compare; a scenario is answered first, as by ``python -m sizing plan``. Raises
     InvalidScenario."""
     planned = planned_of(scenario_or_answer)  # before anything is read: a scenario that cannot be understood ends here
-    observed, deployed = read_deployment(source, at_s=at_s, window_s=window_s, backend=backend, clock=clock)
+    observed, deployed = read_judged(source, at_s=at_s, window_s=window_s, backend=backend, clock=clock)
     return compare(planned, observed, deployed, served_as=served_as)
 
 

@@ -7,7 +7,7 @@ from tests.collectors.feeds import NOW, Feed
 from tests.collectors.servers import Asked, Told, recorded, success
 
 LONGEST_HOLD_S = 20.0
-MOMENTS = ("now", "newest", "newest_lately", "newest_now", "oldest", "oldest_lately")
+MOMENTS = ("now", "newest", "newest_lately", "newest_now", "oldest", "oldest_lately", "oldest_hour", "past")
 """Expressions whose value is a moment."""
 
 

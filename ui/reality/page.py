@@ -8,7 +8,8 @@ import streamlit as st
 
 from collectors.backends.backend import Backend
 from collectors.connect import SILENT
-from collectors.questions.deployments import Deployed, read_deployment
+from collectors.questions.deployments import Deployed
+from collectors.questions.judged import read_judged
 from collectors.reading.observation import Observation
 from collectors.source import Source
 from reality.result import Comparison
@@ -86,7 +87,7 @@ def _asked(picked: Picked, window: Window) -> sources.Answer[Read]:
 
 
 def _read(source: Source, backend: Backend, end_s: float | None, window_s: float) -> Read:
-    observed, deployed = read_deployment(source, at_s=end_s, window_s=window_s, backend=backend)
+    observed, deployed = read_judged(source, at_s=end_s, window_s=window_s, backend=backend)
     return Read(observed=observed, deployed=deployed)
 
 
