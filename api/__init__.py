@@ -1,1 +1,1 @@
-"""Ways in for programs: an HTTP API and a server of the Model Context Protocol, with the answers of the command line."""
+"""Ways in for programs: an HTTP API and a Model Context Protocol server, with the answers of the command line."""

@@ -29,7 +29,8 @@ def demand_page(token: str | None, page: str) -> None:
     except (InvalidRules, OSError) as invalid:
         _LOG.error("Nobody gets in: %s", invalid)
         raise refused(
-            HTTPStatus.SERVICE_UNAVAILABLE, "Nobody gets in: how this server is set up cannot be used. Its log says why."
+            HTTPStatus.SERVICE_UNAVAILABLE,
+            "Nobody gets in: how this server is set up cannot be used. Its log says why.",
         ) from None
     role = rules.role_of_token(token) if token else None
     if role is None:

@@ -35,7 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def add_commands(commands: Commands) -> None:
     """The commands, beside others."""
     _add_http(commands)
-    mcp = commands.add_parser("mcp", help="serve the engine's tools to an agent: Model Context Protocol, stdin and stdout")
+    mcp = commands.add_parser(
+        "mcp", help="serve the engine's tools to an agent: Model Context Protocol, stdin and stdout"
+    )
     mcp.set_defaults(run=_mcp)
     token = commands.add_parser("token", help="make a token for a program, and the line that lets it in")
     token.add_argument("--role", choices=[*Role], default=Role.VIEWER, help="what it may do (default viewer)")
@@ -45,7 +47,10 @@ def add_commands(commands: Commands) -> None:
 def _add_http(commands: Commands) -> None:
     http = commands.add_parser("http", help="serve the HTTP API")
     http.add_argument(
-        "--port", type=rounded("a port", 0, 65535), default=PORT, help=f"port to listen on (default {PORT}; 0: a free one)"
+        "--port",
+        type=rounded("a port", 0, 65535),
+        default=PORT,
+        help=f"port to listen on (default {PORT}; 0: a free one)",
     )
     http.add_argument("--address", default="localhost", help="address to listen on (default: this machine only)")
     http.add_argument(
@@ -94,4 +99,6 @@ def _token(given: argparse.Namespace) -> int:
 def _need(module: str, extra: str) -> None:
     """Raises NotInstalled where the framework of a server is missing."""
     if find_spec(module) is None:
-        raise NotInstalled(f"This server needs more: pip install -r requirements-{extra}.txt, or inference-sizing[{extra}].")
+        raise NotInstalled(
+            f"This server needs more: pip install -r requirements-{extra}.txt, or inference-sizing[{extra}]."
+        )

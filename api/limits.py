@@ -1,4 +1,4 @@
-"""What a request may take: its size, the names of this server, the time of an answer, and how many are computed at once."""
+"""What a request may take: its size, the name it is sent to, the time of an answer, and how many are computed at once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def demand_host(request: Request, names: Collection[str]) -> None:
     called = request.url.hostname or ""
     if called.lower() not in names:
         raise refused(
-            HTTPStatus.MISDIRECTED_REQUEST, f"This server does not answer for the name “{called[:100]}”: start it with --host."
+            HTTPStatus.MISDIRECTED_REQUEST,
+            f"This server does not answer for the name “{called[:100]}”: start it with --host.",
         )
 
 
@@ -75,5 +76,6 @@ class Slots:
             return await asyncio.wait_for(asyncio.wrap_future(future), self._seconds)
         except TimeoutError:
             raise refused(
-                HTTPStatus.GATEWAY_TIMEOUT, f"The answer takes longer than {self._seconds:g} s: ask for the analytic answer, or for fewer rows."
+                HTTPStatus.GATEWAY_TIMEOUT,
+                f"The answer takes longer than {self._seconds:g} s: ask for the analytic answer, or for fewer rows.",
             ) from None

@@ -33,7 +33,7 @@ def body(name: str, media_types: Collection[str]) -> dict[str, Any]:
 
 def problems() -> dict[int | str, dict[str, Any]]:
     """What every question may be answered instead."""
-    said: Mapping[str, str] = {
+    texts: Mapping[str, str] = {
         "401": "A token is needed.",
         "403": "Not for the role of this token.",
         "413": "The body is too large.",
@@ -44,7 +44,7 @@ def problems() -> dict[int | str, dict[str, Any]]:
         "504": "The answer takes too long.",
     }
     content = {MEDIA_TYPE: {"schema": {"$ref": _REFERENCE.format(model=Problem.__name__)}}}
-    return {status: {"description": text, "content": content} for status, text in said.items()}
+    return {status: {"description": text, "content": content} for status, text in texts.items()}
 
 
 def describe_bodies(app: FastAPI) -> None:

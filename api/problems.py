@@ -1,4 +1,4 @@
-"""What is wrong with a request, as RFC 9457 (problem details) says it: one sentence per fault, with the path of its field."""
+"""What is wrong with a request as problem details (RFC 9457): one sentence per fault, with the path of its field."""
 
 from __future__ import annotations
 
@@ -41,10 +41,7 @@ class Refused(Exception):
 
     def __init__(self, status: HTTPStatus, *faults: Fault, headers: Mapping[str, str] | None = None) -> None:
         self.problem = Problem(
-            title=status.phrase,
-            status=status,
-            detail="\n".join(fault.detail for fault in faults),
-            problems=faults,
+            title=status.phrase, status=status, detail="\n".join(fault.detail for fault in faults), problems=faults
         )
         self.headers = headers
         super().__init__(self.problem.detail)

@@ -51,7 +51,7 @@ def predicted(content: bytes) -> str:
 
 
 def compared(content: bytes) -> Comparison:
-    """The answer of ``python -m sizing compare`` to ``scenarios: [...]``. Raises SizingError, Refused for one of them."""
+    """The answer of ``python -m sizing compare`` for ``scenarios: []``. Raises SizingError; Refused for one of them."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -30,6 +30,9 @@ from sizing.economics.results import CostAnswer
 _LOG = logging.getLogger(__name__)
 _TOKEN = HTTPBearer(auto_error=False, description="Asked for where the server has a file of rules (docs/ACCESS.md).")
 
+DOCUMENTS = (JSON, YAML)
+"""What a scenario may be sent as."""
+
 Token = Annotated[HTTPAuthorizationCredentials | None, Depends(_TOKEN)]
 Analytic = Annotated[bool, Query(description="The analytic load model only, nothing simulated.")]
 
@@ -37,11 +40,18 @@ Analytic = Annotated[bool, Query(description="The analytic load model only, noth
 def application(names: Collection[str], at_once: int, seconds: float) -> FastAPI:
     """The API. ``names``: of this server; ``at_once``: answers computed at a time; ``seconds``: that one may take."""
     app = FastAPI(
-        title="Inference sizing", version=ENGINE_VERSION, openapi_url=OPENAPI, docs_url=None, redoc_url=None, responses=problems()
+        title="Inference sizing",
+        version=ENGINE_VERSION,
+        openapi_url=OPENAPI,
+        docs_url=None,
+        redoc_url=None,
+        responses=problems(),
     )
     _add_doors(app, names)
     _add_faults(app)
-    _add_questions(app, Slots(at_once, seconds))
+    slots = Slots(at_once, seconds)
+    _add_plans(app, slots)
+    _add_tables(app, slots)
     describe_bodies(app)
     return app
 
@@ -93,11 +103,12 @@ def _add_faults(app: FastAPI) -> None:
         return _response(refused(HTTPStatus.INTERNAL_SERVER_ERROR, "A fault of this server: its log says more."))
 
 
-def _add_questions(app: FastAPI, slots: Slots) -> None:
-    """The questions, each in a slot."""
-    documents = (JSON, YAML)
+def _add_plans(app: FastAPI, slots: Slots) -> None:
+    """The questions about scenarios, each answered in a slot."""
 
-    @app.post("/v1/plan", dependencies=[may_ask("size")], response_model=Plan, openapi_extra=body("Scenario", documents))
+    @app.post(
+        "/v1/plan", dependencies=[may_ask("size")], response_model=Plan, openapi_extra=body("Scenario", DOCUMENTS)
+    )
     async def plan(
         request: Request,
         alternatives: Annotated[int | None, Query(ge=0, le=1000, description="Ranked alternatives.")] = None,
@@ -105,31 +116,45 @@ def _add_questions(app: FastAPI, slots: Slots) -> None:
         second_opinion: Annotated[bool, Query(description="The deployment by the roofline alone, too.")] = False,
     ) -> Response:
         """The plan of a scenario, as ``python -m sizing plan SCENARIO --json``."""
-        content = await _body(request, documents)
+        content = await _body(request, DOCUMENTS)
         compute = partial(
             questions.planned, content, alternatives=alternatives, analytic=analytic, second_opinion=second_opinion
         )
         return _json(await slots.answer(compute))
 
-    @app.post("/v1/cost", dependencies=[may_ask("cost")], response_model=CostAnswer, openapi_extra=body("Scenario", documents))
+    @app.post(
+        "/v1/cost", dependencies=[may_ask("cost")], response_model=CostAnswer, openapi_extra=body("Scenario", DOCUMENTS)
+    )
     async def cost(
         request: Request,
         analytic: Analytic = False,
         on: Annotated[date | None, Query(description="Day whose offers count.")] = None,
     ) -> Response:
         """What the plan of a scenario costs, as ``python -m sizing cost SCENARIO --json``."""
-        content = await _body(request, documents)
+        content = await _body(request, DOCUMENTS)
         return _json(await slots.answer(partial(questions.priced, content, analytic=analytic, on=on)))
 
     @app.post(
-        "/v1/compare", dependencies=[may_ask("compare")], response_model=Comparison, openapi_extra=body("Scenarios", documents)
+        "/v1/compare",
+        dependencies=[may_ask("compare")],
+        response_model=Comparison,
+        openapi_extra=body("Scenarios", DOCUMENTS),
     )
     async def compare(request: Request) -> Response:
         """Scenarios side by side, as ``python -m sizing compare A B --json``."""
-        content = await _body(request, documents)
+        content = await _body(request, DOCUMENTS)
         return _json(await slots.answer(partial(questions.compared, content)))
 
-    @app.post("/v1/predict", dependencies=[may_ask("benchmarks")], response_class=Response, openapi_extra=body("Table", (CSV,)))
+
+def _add_tables(app: FastAPI, slots: Slots) -> None:
+    """The questions about measured configurations and about the catalogue."""
+
+    @app.post(
+        "/v1/predict",
+        dependencies=[may_ask("benchmarks")],
+        response_class=Response,
+        openapi_extra=body("Table", (CSV,)),
+    )
     async def predict(request: Request) -> Response:
         """What benchmarks would measure: a CSV in and out, as ``python -m sizing predict``."""
         content = await _body(request, (CSV,))
@@ -154,5 +179,8 @@ def _json(answer: Result) -> Response:
 def _response(refusal: Refused) -> Response:
     problem = refusal.problem
     return Response(
-        problem.model_dump_json(), status_code=problem.status, media_type=MEDIA_TYPE, headers=dict(refusal.headers or {})
+        problem.model_dump_json(),
+        status_code=problem.status,
+        media_type=MEDIA_TYPE,
+        headers=dict(refusal.headers or {}),
     )

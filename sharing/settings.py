@@ -1,4 +1,4 @@
-"""Where whoever runs the product may put settings: who has which role (access.yaml), sources of live data (sources/)."""
+"""Where whoever runs the product puts settings: who has which role (access.yaml), sources of live data (sources/)."""
 
 from pathlib import Path
 

@@ -35,8 +35,8 @@ def main(
 ) -> int:
     """Run one command; returns the exit code. Problems go to stderr, one clear line each, never a traceback.
 
-    ``program`` is what the help calls it; each of ``others`` adds commands of packages above this one, and ``malformed``
-    are errors that say what is wrong with the input of any.
+    ``program`` is what the help calls it; each of ``others`` adds commands of packages above this one, and
+    ``malformed`` are errors that say what is wrong with the input of any.
     """
     return run(_parser(program, others), arguments, malformed=malformed, nameless="File")
 

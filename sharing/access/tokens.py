@@ -1,4 +1,4 @@
-"""Tokens, which open something to whoever holds them: a frozen link to its reader, the servers of ``api`` to a program."""
+"""Tokens, which open something to whoever holds them: a frozen link to its reader, the HTTP API to a program."""
 
 from __future__ import annotations
 

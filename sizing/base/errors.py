@@ -27,8 +27,8 @@ LONGEST_NAME = 120
 class SizingError(ValueError):
     """Root of every error the engine raises on purpose. ``problems`` holds one clear sentence per fault.
 
-    ``paths`` holds for each the keys of the scenario that it is about, as ``workload.peak_rps``; "" where it is about no
-    one of them.
+    ``paths`` holds for each the keys of the scenario that it is about, as ``workload.peak_rps``; "" where it is about
+    none in particular.
     """
 
     def __init__(self, *problems: str, paths: Sequence[str] = ()) -> None:

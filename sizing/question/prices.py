@@ -62,7 +62,7 @@ def _system_id(key: str, name: str, gpus: Sequence[Gpu]) -> str:
     text = name.strip().lower()
     system = next((i for i, title in known.items() if text in (i.lower(), title.lower())), None)
     if system is None:
-        raise InvalidScenario.at(key, UnknownName('system', name, [*known, *known.values()]))
+        raise InvalidScenario.at(key, UnknownName("system", name, [*known, *known.values()]))
     return system
 
 

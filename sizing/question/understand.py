@@ -101,7 +101,10 @@ def understand(scenario: Scenario) -> Question:
     allowed, about_ranks = _without_dense_ranks(_allowed(scenario, named_precision, problems), model)
     allowed, about_format = _with_published_format(allowed, model)
     demand = problems.collect(lambda: peak_demand(scenario.workload), "workload")
-    benchmark, about_benchmark = problems.collect(lambda: _benchmark(scenario, model, chosen), "benchmark") or (None, ())
+    benchmark, about_benchmark = problems.collect(lambda: _benchmark(scenario, model, chosen), "benchmark") or (
+        None,
+        (),
+    )
     prices = problems.collect(lambda: prices_of(scenario, chosen), "prices")
     if problems.sentences or model is None or demand is None or prices is None:
         raise InvalidScenario(problems.sentences, problems.paths)
@@ -206,7 +209,11 @@ def _benchmark(
 def _gpus(scenario: Scenario, problems: _Problems) -> tuple[Gpu, ...]:
     """The accelerators considered: those named, all of the catalogue when none is, and every custom one beside them."""
     datasheets = map(_datasheet, scenario.deployment.custom_gpus)
-    custom = {g.id: g for spec in datasheets if (g := problems.collect(partial(gpu_from_spec, spec), "deployment.custom_gpus"))}
+    custom = {
+        g.id: g
+        for spec in datasheets
+        if (g := problems.collect(partial(gpu_from_spec, spec), "deployment.custom_gpus"))
+    }
     named = scenario.deployment.gpus or _unnamed(scenario)
     resolved = [custom.get(name) or problems.collect(partial(resolve_gpu, name), "deployment.gpus") for name in named]
     return tuple(dict.fromkeys([g for g in resolved if g is not None] + list(custom.values())))
