@@ -1,4 +1,4 @@
-"""What a request may take: its size, the name it is sent to, the time of an answer, and how many are computed at once."""
+"""What a request may take: its size, the name it is sent to, the time of an answer, and how many run at once."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import socket
 from collections.abc import Sequence
 
@@ -39,7 +40,9 @@ def _listening(address: str, port: int) -> socket.socket:
         family, *_, place = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(place[:2], family=family)
     except OSError as error:
-        raise OSError(error.errno, error.strerror or str(error), f"{address}:{port}") from None
+        by_name = isinstance(error, socket.gaierror)  # has numbers of its own
+        reason = error.strerror if by_name else os.strerror(error.errno or 0)
+        raise OSError(error.errno, reason, f"{address}:{port}") from None
 
 
 def _is_local(address: str) -> bool:

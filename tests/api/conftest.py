@@ -1,0 +1,39 @@
+"""A server of the HTTP API, started as a user starts it."""
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@contextlib.contextmanager
+def serving(*options: str, environment: Mapping[str, str] | None = None) -> Iterator[str]:
+    """``python -m api http`` on a free port; its address."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "api", "http", "--port", "0", *options],
+        cwd=ROOT,
+        env={**os.environ, **(environment or {})},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        yield line.split()[-1].removesuffix("/openapi.json")
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    with serving() as address:
+        yield address
