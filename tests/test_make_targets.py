@@ -1,4 +1,4 @@
-"""What a target of the Makefile, or a command of the README, starts: with only what it installs, as in a fresh clone."""
+"""What targets of the Makefile and commands of the README start has what they install, as in a fresh clone."""
 
 from __future__ import annotations
 

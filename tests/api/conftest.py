@@ -4,7 +4,7 @@ import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,12 +15,18 @@ ROOT = Path(__file__).parents[2]
 @contextlib.contextmanager
 def serving(*options: str, environment: Mapping[str, str] | None = None) -> Iterator[str]:
     """``python -m api http`` on a free port; its address."""
+    command = [sys.executable, "-m", "api", "http", "--port", "0", *options]
+    with answering(command, cwd=ROOT, environment=environment) as address:
+        yield address
+
+
+@contextlib.contextmanager
+def answering(
+    command: Sequence[str | Path], *, cwd: Path, environment: Mapping[str, str] | None = None
+) -> Iterator[str]:
+    """A command that serves the API; the address that it prints."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "api", "http", "--port", "0", *options],
-        cwd=ROOT,
-        env={**os.environ, **(environment or {})},
-        stdout=subprocess.PIPE,
-        text=True,
+        command, cwd=cwd, env={**os.environ, **(environment or {})}, stdout=subprocess.PIPE, text=True
     )
     try:
         assert process.stdout is not None

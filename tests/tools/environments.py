@@ -1,4 +1,4 @@
-"""Environments that hold some requirements files and nothing else, made of what is installed here: no download, no copy."""
+"""Environments of some requirements files and nothing else, as links to what is installed here: nothing is fetched."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def requirements(file: str) -> list[Requirement]:
 
 
 def distributions(*files: str) -> dict[str, metadata.Distribution]:
-    """What ``pip install -r`` of these files leaves installed, with all that it depends on; without what is not here."""
+    """What ``pip install -r`` of these files installs, with all that it depends on, as far as it is installed here."""
     reached: dict[str, metadata.Distribution] = {}
     seen: set[tuple[str, str]] = set()
     waiting = [(one, "") for file in files for part in files_within(file) for one in requirements(part)]
