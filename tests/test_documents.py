@@ -20,7 +20,7 @@ FOLDERS = (*PACKAGES, "docs", ".ci")
 CODE = re.compile(r"```\w*\n(?P<block>.*?)```|`(?P<span>[^`]+)`|\]\((?P<link>[^)\s]+)\)", re.DOTALL)
 PATH = re.compile(rf"(?<![\w./-])((?:{'|'.join(map(re.escape, FOLDERS))})/[\w./*-]*)")
 FILE = re.compile(r"(?<![\w./-])([a-z_][\w-]*\.(?:py|md|toml|txt))(?![\w./])")
-DOTTED = re.compile(rf"(?<![\w./-])((?:{'|'.join(PACKAGES)})(?:\.[A-Za-z_]\w*)+)(?![\w/])")
+DOTTED = re.compile(rf"(?<![\w./-])((?:{'|'.join(PACKAGES)})(?!\.py\b)(?:\.[A-Za-z_]\w*)+)(?![\w/])")
 COMMAND = re.compile(r"python -m ([\w.]+)")
 TARGET = re.compile(r"(?:^|`)make ([a-z]+)", re.MULTILINE)
 

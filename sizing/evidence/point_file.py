@@ -15,6 +15,7 @@ from sizing.base.errors import InvalidPoints
 DELIMITERS = ",;\t"
 EMPTY = ("", "na", "n/a", "nan", "none", "null", "<na>")
 """Cells that say nothing, in lower case: what spreadsheets and pandas write for a value that is not there."""
+DIGITS = "%.6g"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -76,11 +77,11 @@ def _cells(name: str, line: int, cells: Sequence[str], number: int) -> list[str 
 
 
 def write_points(answers: pd.DataFrame, path: Path) -> None:
-    """Write the answers as CSV, as :func:`points_text`."""
-    path.write_text(points_text(answers), encoding="utf-8", newline="")
+    """Write the answers as CSV, numbers with six significant digits."""
+    answers.to_csv(path, index=False, float_format=DIGITS)
 
 
 def points_text(answers: pd.DataFrame) -> str:
-    """The answers as CSV, numbers with six significant digits."""
-    text: str = answers.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+    """What :func:`write_points` writes."""
+    text: str = answers.to_csv(index=False, float_format=DIGITS)
     return text
