@@ -36,6 +36,7 @@ def problems() -> dict[int | str, dict[str, Any]]:
     texts: Mapping[str, str] = {
         "401": "A token is needed.",
         "403": "Not for the role of this token.",
+        "408": "The body comes too slowly.",
         "413": "The body is too large.",
         "415": "The body is of another type.",
         "421": "Sent to a name that this server does not answer for.",

@@ -120,7 +120,7 @@ def _add_plans(app: FastAPI, slots: Slots) -> None:
         compute = partial(
             questions.planned, content, alternatives=alternatives, analytic=analytic, second_opinion=second_opinion
         )
-        return _json(await slots.answer(compute))
+        return await _answered(slots, compute)
 
     @app.post(
         "/v1/cost", dependencies=[may_ask("cost")], response_model=CostAnswer, openapi_extra=body("Scenario", DOCUMENTS)
@@ -132,7 +132,7 @@ def _add_plans(app: FastAPI, slots: Slots) -> None:
     ) -> Response:
         """What the plan of a scenario costs, as ``python -m sizing cost SCENARIO --json``."""
         content = await _body(request, DOCUMENTS)
-        return _json(await slots.answer(partial(questions.priced, content, analytic=analytic, on=on)))
+        return await _answered(slots, partial(questions.priced, content, analytic=analytic, on=on))
 
     @app.post(
         "/v1/compare",
@@ -143,7 +143,7 @@ def _add_plans(app: FastAPI, slots: Slots) -> None:
     async def compare(request: Request) -> Response:
         """Scenarios side by side, as ``python -m sizing compare A B --json``."""
         content = await _body(request, DOCUMENTS)
-        return _json(await slots.answer(partial(questions.compared, content)))
+        return await _answered(slots, partial(questions.compared, content))
 
 
 def _add_tables(app: FastAPI, slots: Slots) -> None:
@@ -163,7 +163,7 @@ def _add_tables(app: FastAPI, slots: Slots) -> None:
     @app.get("/v1/models", dependencies=[may_ask("size")], response_model=ModelsFound)
     def models(q: Annotated[str, Query(min_length=1, max_length=200, description="Words of a name.")]) -> Response:
         """Models of the catalogue, as ``python -m sizing models TEXT --json``."""
-        return _json(find_models(q))
+        return Response(_printed(find_models(q)), media_type=JSON)
 
 
 async def _body(request: Request, allowed: Collection[str]) -> bytes:
@@ -171,9 +171,14 @@ async def _body(request: Request, allowed: Collection[str]) -> bytes:
     return await body_of(request)
 
 
-def _json(answer: Result) -> Response:
-    """The bytes that the command line prints."""
-    return Response(f"{as_json(answer)}\n", media_type=JSON)
+async def _answered(slots: Slots, compute: Callable[[], Result]) -> Response:
+    """An answer, computed and written out in a slot: a large one takes its time, in which others are heard."""
+    return Response(await slots.answer(lambda: _printed(compute())), media_type=JSON)
+
+
+def _printed(answer: Result) -> str:
+    """What the command line prints."""
+    return f"{as_json(answer)}\n"
 
 
 def _response(refusal: Refused) -> Response:

@@ -4,10 +4,12 @@ import asyncio
 from collections.abc import Callable
 from http import HTTPStatus
 from threading import Event
+from typing import Any
 
 import pytest
+from starlette.requests import Request
 
-from api.limits import Slots
+from api.limits import Slots, body_of
 from api.problems import Refused
 from tests.patience import PATIENCE_S
 
@@ -25,6 +27,16 @@ def answers(slots: Slots, *computes: Callable[[], object]) -> list[object]:
         return await asyncio.gather(*map(ask, computes))
 
     return asyncio.run(together())
+
+
+def test_a_body_that_comes_too_slowly_is_not_waited_for() -> None:
+    async def receive() -> dict[str, Any]:
+        await asyncio.sleep(PATIENCE_S)
+        return {"type": "http.request"}
+
+    with pytest.raises(Refused) as refusal:
+        asyncio.run(body_of(Request({"type": "http"}, receive), seconds=0.01))
+    assert refusal.value.problem.status == HTTPStatus.REQUEST_TIMEOUT
 
 
 def test_who_finds_no_slot_is_told_to_come_back() -> None:
