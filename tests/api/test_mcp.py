@@ -108,7 +108,8 @@ def test_figures_are_explained_as_in_the_plan(answers: dict[str, CallToolResult]
     by_name = {one["name"]: one for one in plan["explained"]}
     assert answers["explain all"].structured_content["explained"] == plan["explained"]
     assert answers["explain"].structured_content["explained"] == [by_name["gpus"], by_name["weights_gb"]]
-    assert line(answers["explain"]).startswith("gpus: 8 (instances x TP x PP x DP); weights_gb: ")
+    gpus = by_name["gpus"]
+    assert line(answers["explain"]).startswith(f"gpus: {gpus['value']} ({gpus['formula']}); weights_gb: ")
     assert line(answers["explain all"]) == plan["answer"]
 
 
