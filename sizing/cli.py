@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from commandline.arguments import day_of_calendar, number, whole
 from commandline.files import replacing
 from commandline.run import Commands, run, show
 from sizing.base.errors import InvalidScenario, SizingError
+from sizing.base.version import ENGINE_VERSION
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,13 +25,24 @@ if TYPE_CHECKING:
     from sizing.planning.answered import Answer, Planner
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code. Problems go to stderr, one clear line each, never a traceback."""
-    return run(_parser(), arguments, malformed=(SizingError,), nameless="File")
+def main(
+    arguments: Sequence[str] | None = None,
+    *,
+    program: str = "python -m sizing",
+    others: Iterable[Callable[[Commands], None]] = (),
+    malformed: tuple[type[Exception], ...] = (SizingError,),
+) -> int:
+    """Run one command; returns the exit code. Problems go to stderr, one clear line each, never a traceback.
+
+    ``program`` is what the help calls it; each of ``others`` adds commands of packages above this one, and
+    ``malformed`` are errors that say what is wrong with the input of any.
+    """
+    return run(_parser(program, others), arguments, malformed=malformed, nameless="File")
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m sizing", description="Size LLM inference deployments.")
+def _parser(program: str, others: Iterable[Callable[[Commands], None]]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=program, description="Size LLM inference deployments.")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {ENGINE_VERSION}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     plan = commands.add_parser("plan", help="answer a scenario file")
     plan.add_argument("scenario", type=Path, help="scenario in YAML or JSON")
@@ -63,6 +75,8 @@ def _parser() -> argparse.ArgumentParser:
     _compare_arguments(commands.add_parser("compare", help="scenarios side by side, and what drives the difference"))
     _cost_arguments(commands.add_parser("cost", help="what the plan of a scenario costs, in every way to pay for it"))
     _table_commands(commands)
+    for add in others:
+        add(commands)
     return parser
 
 
@@ -120,6 +134,10 @@ def _table_commands(commands: Commands) -> None:
     model.add_argument("model", help="config.json or params.json, a folder with one, or a name")
     model.add_argument("--json", action="store_true", help="print everything as JSON")
     model.set_defaults(run=_model)
+    models = commands.add_parser("models", help="models of the catalogue whose names hold some words")
+    models.add_argument("words", nargs="+", help="such as llama 70b")
+    models.add_argument("--json", action="store_true", help="print what is known of each as JSON")
+    models.set_defaults(run=_models)
     predict = commands.add_parser("predict", help="predict measured configurations from a CSV table")
     predict.add_argument("points", type=Path, help="CSV with the columns of the evidence library")
     predict.add_argument("--out", type=Path, required=True, help="CSV to write")
@@ -274,6 +292,12 @@ def _model(given: argparse.Namespace) -> int:
     from sizing.catalog.described import as_text, describe
 
     return show(describe(given.model), as_text, json=given.json)
+
+
+def _models(given: argparse.Namespace) -> int:
+    from sizing.catalog.finding import as_text, find_models
+
+    return show(find_models(" ".join(given.words)), as_text, json=given.json)
 
 
 def _catalog(given: argparse.Namespace) -> int:

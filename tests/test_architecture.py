@@ -15,16 +15,18 @@ import pytest
 
 from tests.tools.source_files import ROOT, Source, files, is_within, sources
 
-# Arrows point down only: pages -> ui -> (reality, sharing) -> (sizing, collectors).
+# Arrows point down only: pages -> ui -> (reality, sharing) -> (sizing, collectors); api, beside ui, -> sharing.
 MAY_IMPORT = {
     "commandline": set(),
     "sizing": {"commandline"},
     "collectors": {"commandline"},
     "reality": {"commandline", "sizing", "collectors"},
     "sharing": {"commandline", "sizing", "collectors"},
+    "api": {"commandline", "sizing", "sharing"},
     "ui": {"sizing", "collectors", "reality", "sharing"},
     "pages": {"sizing", "collectors", "reality", "sharing", "ui"},
     "app": {"sizing", "collectors", "reality", "sharing", "ui"},
+    "inference_sizing": {"commandline", "sizing", "api", "ui"},
 }
 OURS = {*MAY_IMPORT, "bench", "tests"}
 # Some names of what collectors observe are those of results of the engine, which they do not know.
@@ -238,6 +240,8 @@ PLANTED = [
     (arrows_pointing_up, "sharing/a.py", "from ui import shell"),
     (arrows_pointing_up, "reality/a.py", "import sharing.library"),
     (arrows_pointing_up, "ui/a.py", "import pages.size"),
+    (arrows_pointing_up, "api/a.py", "from ui import state"),
+    (arrows_pointing_up, "sharing/a.py", "import api.routes"),
     (pages_importing_pages, "pages/a.py", "from pages import size"),
     (streamlit_below_ui, "sizing/a.py", "import streamlit as st"),
     (streamlit_below_ui, "reality/a.py", "from streamlit import cache_data"),

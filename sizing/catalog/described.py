@@ -88,18 +88,24 @@ def describe(given: str) -> ModelDescription:
     held = [path / name for name in ("config.json", "params.json")] if path.is_dir() else []
     path = next((file for file in held if file.is_file()), path)
     if path.is_file() or path.suffix == ".json":
-        return _description(replace(model_from_config(path.read_bytes()), id=path.name))
-    resolved = resolve_model(given)
+        return described(replace(model_from_config(path.read_bytes()), id=path.name))
+    return describe_named(given)
+
+
+def describe_named(name: str) -> ModelDescription:
+    """The model of that name; no file is read, whatever the name. Raises UnknownName."""
+    resolved = resolve_model(name)
     note = (resolved.note,) if resolved.note else ()
     if resolved.match not in ("id", "name"):
         note = (f"“{resolved.name}” is taken for {resolved.model.id}", *note)
-    read = _description(resolved.model)
+    read = described(resolved.model)
     return read.model_copy(
         update={"weight_precision": resolved.weight_format.id, "assumptions": (*note, *read.assumptions)}
     )
 
 
-def _description(model: Model) -> ModelDescription:
+def described(model: Model) -> ModelDescription:
+    """The description of a model of the catalogue, or of one that was read from a file."""
     return ModelDescription(
         model=model.id,
         kind=model.kind,

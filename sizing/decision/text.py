@@ -224,7 +224,7 @@ def as_markdown(comparison: Comparison) -> str:
             *head,
             *answers,
             "",
-            *map(as_line, _drivers(comparison)),
+            *map(as_line, driver_sentences(comparison)),
         ]
     )
 
@@ -236,7 +236,7 @@ def as_text(comparison: Comparison) -> str:
     lines += [f"  {name_of(d.key)}: {' | '.join(shown(d.key, v) for v in d.values)}" for d in comparison.differences]
     lines += ["", "Answers", f"  {' | '.join(one.name for one in comparison.scenarios)}"]
     lines += [f"  {label}: {' | '.join(cells)}" for label, cells in _answers(comparison)]
-    return "\n".join([*lines, "", *_drivers(comparison)])
+    return "\n".join([*lines, "", *driver_sentences(comparison)])
 
 
 def _answers(comparison: Comparison) -> list[tuple[str, list[str]]]:
@@ -253,7 +253,8 @@ def _answers(comparison: Comparison) -> list[tuple[str, list[str]]]:
     ]
 
 
-def _drivers(comparison: Comparison) -> list[str]:
+def driver_sentences(comparison: Comparison) -> list[str]:
+    """Of each scenario but the first, what drives its difference to that; amounts in full, as they were added up."""
     first = comparison.scenarios[0].name
     return [driver_sentence(one, first, _in_full) for one in comparison.scenarios[1:]]
 

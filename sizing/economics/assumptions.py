@@ -169,7 +169,7 @@ def _of_region(region: str | None) -> Mapping[str, Assumption]:
     data = _data()
     name = (region or data["default_region"]).strip().lower().replace(" ", "_").replace("-", "_")
     if name not in data["regions"]:
-        raise InvalidScenario([f"costs.region: {UnknownName('region', region or name, data['regions'])}"])
+        raise InvalidScenario.at("costs.region", UnknownName("region", region or name, data["regions"]))
     entry = data["regions"][name]
     electricity = next(
         f for f in tco() if (f.category, f.region, f.unit) == ("electricity", entry["electricity"], "USD/kWh")

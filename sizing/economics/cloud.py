@@ -116,9 +116,9 @@ def check_place(costs: Costs) -> None:
     rows = cloud_instances()
     providers, regions = {row.provider for row in rows}, {row.region for row in rows}
     if costs.cloud_provider is not None and costs.cloud_provider not in providers:
-        raise InvalidScenario([f"costs.cloud_provider: {UnknownName('provider', costs.cloud_provider, providers)}"])
+        raise InvalidScenario.at("costs.cloud_provider", UnknownName("provider", costs.cloud_provider, providers))
     if costs.cloud_region is not None and costs.cloud_region not in regions:
-        raise InvalidScenario([f"costs.cloud_region: {UnknownName('region', costs.cloud_region, regions)}"])
+        raise InvalidScenario.at("costs.cloud_region", UnknownName("region", costs.cloud_region, regions))
 
 
 def _listed(gpu: Gpu, money: Money, purchase: Purchase) -> Iterator[Rented]:

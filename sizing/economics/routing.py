@@ -49,5 +49,7 @@ def _elsewhere(ways: Ways, routing: RoutedShare, share: float, planner: Planner 
     try:
         others = ways_of(Answer.of(smaller, planner), on=ways.on)
     except InvalidScenario as invalid:
-        raise InvalidScenario([f"costs.routing.model: {problem}" for problem in invalid.problems]) from None
+        key = "costs.routing.model"
+        problems = [f"{key}: {problem}" for problem in invalid.problems]
+        raise InvalidScenario(problems, [key] * len(problems)) from None
     return others.by_name[others.chosen](1.0)

@@ -151,5 +151,5 @@ def _system(question: Question, planned: str, gpu: Gpu, fleet: Fleet) -> Hardwar
         return -(-fleet.largest // offer.gpus), not offer.priced, count * (offer.usd_per_hour or 0.0)
 
     if not offers:
-        raise InvalidScenario([f"costs: there is no system with {gpu.name}."])
+        raise InvalidScenario.at("costs", f"there is no system with {gpu.name}.")
     return min(offers, key=cost)

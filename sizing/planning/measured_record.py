@@ -147,7 +147,7 @@ def _system(question: Question, record: Measured) -> tuple[HardwareOption, Gpu]:
     try:
         named = resolve_system(record.system)
     except UnknownName as error:
-        raise InvalidScenario([f"measured.system: {error}"]) from None
+        raise InvalidScenario.at("measured.system", error) from None
     gpu = next((g for g in question.gpus if g.id == named.gpu_id), None) or gpus().get(named.gpu_id)
     gpu = gpu or resolve_gpu(named.gpu_id)
     location = question.scenario.deployment.location

@@ -109,15 +109,18 @@ def understand(scenario: Scenario) -> Question:
             ]
         )
     problems = _Problems()
-    model, about_model, named_precision = problems.collect(lambda: _model(scenario)) or (None, (), None)
+    model, about_model, named_precision = problems.collect(lambda: _model(scenario), "model") or (None, (), None)
     chosen = _gpus(scenario, problems)
     allowed, about_ranks = _without_dense_ranks(_allowed(scenario, named_precision, problems), model)
     allowed, about_format = _with_published_format(allowed, model)
-    demand = problems.collect(lambda: peak_demand(scenario.workload))
-    benchmark, about_benchmark = problems.collect(lambda: _benchmark(scenario, model, chosen)) or (None, ())
-    prices = problems.collect(lambda: prices_of(scenario, chosen))
+    demand = problems.collect(lambda: peak_demand(scenario.workload), "workload")
+    benchmark, about_benchmark = problems.collect(lambda: _benchmark(scenario, model, chosen), "benchmark") or (
+        None,
+        (),
+    )
+    prices = problems.collect(lambda: prices_of(scenario, chosen), "prices")
     if problems.sentences or model is None or demand is None or prices is None:
-        raise InvalidScenario(problems.sentences)
+        raise InvalidScenario(problems.sentences, problems.paths)
     prompt, output = (distribution_of(n) for n in (scenario.workload.input_tokens, scenario.workload.output_tokens))
     traffic, variability, about_lengths = _traffic(scenario, prompt, output)
     return Question(
@@ -175,15 +178,18 @@ class _Problems:
 
     def __init__(self) -> None:
         self.sentences: list[str] = []
+        self.paths: list[str] = []
 
-    def collect(self, resolve: Callable[[], T]) -> T | None:
-        """The result of ``resolve``, or None with the problem noted."""
+    def collect(self, resolve: Callable[[], T], path: str) -> T | None:
+        """The result of ``resolve``, or None with the problem noted; ``path`` leads to the keys that it is about."""
         try:
             return resolve()
         except InvalidScenario as invalid:
             self.sentences.extend(invalid.problems)
+            self.paths.extend(own or path for own in invalid.paths)
         except SizingError as error:
             self.sentences.append(str(error))
+            self.paths.append(path)
         return None
 
 
@@ -217,7 +223,7 @@ def _gpus(scenario: Scenario, problems: _Problems) -> tuple[Gpu, ...]:
     """The accelerators considered: those named, all of the catalogue when none is, and every custom one beside them."""
     custom = {card.id: gpu_of(card) for card in scenario.deployment.custom_gpus}
     named = scenario.deployment.gpus or _unnamed(scenario)
-    resolved = [custom.get(name) or problems.collect(partial(resolve_gpu, name)) for name in named]
+    resolved = [custom.get(name) or problems.collect(partial(resolve_gpu, name), "deployment.gpus") for name in named]
     return tuple(dict.fromkeys([g for g in resolved if g is not None] + list(custom.values())))
 
 
@@ -240,16 +246,16 @@ def _allowed(scenario: Scenario, named_precision: Precision | None, problems: _P
     """The restrictions of the scenario with names resolved; where it names no format, that of the checkpoint's name."""
     deployment = scenario.deployment
 
-    def ids(names: list[str], resolve: Callable[[str], str]) -> tuple[str, ...]:
-        resolved = (problems.collect(partial(resolve, name)) for name in names)
+    def ids(key: str, names: list[str], resolve: Callable[[str], str]) -> tuple[str, ...]:
+        resolved = (problems.collect(partial(resolve, name), f"deployment.{key}") for name in names)
         return tuple(i for i in resolved if i is not None)
 
     return Allowed(
-        engines=ids(deployment.engines, lambda n: resolve_engine(n).id),
-        precisions=ids(deployment.precisions, lambda n: resolve_precision(n).id)
+        engines=ids("engines", deployment.engines, lambda n: resolve_engine(n).id),
+        precisions=ids("precisions", deployment.precisions, lambda n: resolve_precision(n).id)
         or ((named_precision.id,) if named_precision else ()),
         accuracy="kept" if deployment.accurate_formats_only else "any",
-        kv_precisions=ids(deployment.kv_precisions, resolve_kv_precision),
+        kv_precisions=ids("kv_precisions", deployment.kv_precisions, resolve_kv_precision),
         tp=tuple(deployment.tp),
         pp=tuple(deployment.pp),
         ep=tuple(deployment.ep),

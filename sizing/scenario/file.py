@@ -145,7 +145,8 @@ def scenario_from(raw: Mapping[str, Any]) -> Scenario:
     try:
         return Scenario.model_validate(migrated(raw))
     except ValidationError as error:
-        raise InvalidScenario(problems_of(error)) from None
+        faults = faults_of(error)
+        raise InvalidScenario([sentence for _, sentence in faults], [path for path, _ in faults]) from None
 
 
 def migrated(raw: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -153,11 +154,13 @@ def migrated(raw: Mapping[str, Any]) -> Mapping[str, Any]:
     version = raw.get("schema_version", SCHEMA_VERSION)
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise InvalidScenario(
-            [f"schema_version must be a whole number from 1 to {SCHEMA_VERSION}, not '{shown(version)}'."]
+            [f"schema_version must be a whole number from 1 to {SCHEMA_VERSION}, not '{shown(version)}'."],
+            ["schema_version"],
         )
     if version > SCHEMA_VERSION:
         raise InvalidScenario(
-            [f"schema_version {shown(version)} is newer than this engine knows ({SCHEMA_VERSION}): update the engine."]
+            [f"schema_version {shown(version)} is newer than this engine knows ({SCHEMA_VERSION}): update the engine."],
+            ["schema_version"],
         )
     return raw
 
@@ -183,10 +186,15 @@ def _config_beside(scenario: Path, name: str) -> dict[str, Any]:
 
 
 def problems_of(error: ValidationError, *, of_keys: bool = False) -> list[str]:
-    """One sentence per fault of a pydantic error, in the order of the file, without pydantic's own vocabulary.
+    """The sentences of :func:`faults_of`."""
+    return [sentence for _, sentence in faults_of(error, of_keys=of_keys)]
+
+
+def faults_of(error: ValidationError, *, of_keys: bool = False) -> list[tuple[str, str]]:
+    """Path and one sentence per fault of a pydantic error, in the order of the file, without pydantic's own vocabulary.
 
     The first few; a last sentence counts the rest. ``of_keys``: only the faults of keys that are unknown, or missing
-    where one is needed.
+    where one is needed. The path of what is wrong with the scenario as a whole is "".
     """
     problems: dict[str, str] = {}
     more: set[str] = set()
@@ -194,14 +202,14 @@ def problems_of(error: ValidationError, *, of_keys: bool = False) -> list[str]:
         path = path_of(fault, Scenario)
         if of_keys and not _is_of_key(fault, path):
             continue
-        where = ".".join(path) or "scenario"
+        where = ".".join(path)
         if where not in problems and len(problems) == MOST_PROBLEMS:
             more.add(where)
         elif fault["type"] == "extra_forbidden":
             problems[where] = _unknown_key(path)
         else:
-            problems.setdefault(where, f"{shown(where, LONGEST_PATH)}: {_sentence(fault)}")
-    return [*problems.values(), *([f"{len(more):,} more problems of this kind."] if more else ())]
+            problems.setdefault(where, f"{shown(where or 'scenario', LONGEST_PATH)}: {_sentence(fault)}")
+    return [*problems.items(), *([("", f"{len(more):,} more problems of this kind.")] if more else ())]
 
 
 def _is_of_key(fault: Any, path: list[str]) -> bool:
