@@ -198,7 +198,7 @@ def _growth(fit: _Fit, steps: Floats, count: int, season: Season) -> tuple[float
         if part.any():
             centred[part] -= centred[part].mean()
     lever = max(float(np.sum(centred**2)), TINY)
-    growth_spread = spread * np.sqrt(correlated / lever) * DAYS_PER_WEEK
+    growth_spread = spread * np.sqrt(correlated / lever) * season.lag / season.day
     level_spread = spread * np.sqrt(correlated / max(int((~before).sum()), 1))
     middle = float(((days[~before].mean() + 0.5) * season.day - count) / season.lag) if (~before).any() else 0.0
     squared = (fit.growth / growth_spread) ** 2
@@ -208,7 +208,8 @@ def _growth(fit: _Fit, steps: Floats, count: int, season: Season) -> tuple[float
 
 def seasonal_naive(rps: Floats, ahead: int, season: Season) -> Projection:
     """The load one ``lag`` ago, or the newest known one of that place in the season; its error grows as
-    sqrt(seasons ahead) (Hyndman and Athanasopoulos, Forecasting: Principles and Practice, 5.5)."""
+    sqrt(seasons ahead) (Hyndman and Athanasopoulos, Forecasting: Principles and Practice, 5.5), and by the change from
+    season to season that it leaves out."""
     known = np.isfinite(rps)
     shift = shift_of(rps[known])
     logs, count, lag = np.log(rps + shift), len(rps), season.lag
@@ -224,10 +225,11 @@ def seasonal_naive(rps: Floats, ahead: int, season: Season) -> Projection:
     spread = TO_SIGMA * float(np.median(np.abs(change - np.median(change)))) if len(change) else UNKNOWN_SPREAD
     day_noise = float(np.sqrt(np.mean(of_days**2))) if len(of_days) else UNKNOWN_SPREAD
     seasons = np.arange(ahead) // lag + 1.0
+    drift = abs(float(np.median(of_days))) if len(of_days) else 0.0
     return Projection(
         centre=np.resize(newest, ahead),
         noise=max(spread, TINY),
-        slow=max(day_noise, TINY) * np.sqrt(seasons),
+        slow=np.hypot(max(day_noise, TINY) * np.sqrt(seasons), drift * seasons),
         day_noise=0.0,
         shift=shift,
     )
