@@ -10,8 +10,11 @@ from sizing.base.units import S_PER_DAY
 DAYS_PER_WEEK = 7
 DAY_WAVES = 4
 """Waves of a day: the shortest is six hours long. Chosen: a morning, a noon, an evening and a night."""
-WEEK_WAVES = 3
-"""Waves of a week beside those of a day: the shortest tells a weekend from working days."""
+WEEK_WAVES = 4
+"""Waves of a week beside those of a day: they tell a weekend from working days."""
+SIDES = (-2, -1, 0, 1, 2)
+"""Waves beside each of a day that let it differ between the days of a week. Chosen: with one on each side a weekend is
+off by twice as much (loads of bench/load_seasons.py); three gain nothing."""
 FOR_A_WEEK_DAYS = 21
 """Days of history from which a week is described by waves: three of each day of the week, so that a backtest sees two."""
 LEAST_BEHIND = 2
@@ -40,7 +43,7 @@ def season_of(step_s: float, days: float) -> Season:
     week = DAYS_PER_WEEK * day
     if days < FOR_A_WEEK_DAYS:
         return Season(day=day, lag=week, period=day, waves=_seen(range(1, DAY_WAVES + 1), day))
-    beside = (DAYS_PER_WEEK * k + side for k in range(1, DAY_WAVES + 1) for side in (-1, 0, 1))
+    beside = (DAYS_PER_WEEK * k + side for k in range(1, DAY_WAVES + 1) for side in SIDES)
     return Season(day=day, lag=week, period=week, waves=_seen([*range(1, WEEK_WAVES + 1), *beside], week))
 
 
