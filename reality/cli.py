@@ -12,6 +12,8 @@ from collectors.errors import InvalidSource
 from collectors.source import Source, load_source
 from commandline.run import run, show
 from reality.forecast.command import add_command as add_forecast
+from reality.watch.command import add_command as add_watch
+from sharing.errors import SharingError
 from sizing.base.errors import InvalidScenario, SizingError
 from sizing.base.units import S_PER_DAY, S_PER_HOUR, S_PER_MINUTE
 from sizing.scenario.file import load_scenario
@@ -27,7 +29,7 @@ T = TypeVar("T")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code. Problems go to stderr, one clear line each, never a traceback."""
-    return run(_parser(), arguments, malformed=(SizingError, InvalidSource), nameless="Input or output")
+    return run(_parser(), arguments, malformed=(SizingError, InvalidSource, SharingError), nameless="Input or output")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -52,6 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     compare.set_defaults(run=_compare)
     add_forecast(commands, files=_files, span=span, moment=moment)
+    add_watch(commands, files=_files, span=span, window=window)
     return parser
 
 
