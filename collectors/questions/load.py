@@ -105,5 +105,3 @@ def _part(backend: Backend, query: Query, first: int, last: int, step_s: float) 
     series = answer.of(query.subject)
     points = zip(series[0].times_s, series[0].values, strict=True) if series else ()
     return {round(t / step_s): v for t, v in points if math.isfinite(v) and v >= 0.0}
-
-

@@ -22,7 +22,9 @@ LONGEST_DAYS = 400.0
 MOST_LEAD_WEEKS = 260.0
 
 
-def add_command(commands: Commands, *, files: Files, span: Callable[[float, float], Argument], moment: Argument) -> None:
+def add_command(
+    commands: Commands, *, files: Files, span: Callable[[float, float], Argument], moment: Argument
+) -> None:
     """``forecast``, with the readers of files and of times that all commands share."""
     parser = commands.add_parser("forecast", help="when the load outgrows what the limits carry, what to order by when")
     parser.add_argument("scenario", type=Path, help="scenario in YAML or JSON")

@@ -162,5 +162,3 @@ def as_text(forecast: Forecast) -> str:
             for one in weekly
         ]
     return "\n".join(lines)
-
-

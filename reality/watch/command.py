@@ -17,7 +17,9 @@ Argument = Callable[[str], float]
 LONGEST_PAUSE_S = 7 * S_PER_DAY
 
 
-def add_command(commands: Commands, *, files: Files, span: Callable[[float, float], Argument], window: Argument) -> None:
+def add_command(
+    commands: Commands, *, files: Files, span: Callable[[float, float], Argument], window: Argument
+) -> None:
     """``watch``, with the readers of files and of times that all commands share."""
     parser = commands.add_parser("watch", help="compare on schedule, keep the findings in the library, tell a webhook")
     parser.add_argument("scenario", help="scenario in YAML or JSON, or the number of one in the library")
@@ -32,7 +34,9 @@ def add_command(commands: Commands, *, files: Files, span: Callable[[float, floa
     parser.add_argument("--once", action="store_true", help="compare once, for a scheduler of your own")
     parser.add_argument("--window", type=window, metavar="TIME", help="such as 15m or 1h; default: the source's")
     parser.add_argument("--webhook", default="", metavar="URL", help="is told every finding as JSON")
-    parser.add_argument("--library", metavar="PLACE", help="file, or postgresql://...; default: as of python -m sharing")
+    parser.add_argument(
+        "--library", metavar="PLACE", help="file, or postgresql://...; default: as of python -m sharing"
+    )
     parser.add_argument("--author", default="", metavar="NAME", help="default: the user of this machine")
     parser.add_argument("--json", action="store_true", help="print each comparison as one line of JSON")
     parser.add_argument(

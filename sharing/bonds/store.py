@@ -11,6 +11,7 @@ from sharing.bonds.records import Bond, Finding, Kept, Place
 from sharing.library.reading import version
 from sharing.library.schema import BONDS, COMPARISONS
 from sharing.library.store import Library
+from sharing.library.writing import insert_of
 
 MOST_KEPT = 1_000
 """Comparisons of one scenario, at most: six weeks of one an hour; the oldest go first, the last good one never."""
@@ -27,15 +28,15 @@ class Bonds:
         """From now on the scenario runs there, and nowhere else. Raises NotAllowed, NotInLibrary."""
         with self.library.writing(by, Right.SAVE) as (connection, signed):
             version(connection, scenario_id)
-            connection.execute(delete(BONDS).where(BONDS.c.scenario_id == scenario_id))
             row = {
-                "scenario_id": scenario_id,
                 "source": place.source,
                 "deployment": place.deployment,
                 "made_by": signed.author,
                 "made_at": signed.at,
             }
-            return _bond(connection.execute(insert(BONDS).values(**row).returning(*BONDS.c)).one())
+            add = insert_of(connection)(BONDS).values(scenario_id=scenario_id, **row)
+            place_it = add.on_conflict_do_update(index_elements=["scenario_id"], set_=row)
+            return _bond(connection.execute(place_it.returning(*BONDS.c)).one())
 
     def of_scenario(self, scenario_id: int) -> Bond | None:
         """Where a scenario runs; None where nobody has said."""
