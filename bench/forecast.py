@@ -1,4 +1,4 @@
-"""Whether forecasts hold what they say: share of what came within 80 % intervals, error beside seasonal naive, dates."""
+"""Whether forecasts hold what they say: share of what came within 80 % intervals, error beside seasonal naive, date."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -75,7 +75,7 @@ def foreseen(known: Floats, came: Floats, season: Season, expected: Floats | Non
 
 
 def _dated(expected: Floats, most: Floats, least: Floats) -> bool | None:
-    """Whether the day on which the expected load first exceeds all before it, two thirds ahead, lies in the interval."""
+    """Whether the day on which the expected load first reaches its largest of two thirds ahead lies in the interval."""
     until = len(expected) * 2 // 3
     limit = float(expected[:until].max())
     reached = int(np.argmax(expected >= limit))

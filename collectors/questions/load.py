@@ -20,8 +20,8 @@ from collectors.vocabulary.detect import detect_engine
 from collectors.vocabulary.expressions import scalar_queries
 
 PART_POINTS = 168
-"""Points of one question: a week of hours. Chosen: a rate over an hour reads all samples of it, so that a question reads
-those of a week, as a dashboard does."""
+"""Points of one question: a week of hours. Chosen: a rate over an hour reads all samples of it, so that one question
+reads those of a week, as a dashboard does."""
 MOST_POINTS = 3_000
 """Points of a history, at most: four months of hours, a year of every third hour."""
 STEPS_H = (1, 2, 3, 4, 6)

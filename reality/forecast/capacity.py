@@ -10,8 +10,8 @@ from sizing.catalog import lead_times
 from sizing.scenario.schema import Scenario
 
 DEFAULT_LEAD_WEEKS = 12.0
-"""From order to use of a GPU of which no delivery time is published. Chosen: a quarter, for offer, approval, delivery and
-installation."""
+"""From order to use of a GPU of which no delivery time is published. Chosen: a quarter, for offer, approval, delivery
+and installation."""
 RENTED_LEAD_WEEKS = 1.0
 """The same of rented GPUs. Chosen: a week to raise a quota and start replicas."""
 

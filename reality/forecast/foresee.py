@@ -40,7 +40,7 @@ AHEAD = 3.0
 MOST_AHEAD_DAYS = 365.0
 """Days ahead at most: yearly seasons are in no history of less than two years."""
 ENOUGH_DAYS = 90.0
-"""Days after the limit is reached for which an order is to suffice. Chosen: a quarter, as orders are made by quarters."""
+"""Days after the limit is reached for which an order is to suffice. Chosen: a quarter, as budgets have them."""
 ALREADY_STEPS = 3
 """Steps of the last week at or above the capacity from which it is reached already: fewer are single peaks."""
 WIDEST = 3.0

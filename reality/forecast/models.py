@@ -120,7 +120,7 @@ def fourier_regression(rps: Floats, ahead: int, season: Season) -> Projection:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Fit:
-    """Coefficients at the end of the history (growth a week), residuals (N,), their robust spread, the day of a step."""
+    """Coefficients at the end of the history (growth a week), residuals (N,), robust spread, the day of a step."""
 
     level: float
     growth: float

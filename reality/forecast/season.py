@@ -16,7 +16,7 @@ SIDES = (-2, -1, 0, 1, 2)
 """Waves beside each of a day that let it differ between the days of a week. Chosen: with one on each side a weekend is
 off by twice as much (loads of bench/load_seasons.py); three gain nothing."""
 FOR_A_WEEK_DAYS = 21
-"""Days of history from which a week is described by waves: three of each day of the week, so that a backtest sees two."""
+"""Days of history from which a week is described by waves: three of each day of it, so that a backtest sees two."""
 LEAST_BEHIND = 2
 """Steps of a wave at least (Nyquist): a shorter one cannot be seen."""
 

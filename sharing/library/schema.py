@@ -120,7 +120,7 @@ LINKS = Table(
     Index("uq_links_token_hash", "token_hash", unique=True),
     Index("ix_links_scenario_id", "scenario_id"),
 )
-# A scenario and the source of live data that it is held against: a name, as addresses and credentials stay with sources.
+# Where a scenario runs: the name of a source of live data, as addresses and credentials stay with sources.
 BONDS = Table(
     "bonds",
     METADATA,

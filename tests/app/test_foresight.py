@@ -12,11 +12,11 @@ from sharing.author import owner
 from sharing.bonds import Bonds
 from sharing.bonds.records import Place
 from sharing.library import Library
+from sharing.library.records import Draft
 from tests.app.conftest import APP, scenario
 from tests.app.test_reality import opened, settled, write_source
 from tests.collectors.servers import free_port
 from tests.patience import PATIENCE_S
-from sharing.library.records import Draft
 from ui.figures.forecast import build_forecast, forecast_alt_text, forecast_table
 
 NOW = 1_800_000_000.0 // 3600 * 3600

@@ -1,4 +1,4 @@
-"""``python -m reality forecast`` against a real Prometheus with four weeks of history: resets, gaps, replicas in turns."""
+"""``python -m reality forecast`` against a real Prometheus with four weeks of history: resets, gaps, two replicas."""
 
 import json
 import shutil
