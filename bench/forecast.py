@@ -57,17 +57,17 @@ def foreseen(known: Floats, came: Floats, season: Season, expected: Floats | Non
     """The better model's forecast of what came; ``expected`` (H,) is the truth behind it, from which the date comes."""
     tried = backtest(known, season)
     score = tried.scores[tried.better]
-    said = MODELS[tried.better](known, len(came), season)
-    logs = np.log(came + said.shift) - said.centre
+    projection = MODELS[tried.better](known, len(came), season)
+    logs = np.log(came + projection.shift) - projection.centre
     naive = MODELS["seasonal_naive"](known, len(came), season)
     seen = np.isfinite(logs)
-    slow = score.slow_factor * said.slow
+    slow = score.slow_factor * projection.slow
     dated = None
     if expected is not None:
-        dated = _dated(expected, said.rps(said.centre + slow), said.rps(said.centre - slow))
+        dated = _dated(expected, projection.rps(projection.centre + slow), projection.rps(projection.centre - slow))
     return Outcome(
-        held=float(np.mean(np.abs(logs[seen]) <= score.factor * said.spread[seen])),
-        error=float(np.nanmean(np.abs(said.rps(said.centre) - came))),
+        held=float(np.mean(np.abs(logs[seen]) <= score.factor * projection.spread[seen])),
+        error=float(np.nanmean(np.abs(projection.rps(projection.centre) - came))),
         error_naive=float(np.nanmean(np.abs(naive.rps(naive.centre) - came))),
         method=tried.better,
         dated=dated,

@@ -189,7 +189,7 @@ PLANTED = [
     (arrows_pointing_up, "collectors/a.py", "def f():\n    from sizing import plan"),
     (arrows_pointing_up, "reality/a.py", "from ui import shell"),
     (arrows_pointing_up, "sharing/a.py", "from ui import shell"),
-    (arrows_pointing_up, "reality/a.py", "import sharing.library"),
+    (arrows_pointing_up, "sharing/a.py", "import reality.compare"),
     (arrows_pointing_up, "ui/a.py", "import pages.size"),
     (pages_importing_pages, "pages/a.py", "from pages import size"),
     (streamlit_below_ui, "sizing/a.py", "import streamlit as st"),

@@ -89,11 +89,11 @@ def origins_of(count: int, season: Season) -> list[int]:
 def _scored(rps: Floats, season: Season, model: Model, places: Sequence[int]) -> Scored:
     single, slow, missed, loads = [], [], [], []
     for place in places:
-        said, came = model(rps[:place], len(rps) - place, season), rps[place:]
-        errors = np.log(came + said.shift) - said.centre
-        single.append(np.abs(errors) / said.spread)
-        slow.append(_slow_scores(errors, said, season))
-        missed.append(np.abs(said.rps(said.centre) - came))
+        projection, came = model(rps[:place], len(rps) - place, season), rps[place:]
+        errors = np.log(came + projection.shift) - projection.centre
+        single.append(np.abs(errors) / projection.spread)
+        slow.append(_slow_scores(errors, projection, season))
+        missed.append(np.abs(projection.rps(projection.centre) - came))
         loads.append(came)
     held = [_held(single, left_out) for left_out in range(len(single))]
     return Scored(
@@ -104,7 +104,7 @@ def _scored(rps: Floats, season: Season, model: Model, places: Sequence[int]) ->
     )
 
 
-def _slow_scores(errors: Floats, said: Projection, season: Season) -> Floats:
+def _slow_scores(errors: Floats, projection: Projection, season: Season) -> Floats:
     """Errors of the level, the median of the last seven days, over their spread; that holds the noise of these days."""
     days = len(errors) // season.day
     by_day = errors[: days * season.day].reshape(days, season.day)
@@ -116,8 +116,8 @@ def _slow_scores(errors: Floats, said: Projection, season: Season) -> Floats:
         last = level[max(0, day - DAYS_PER_WEEK + 1) : day + 1]
         last = last[np.isfinite(last)]
         if len(last):
-            noise = said.day_noise / math.sqrt(len(last))
-            at_end = said.slow[(day + 1) * season.day - 1]
+            noise = projection.day_noise / math.sqrt(len(last))
+            at_end = projection.slow[(day + 1) * season.day - 1]
             scores[day] = abs(float(np.median(last))) / math.hypot(float(at_end), noise)
     return scores
 

@@ -117,12 +117,12 @@ def foreseen(scenario: Scenario, plan: Plan, loaded: LoadHistory, wanted: Wanted
     tried = backtest(rps, season)
     name, score = tried.better, tried.scores[tried.better]
     days = min(AHEAD * read.days, MOST_AHEAD_DAYS)
-    said = MODELS[name](rps, round(days * day), season)
-    ahead = _widened(said, score, end_s, read.step_s)
+    projection = MODELS[name](rps, round(days * day), season)
+    ahead = _widened(projection, score, end_s, read.step_s)
     fields |= {
         "method": name,
         "backtest": _result(tried),
-        "growth_per_week": _growth(said, score) if name == "fourier_regression" else None,
+        "growth_per_week": _growth(projection, score) if name == "fourier_regression" else None,
         "days_ahead": days,
         "hours": tuple(_step(ahead, i) for i in range(min(round(tried.days_ahead * day), len(ahead.value)))),
         "days": tuple(_step(ahead, int(i)) for i in _busiest(ahead.value, day)),
@@ -134,18 +134,18 @@ def foreseen(scenario: Scenario, plan: Plan, loaded: LoadHistory, wanted: Wanted
     return {**fields, "state": "ok", **_reached(scenario, plan, carried, ahead, wanted, already=already)}
 
 
-def _widened(said: Projection, score: Scored, start_s: float, step_s: float) -> _Ahead:
+def _widened(projection: Projection, score: Scored, start_s: float, step_s: float) -> _Ahead:
     """Loads of the projection with both intervals."""
-    single = np.minimum(score.factor * said.spread, WIDEST)
-    slow = np.minimum(score.slow_factor * said.slow, WIDEST)
+    single = np.minimum(score.factor * projection.spread, WIDEST)
+    slow = np.minimum(score.slow_factor * projection.slow, WIDEST)
     logs = {
-        "value": said.centre,
-        "low": said.centre - single,
-        "high": said.centre + single,
-        "least": said.centre - slow,
-        "most": said.centre + slow,
+        "value": projection.centre,
+        "low": projection.centre - single,
+        "high": projection.centre + single,
+        "least": projection.centre - slow,
+        "most": projection.centre + slow,
     }
-    return _Ahead(start_s=start_s, step_s=step_s, **{name: said.rps(values) for name, values in logs.items()})
+    return _Ahead(start_s=start_s, step_s=step_s, **{name: projection.rps(values) for name, values in logs.items()})
 
 
 def _reached(
@@ -201,10 +201,12 @@ def _result(tried: Backtest) -> BacktestResult:
     return BacktestResult(origins=tried.origins, days_ahead=tried.days_ahead, **scores)
 
 
-def _growth(said: Projection, score: Scored) -> Interval:
+def _growth(projection: Projection, score: Scored) -> Interval:
     """Growth of a week as a fraction."""
-    room = score.slow_factor * said.growth_spread
-    value, low, high = (math.expm1(one) for one in (said.growth, said.growth - room, said.growth + room))
+    room = score.slow_factor * projection.growth_spread
+    value, low, high = (
+        math.expm1(one) for one in (projection.growth, projection.growth - room, projection.growth + room)
+    )
     return Interval(value=value, low=low, high=high)
 
 

@@ -57,7 +57,7 @@ def test_four_weeks_are_drawn(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> 
     page = with_panel(app)
     assert not page.exception
     assert any(text.startswith("**The busiest hour of the last week had") for text in bold(page))
-    assert any("Used: " in caption.value for caption in page.caption)
+    assert any("seasonal naive" in caption.value for caption in page.caption)
 
 
 def test_the_figure_shows_history_band_and_limit_in_both_themes() -> None:
