@@ -168,7 +168,7 @@ def _step(days: Floats, level: Floats) -> float | None:
 
     def misfit(*columns: Floats) -> tuple[float, Floats]:
         design = np.column_stack([np.ones(len(days)), days, *columns])
-        at = np.linalg.lstsq(design, level)[0]
+        at: Floats = np.linalg.lstsq(design, level)[0].astype(np.float64)
         residuals = level - design @ at
         scale = max(TO_SIGMA * float(np.median(np.abs(residuals))), TINY)
         return float(np.sum(np.minimum(np.abs(residuals), TRIM * scale) ** 2)), at

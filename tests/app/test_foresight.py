@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import plotly.graph_objects as go
 import pytest
 import yaml
 from streamlit.testing.v1 import AppTest
@@ -64,8 +65,12 @@ def test_the_figure_shows_history_band_and_limit_in_both_themes() -> None:
     from tests.reality.test_forecast import foreseen
 
     answer = foreseen(made(Recipe(growth=0.05, noise=0.05), 28, seed=2).rps, replicas=6)
-    names = [{trace.name.split()[0] for trace in build_forecast(answer, dark=dark).data} for dark in (False, True)]
-    assert names[0] == names[1] >= {"Busiest", "Forecast", "80", "Within"}
+    figures = [
+        go.Figure(build_forecast(answer, dark=dark).to_dict()) for dark in (False, True)
+    ]  # checks every property
+    names = [{trace.name.split()[0] for trace in figure.data} for figure in figures]
+    assert names[0] == names[1] >= {"Busiest", "Forecast", "80", "Within", "Reached"}
+    assert figures[0].data[0].fillcolor != figures[1].data[0].fillcolor
     assert len(forecast_table(answer)) == len(answer.days) == 84
     assert "as foreseen over 84" in forecast_alt_text(answer)
 
