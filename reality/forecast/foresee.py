@@ -219,7 +219,8 @@ def _step(ahead: _Ahead, i: int) -> Foreseen:
 def _busiest(loads: Floats, day: int) -> Steps:
     """Places of the busiest step of each whole day."""
     days = len(loads) // day
-    return np.arange(days) * day + loads[: days * day].reshape(days, day).argmax(axis=1)
+    places: Steps = np.arange(days) * day + loads[: days * day].reshape(days, day).argmax(axis=1)
+    return places
 
 
 def _past(rps: Floats, end_s: float, step_s: float, day: int) -> tuple[Past, ...]:
