@@ -25,7 +25,7 @@ def build_forecast(forecast: Forecast, *, dark: bool = False) -> go.Figure:
 
 def _chart(forecast: Forecast) -> Chart:
     past, ahead = forecast.past_days, forecast.days
-    times = [_seconds(one.at) for one in (*past, *ahead)]
+    times = [*(_seconds(one.at) for one in past), *(_seconds(one.at) for one in ahead)]
     before, after = [float("nan")] * len(past), [float("nan")] * len(ahead)
     lines = [Line(name="Busiest hour of a day", values=[one.rps for one in past] + after)]
     if ahead:
