@@ -54,7 +54,7 @@ def test_four_weeks_are_drawn(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> 
     rps = made(Recipe(growth=0.05), 28, seed=8).rps / 10.0
     loaded = LoadHistory(start_s=NOW - 28 * 86_400, step_s=3600.0, rps=tuple(rps), engine="vllm", replicas=4)
     monkeypatch.setattr("ui.reality.foresight.load_history", lambda *given, **more: loaded)
-    app.session_state["foresight_days"] = 91  # four weeks of the demo may have been asked for by another test
+    app.session_state["foresight_days"] = "3 months"  # four weeks of the demo may have been asked for by another test
     page = with_panel(app)
     assert not page.exception
     assert any(text.startswith("**The busiest hour of the last week had") for text in bold(page))

@@ -19,8 +19,8 @@ from ui.sources.picker import Picked
 from ui.sources.reading import registry
 from ui.state import plan_of
 
-RANGES = {28: "4 weeks", 91: "3 months", 365: "1 year"}
-"""Days of history that may be asked for."""
+RANGES = {"4 weeks": 28, "3 months": 91, "1 year": 365}
+"""Histories that may be asked for, in days."""
 LOOK_EVERY_S = 1.0
 """Seconds between two looks while the history is read."""
 MOST_FORECASTS = 64
@@ -34,11 +34,15 @@ def draw_foresight(picked: Picked, scenario: Scenario, end_s: float | None) -> N
     ) as panel:
         if not panel.open:
             return
-        days = draw_choice(
-            "History", RANGES, key="foresight_days", kept="session", help="From 2 weeks on; the longer, the further."
+        label = draw_choice(
+            "History",
+            list(RANGES),
+            key="foresight_days",
+            kept="session",
+            help="From 2 weeks on; the longer, the further.",
         )
-        waits = _loaded(picked, days, end_s).pending
-        refreshed(_body, LOOK_EVERY_S if waits else None)(picked, scenario, days, end_s, waiting=waits)
+        waits = _loaded(picked, RANGES[label], end_s).pending
+        refreshed(_body, LOOK_EVERY_S if waits else None)(picked, scenario, label, end_s, waiting=waits)
 
 
 def _loaded(picked: Picked, days: int, end_s: float | None) -> sources.Answer[LoadHistory]:
@@ -51,10 +55,10 @@ def _loaded(picked: Picked, days: int, end_s: float | None) -> sources.Answer[Lo
     return sources.ask(picked.known, f"load {days}", read, end_s=end_s, every_s=S_PER_HOUR)
 
 
-def _body(picked: Picked, scenario: Scenario, days: int, end_s: float | None, *, waiting: bool) -> None:
-    answer = _loaded(picked, days, end_s)
+def _body(picked: Picked, scenario: Scenario, label: str, end_s: float | None, *, waiting: bool) -> None:
+    answer = _loaded(picked, RANGES[label], end_s)
     if answer.pending:
-        st.info(f"Reading {RANGES[days]} of {as_markdown(picked.title)}.", icon=":material/hourglass_top:")
+        st.info(f"Reading {label} of {as_markdown(picked.title)}.", icon=":material/hourglass_top:")
         return
     if waiting:
         st.rerun()
