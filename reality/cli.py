@@ -1,4 +1,4 @@
-"""Command line: ``python -m reality compare SCENARIO SOURCE``. Exit code 0 with an answer, 2 on an invalid file."""
+"""Command line: ``python -m reality compare | forecast | watch``. Exit code 0 with an answer, 2 on an invalid file."""
 
 import argparse
 import re
@@ -11,6 +11,9 @@ from typing import TypeVar
 from collectors.errors import InvalidSource
 from collectors.source import Source, load_source
 from commandline.run import run, show
+from reality.forecast.command import add_command as add_forecast
+from reality.watch.command import add_command as add_watch
+from sharing.errors import SharingError
 from sizing.base.errors import InvalidScenario, SizingError
 from sizing.base.units import S_PER_DAY, S_PER_HOUR, S_PER_MINUTE
 from sizing.scenario.file import load_scenario
@@ -26,7 +29,7 @@ T = TypeVar("T")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code. Problems go to stderr, one clear line each, never a traceback."""
-    return run(_parser(), arguments, malformed=(SizingError, InvalidSource), nameless="Input or output")
+    return run(_parser(), arguments, malformed=(SizingError, InvalidSource, SharingError), nameless="Input or output")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -50,16 +53,33 @@ def _parser() -> argparse.ArgumentParser:
         help="take the plan of the analytic load model; it may have another number of instances than the pages show",
     )
     compare.set_defaults(run=_compare)
+    add_forecast(commands, files=_files, span=span, moment=moment)
+    add_watch(commands, files=_files, span=span, window=window)
     return parser
 
 
 def window(text: str) -> float:
     """Seconds of 15m, 1h, 7d or a plain number of seconds, from 5 s to 30 days."""
-    parts = WINDOW.fullmatch(text.strip().lower())
-    seconds = float(parts[1]) * UNITS_S[parts[2]] if parts else -1.0
-    if not SHORTEST_S <= seconds <= LONGEST_S:
-        raise argparse.ArgumentTypeError("must be a time such as 15m, 1h or 7d, from 5 s to 30 days")
-    return seconds
+    return span(SHORTEST_S, LONGEST_S)(text)
+
+
+def span(shortest_s: float, longest_s: float) -> Callable[[str], float]:
+    """Seconds of 15m, 1h, 7d or a plain number of seconds, within bounds."""
+
+    def read(text: str) -> float:
+        parts = WINDOW.fullmatch(text.strip().lower())
+        seconds = float(parts[1]) * UNITS_S[parts[2]] if parts else -1.0
+        if not shortest_s <= seconds <= longest_s:
+            bounds = f"from {_in_words(shortest_s)} to {_in_words(longest_s)}"
+            raise argparse.ArgumentTypeError(f"must be a time such as 15m, 1h or 7d, {bounds}")
+        return seconds
+
+    return read
+
+
+def _in_words(seconds: float) -> str:
+    days = seconds / S_PER_DAY
+    return f"{seconds:g} s" if days < 1.0 else f"{days:g} day{'s' if days != 1.0 else ''}"
 
 
 def moment(text: str) -> float:

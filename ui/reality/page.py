@@ -17,7 +17,9 @@ from sizing.base.errors import SizingError
 from sizing.scenario.schema import Scenario
 from ui import shell, sources
 from ui.format import as_markdown
+from ui.library import draw_bond
 from ui.live.verdict import OF_A_WINDOW, word_for
+from ui.reality.foresight import draw_foresight
 from ui.reality.moment import draw_window
 from ui.reality.results import draw_results
 from ui.reality.scenario import draw_scenario
@@ -70,6 +72,9 @@ def draw() -> None:
     waiting = picked.pending or _waits(_asked(picked, window))
     every = LOOK_EVERY_S if waiting else _every(window) if window.end_s is None else None
     refreshed(_body, every)(picked, scenario, window, waiting=waiting)
+    if not picked.pending:
+        draw_foresight(picked, scenario, window.end_s)
+        draw_bond(picked.known.name, picked.deployment or "")
 
 
 def _asked(picked: Picked, window: Window) -> sources.Answer[Read]:
