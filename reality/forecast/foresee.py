@@ -122,8 +122,10 @@ def foreseen(scenario: Scenario, plan: Plan, loaded: LoadHistory, wanted: Wanted
     days = min(AHEAD * read.days, MOST_AHEAD_DAYS)
     projection = MODELS[name](rps, round(days * day), season)
     ahead = _widened(projection, score, end_s, read.step_s)
-    fields["method"], fields["backtest"], fields["days_ahead"] = name, _result(tried), days
-    fields["growth_per_week"] = _growth(projection, score) if name == "fourier_regression" else None
+    regressed = name == "fourier_regression"
+    fields["method"] = "fourier_regression" if regressed else "seasonal_naive"
+    fields["backtest"], fields["days_ahead"] = _result(tried), days
+    fields["growth_per_week"] = _growth(projection, score) if regressed else None
     fields["hours"] = tuple(_step(ahead, i) for i in range(min(round(tried.days_ahead * day), len(ahead.value))))
     fields["days"] = tuple(_step(ahead, int(i)) for i in _busiest(ahead.value, day))
     if carried is None:
