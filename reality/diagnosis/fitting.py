@@ -1,0 +1,107 @@
+"""How many times as long steps take as planned: decode and prefill factors that explain measured latencies.
+
+Minimised is the sum of (log(measured / predicted) / noise)^2 over mean gaps and mean first tokens of the windows, large
+misfits counting linearly (Huber), and the departure from the prior: no factor at all, and one factor for both. The
+prediction is the simulation of each window. Gauss-Newton; the curvature at the solution is the posterior.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from reality.diagnosis.worlds import Circumstances, Ran
+from sizing.base.arrays import Floats
+
+GAP_NOISE, TTFT_NOISE = 0.03, 0.15
+"""Spread of log(measured / predicted) of a mean gap and a mean TTFT that no step time explains: scheduling, host, other
+rounding. Chosen: as far as two simulators of one deployment differ."""
+TOGETHER, ALONE = 0.15, 0.7
+"""Prior spread of the difference of both log factors, and of their mean where nothing is known."""
+HUBER = 2.0
+"""Misfits in standard deviations from which they count linearly."""
+FARTHEST_MISFIT = 6.0
+"""Misfit of a TTFT at most, in standard deviations: near saturation a queue multiplies whatever steps are off."""
+STEP, ROUNDS, ENOUGH = 0.08, 4, 0.004
+"""Step of the numeric derivative, rounds at most, and the change of a log factor at which they stop."""
+FARTHEST = 1.2
+"""Log factor at most: three times as long, or as short; beyond, something else is measured."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Target:
+    """What a window measured: mean gap and TTFT in ms (None: not, or a queue is in it), relative error of the gap."""
+
+    circumstances: Circumstances
+    gap_ms: float
+    ttft_ms: float | None
+    error: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Fitted:
+    """Factors with the covariance of their logarithms. ``misfits`` of all windows in turn, ``sizes`` how many each has,
+    and ``jacobian`` of them by (log decode, log prefill), weighted, the two rows of the prior last."""
+
+    decode: float
+    prefill: float
+    covariance: Floats
+    jacobian: Floats
+    misfits: Floats
+    sizes: tuple[int, ...]
+
+    @property
+    def decode_error(self) -> float:
+        """Standard error of log decode."""
+        return math.sqrt(float(self.covariance[0, 0]))
+
+
+Running = Callable[[Circumstances], Ran]
+
+
+def fit(targets: Sequence[Target], run: Running, *, together: float = TOGETHER, alone: float = ALONE) -> Fitted:
+    """The factors that explain the targets. ``together`` and ``alone`` are the prior spreads."""
+    prior = np.array([[1.0 / together, -1.0 / together], [0.5 / alone, 0.5 / alone]])
+    solution = np.zeros(2)
+    for _ in range(ROUNDS):
+        misfits, sizes = _misfits(targets, run, solution)
+        ahead = [_misfits(targets, run, solution + STEP * unit)[0] for unit in np.eye(2)]
+        slope = np.stack([(one - misfits) / STEP for one in ahead], axis=1)
+        weights = np.sqrt(np.minimum(1.0, HUBER / np.maximum(np.abs(misfits), 1e-9)))
+        jacobian = np.vstack([slope * weights[:, None], prior])
+        residuals = np.concatenate([misfits * weights, prior @ solution])
+        change = np.linalg.lstsq(jacobian, -residuals, rcond=None)[0]
+        solution = np.clip(solution + np.clip(change, -0.6, 0.6), -FARTHEST, FARTHEST)
+        if float(np.abs(change).max()) < ENOUGH:
+            break
+    return Fitted(
+        decode=float(np.exp(solution[0])),
+        prefill=float(np.exp(solution[1])),
+        covariance=np.asarray(np.linalg.inv(jacobian.T @ jacobian)),
+        jacobian=jacobian,
+        misfits=misfits * weights,
+        sizes=sizes,
+    )
+
+
+def _misfits(targets: Sequence[Target], run: Running, solution: Floats) -> tuple[Floats, tuple[int, ...]]:
+    """log(measured / predicted) in units of its spread, of every window in turn, and how many each has."""
+    out: list[float] = []
+    sizes = []
+    for target in targets:
+        ran = run(stepped(target.circumstances, *np.exp(solution)))
+        before = len(out)
+        out.append(math.log(target.gap_ms / ran.mean_ms("tpot_ms")) / math.hypot(GAP_NOISE, target.error))
+        if target.ttft_ms is not None:
+            misfit = math.log(target.ttft_ms / ran.mean_ms("ttft_ms")) / TTFT_NOISE
+            out.append(max(min(misfit, FARTHEST_MISFIT), -FARTHEST_MISFIT))
+        sizes.append(len(out) - before)
+    return np.array(out), tuple(sizes)
+
+
+def stepped(one: Circumstances, decode: float, prefill: float) -> Circumstances:
+    """The same with steps that take as many times as long."""
+    return replace(one, decode=one.decode * float(decode), prefill=one.prefill * float(prefill))
