@@ -10,7 +10,7 @@ from collectors.backends.backend import Backend, Ranges
 from collectors.errors import SourceError
 from collectors.prometheus.answers import Labels, Series
 from collectors.prometheus.histograms import Distribution
-from collectors.prometheus.promql import duration, regex_quoted, step_for
+from collectors.prometheus.promql import duration, quoted, regex_quoted, step_for
 from collectors.queries.query import GROUPED, Query, of_source
 from collectors.questions.devices import Device, read_devices
 from collectors.questions.history import history
@@ -63,15 +63,18 @@ class ReplicaDetails:
 
 @dataclass(frozen=True, kw_only=True)
 class OverLimit:
-    """Share of requests beyond a limit, judged where a bucket ends: by window, and in steps over the last day.
+    """Share of requests beyond a limit: by window, judged where its bucket ends, and in steps over the last day.
 
-    ``by_window``: window as PromQL writes it -> (share, requests). ``edge_ms``: the end of the bucket.
+    ``by_window``: window as PromQL writes it -> (share, requests). ``low_ms`` and ``edge_ms``: the bucket of the limit;
+    ``shares`` beyond its end and ``inside`` it, at each of ``times_s``.
     """
 
+    low_ms: float
     edge_ms: float
     by_window: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     times_s: tuple[float, ...] = ()
     shares: tuple[float, ...] = ()
+    inside: tuple[float, ...] = ()
     requests: tuple[float, ...] = ()
     step_s: float = 0.0
 
@@ -143,7 +146,7 @@ def _read(
         return Details()
     topology = find_topology(backend, source, discovery, engine, window)
     reading = _Reading(backend, replace(topology, scope=replace(topology.scope, window_s=window)), at_s)
-    edges = {key: edge for key, limit in limits_ms.items() if (edge := edge_above(observed.distribution(key), limit))}
+    edges = {key: edge for key, limit in limits_ms.items() if (edge := bucket_of(observed.distribution(key), limit))}
     replicas, live = reading.replicas() if 0 < topology.layout.replicas <= MOST_REPLICAS else ((), ())
     counts, count_step = reading.counts()
     return Details(
@@ -161,10 +164,11 @@ def _read(
     )
 
 
-def edge_above(distribution: Distribution, limit_ms: float) -> float | None:
-    """The end of the bucket in which a limit lies, in ms; None without a bucket that reaches it."""
-    near = [b.high for b in distribution.buckets if b.high >= limit_ms * (1.0 - LEAST_CHANGE) and math.isfinite(b.high)]
-    return min(near, default=None)
+def bucket_of(distribution: Distribution, limit_ms: float) -> tuple[float, float] | None:
+    """The bucket that ends at a limit, or in which it lies, in ms; None without one that reaches it."""
+    near = [b for b in distribution.buckets if b.high >= limit_ms * (1.0 - LEAST_CHANGE) and math.isfinite(b.high)]
+    first = min(near, key=lambda b: b.high, default=None)
+    return None if first is None else (first.low, first.high)
 
 
 class _Reading:
@@ -295,39 +299,42 @@ class _Reading:
         growth = [0.0, *((b - a) / step for a, b in pairwise(queue))] if queue else [0.0] * len(rates)
         return tuple(max(r + g, 0.0) for r, g in zip(rates, growth, strict=False) if math.isfinite(r + g)), step
 
-    def over(self, edges_ms: Mapping[str, float]) -> Mapping[str, OverLimit]:
+    def over(self, buckets_ms: Mapping[str, tuple[float, float]]) -> Mapping[str, OverLimit]:
         """Each limit over the windows of the alerts, and in steps over the last day."""
         step = step_for(LOOK_BACK_S, interval_s=MIN_SCRAPES * self._interval, points=STEPS_BACK + 1)
-        parts: dict[str, tuple[str, str]] = {}
-        for key, edge in edges_ms.items():
+        questions: list[Query] = []
+        lines: dict[str, list[Query]] = {}
+        for key, (low, high) in buckets_ms.items():
             histogram = self._candidate(*CONCEPTS[key])
-            if histogram is not None and histogram.histogram:
-                parts[key] = self._within(histogram, edge)
-        questions, lines = [], []
-        for key, (within, all_of) in parts.items():
+            if histogram is None or not histogram.histogram:
+                continue
+            below, within = (self._up_to(histogram, edge) for edge in (low, high))
+            all_of = selected(histogram, f"{histogram.histogram}_count", self._scope)
             for window in WINDOWS:
-                name = f"d_{key}_{window}"
-                questions.append(of_source(f"{name}_in", f"sum(increase({within}[{window}]))"))
-                questions.append(of_source(f"{name}_all", f"sum(increase({all_of}[{window}]))"))
-            lines.append(of_source(f"d_{key}_in", f"sum(increase({within}[{duration(step)}]))"))
-            lines.append(of_source(f"d_{key}_all", f"sum(increase({all_of}[{duration(step)}]))"))
+                for part, series in (("in", within), ("all", all_of)):
+                    questions.append(of_source(f"d_{key}_{window}_{part}", f"sum(increase({series}[{window}]))"))
+            lines[key] = [
+                of_source(f"d_{key}_{part}", f"sum(increase({series}[{duration(step)}]))")
+                for part, series in (("below", below), ("in", within), ("all", all_of))
+            ]
         if not questions:
             return {}
         now = {name: pairs[0][1] for name, pairs in self.vectors(questions).items() if pairs}
-        then = self.ranges(lines, self.at_s - LOOK_BACK_S, step)
+        then = self.ranges([line for each in lines.values() for line in each], self.at_s - LOOK_BACK_S, step)
         return {
-            key: _over(edges_ms[key], key, now, _grid(then, lines[2 * i]), _grid(then, lines[2 * i + 1]), step)
-            for i, key in enumerate(parts)
+            key: _over(buckets_ms[key], key, now, [_grid(then, line) for line in each], step)
+            for key, each in lines.items()
         }
 
-    def _within(self, histogram: Candidate, edge_ms: float) -> tuple[str, str]:
-        """Series of the bucket that ends at the edge, and of all that was counted."""
+    def _up_to(self, histogram: Candidate, edge_ms: float) -> str:
+        """Series of the bucket that ends at the edge, as exporters may write its number."""
         edge = edge_ms / 1e3 / histogram.scale
-        texts = "|".join(dict.fromkeys(regex_quoted(text) for text in (repr(edge), f"{edge:g}", f"{edge:.10g}")))
-        extra = ",".join(p for p in (f'le=~"{_escaped(texts)}"', self._scope.fill(histogram.where)) if p)
+        texts = dict.fromkeys(regex_quoted(text) for text in (repr(edge), f"{edge:g}", f"{edge:.10g}"))
+        extra = f"le=~{quoted('|'.join(texts))}"
+        where = self._scope.fill(histogram.where)
         name = self._scope.respell(f"{histogram.histogram}_bucket")
-        inside = self._scope.selection(model=histogram.beside is None, extra=extra)
-        return f"{name}{{{inside}}}", selected(histogram, f"{histogram.histogram}_count", self._scope)
+        inside = self._scope.selection(model=histogram.beside is None, extra=f"{extra},{where}" if where else extra)
+        return f"{name}{{{inside}}}"
 
     def live_before(self, start_s: float, step_s: float) -> Mapping[float, tuple[float, float]]:
         """Fewest and most replicas with data in the step that ends at each moment."""
@@ -344,10 +351,6 @@ class _Reading:
         return {t: (least[t], most[t]) for t in least.keys() & most.keys()}
 
 
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\")
-
-
 def _line(answer: Ranges, query: Query) -> list[float]:
     series = answer.of(query.subject)
     return list(series[0].on_grid(answer.start_s, answer.end_s, answer.step_s)[1]) if series else []
@@ -360,13 +363,9 @@ def _grid(answer: Ranges, query: Query) -> dict[float, float]:
 
 
 def _over(
-    edge_ms: float,
-    key: str,
-    now: Mapping[str, float],
-    within: dict[float, float],
-    every: dict[float, float],
-    step: float,
+    bucket_ms: tuple[float, float], key: str, now: Mapping[str, float], lines: Sequence[dict[float, float]], step: float
 ) -> OverLimit:
+    below, within, every = lines
     by_window = {
         window: (max(1.0 - now.get(f"d_{key}_{window}_in", 0.0) / total, 0.0), total)
         for window in WINDOWS
@@ -374,10 +373,12 @@ def _over(
     }
     moments = sorted(t for t in every if every[t] > 0)
     return OverLimit(
-        edge_ms=edge_ms,
+        low_ms=bucket_ms[0],
+        edge_ms=bucket_ms[1],
         by_window=by_window,
         times_s=tuple(moments),
         shares=tuple(max(1.0 - within.get(t, 0.0) / every[t], 0.0) for t in moments),
+        inside=tuple(max(within.get(t, 0.0) - below.get(t, 0.0), 0.0) / every[t] for t in moments),
         requests=tuple(every[t] for t in moments),
         step_s=step,
     )

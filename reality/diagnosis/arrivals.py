@@ -16,7 +16,9 @@ SURE = 3.0
 """Standard errors from which a difference is one."""
 LEAST_RATIO = 1.5
 """Times as much variation as planned from which it is a difference: a queue grows with half of what is above 1."""
-LEAST_CHANGE = 0.15
+CHANCE = 2.5
+"""Standard deviations of the rates of the parts by chance beyond which they differ."""
+LEAST_CHANGE = 0.08
 """Relative standard deviation of the rates of the parts from which a load counts as changing."""
 
 
@@ -50,7 +52,7 @@ def _profile(rates: Floats, dispersion: float, step_s: float) -> tuple[float, ..
     mean = float(np.mean(parts))
     chance = math.sqrt(max(dispersion, 1.0) / (mean * step_s * len(rates) / len(parts)))
     spread = float(np.std(parts)) / mean
-    if spread < max(LEAST_CHANGE, 2.0 * chance):
+    if spread < max(LEAST_CHANGE, CHANCE * chance):
         return ()
     return tuple(part / mean for part in parts)
 

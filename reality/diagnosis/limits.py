@@ -29,6 +29,10 @@ LEAST_IN_BUCKET = 0.002
 """Share of the requests of a run that must lie in a bucket before its shape inside is taken from the run."""
 PARTS = 32
 """Parts of a bucket in which a percentile is looked for."""
+FEWEST_STEPS = 4
+"""Steps of the window from which their scatter is taken for what successive requests have in common."""
+SAME_EDGE = 1e-9
+"""Relative difference up to which a limit is at the end of a bucket: rounding."""
 CALM_STEPS = 2
 """Steps within the limit that end the time in which it was broken."""
 
@@ -63,13 +67,14 @@ def limit_row(
 ) -> LimitRow:
     """One limit, judged. ``blocked`` is why it cannot be ("" where it can)."""
     distribution, share = observed.distribution(asked.quantity), percentile / 100.0
-    attained = attainment(distribution, asked, ran, _independent(distribution, over, observed))
+    steps = _steps(over, asked, ran)
+    attained = attainment(distribution, asked, ran, _independent(distribution, steps, observed))
     weak = blocked or _weak(distribution, share)
     verdict: LimitVerdict = "unclear" if weak or attained is None else judged(attained, share)
     measured = percentile_ms(distribution, share, asked.quantity, ran)
     low, high = ends(distribution, share)
     reason = weak or _why_unclear(verdict, asked, attained)
-    since = broken_since(over, 1.0 - share, observed.at_s) if verdict == "broken" else None
+    since = broken_since(steps, 1.0 - share) if verdict == "broken" else None
     return LimitRow(
         quantity=asked.quantity,
         limit_key=asked.key,
@@ -120,23 +125,41 @@ def _weak(distribution: Distribution, share: float) -> str:
     return "" if count >= needed else f"only {count:.0f} requests in the window, at least {needed} are needed"
 
 
-def _independent(distribution: Distribution, over: OverLimit | None, observed: Observation) -> float:
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """Share of requests beyond the limit from ``start_s`` to ``end_s``, of so many."""
+
+    start_s: float
+    end_s: float
+    share: float
+    requests: float
+
+
+def _steps(over: OverLimit | None, asked: Asked, ran: Ran | None) -> tuple[Step, ...]:
+    """The steps of the last day; of requests in the bucket of the limit, the part that is beyond it now."""
+    if over is None:
+        return ()
+    beyond = 0.0
+    if asked.limit_ms < over.edge_ms * (1.0 - SAME_EDGE):
+        bucket = Bucket(low=over.low_ms, high=over.edge_ms, count=1.0)
+        beyond = 1.0 - _share_inside(bucket, asked.limit_ms, asked.quantity, ran)
+    return tuple(
+        Step(start_s=t - over.step_s, end_s=t, share=share + inside * beyond, requests=number)
+        for t, share, inside, number in zip(over.times_s, over.shares, over.inside, over.requests, strict=True)
+    )
+
+
+def _independent(distribution: Distribution, steps: Sequence[Step], observed: Observation) -> float:
     """Requests that count as independent: fewer where the share of slow ones scatters more over the steps of the window
     than chance would have it (batch means), as in a queue, where successive ones are alike."""
     count = distribution.count or 0.0
-    if over is None or count <= 0:
+    inside = [one for one in steps if one.start_s > observed.at_s - observed.window_s - 1.0]
+    total = sum(one.requests for one in inside)
+    if len(inside) < FEWEST_STEPS or not total > 0:
         return count
-    inside = [
-        (share, number)
-        for t, share, number in zip(over.times_s, over.shares, over.requests, strict=True)
-        if t > observed.at_s - observed.window_s + over.step_s / 2.0
-    ]
-    if len(inside) < 4:
-        return count
-    total = sum(number for _, number in inside)
-    mean = sum(share * number for share, number in inside) / total
+    mean = sum(one.share * one.requests for one in inside) / total
     chance = max(mean * (1.0 - mean), 1.0 / total) * len(inside) / total
-    scatter = sum((share - mean) ** 2 for share, _ in inside) / (len(inside) - 1)
+    scatter = sum((one.share - mean) ** 2 for one in inside) / (len(inside) - 1)
     return count / max(scatter / chance, 1.0)
 
 
@@ -147,8 +170,8 @@ def attainment(
     total = sum(b.count for b in distribution.buckets)
     if not total > 0 or not independent > 0:
         return None
-    below = sum(b.count for b in distribution.buckets if b.high <= asked.limit_ms * (1.0 + 1e-9))
-    inside = next((b for b in distribution.buckets if b.low < asked.limit_ms < b.high * (1.0 - 1e-9)), None)
+    below = sum(b.count for b in distribution.buckets if b.high <= asked.limit_ms * (1.0 + SAME_EDGE))
+    inside = next((b for b in distribution.buckets if b.low < asked.limit_ms < b.high * (1.0 - SAME_EDGE)), None)
     if inside is not None and math.isfinite(inside.high):
         below += inside.count * _share_inside(inside, asked.limit_ms, asked.quantity, ran)
     share = min(below / total, 1.0)
@@ -204,19 +227,17 @@ def ends(distribution: Distribution, share: float) -> tuple[float | None, float 
     return below[1], above[2] if math.isfinite(above[2]) else None
 
 
-def broken_since(over: OverLimit | None, budget: float, at_s: float) -> float | None:
-    """The beginning of the last time without :data:`CALM_STEPS` steps within the limit; None where it was broken ever
-    since anything is known."""
-    if over is None or not over.times_s:
-        return None
-    since, calm = at_s, 0
-    for t, share in zip(reversed(over.times_s), reversed(over.shares), strict=True):
-        if share > budget:
-            since, calm = t - over.step_s, 0
-        else:
+def broken_since(steps: Sequence[Step], budget: float) -> float | None:
+    """The beginning of the last time without :data:`CALM_STEPS` steps within the limit, at the earliest that of what is
+    known; None where no step was beyond it."""
+    since, calm = None, 0
+    for one in reversed(steps):
+        if one.share > budget:
+            since, calm = one.start_s, 0
+        elif since is not None:
             calm += 1
             if calm >= CALM_STEPS:
-                return since
+                break
     return since
 
 

@@ -39,6 +39,8 @@ MOST_KINDS = 5
 """Kinds of replicas told apart at most. Chosen: further ones are put to the nearest, and the mean stays the same."""
 WARM_UP_SHARE = 0.1
 """Requests at the beginning that do not count: the replica starts empty. Chosen: one in ten."""
+RUSH_WARM_UP = 0.02
+"""The same where the load of the window is followed step by step."""
 FEWEST, MOST = 1_000, 60_000
 """Requests of a run of one kind: fewer say little of a percentile, more take longer than the rest together."""
 GROWING = 0.03
@@ -173,6 +175,9 @@ class Worlds:
         """One replica of a kind. Where its queue grows, exactly the window, after the time that it grew before."""
         rate = one.rps * kind.share
         whole = self._window_s + self._lead_s
+        if len(one.profile) > 1 and not lasting:  # what a rush leaves waiting depends on its true length
+            outcome = self._drive(kind, one, lengths, min(self._window_s, MOST / rate), RUSH_WARM_UP)
+            return outcome, outcome.waiting > GROWING * outcome.arrived
         asked_s = max(requests, FEWEST) / rate
         outcome = self._drive(kind, one, lengths, asked_s if lasting else min(asked_s, max(whole, FEWEST / rate)), None)
         growing = outcome.waiting > GROWING * outcome.arrived and outcome.waiting > kind.replica.max_sequences
@@ -186,7 +191,7 @@ class Worlds:
         self, kind: Kind, one: Circumstances, lengths: ObservedLengths, duration_s: float, warm_up: float | None
     ) -> Outcome:
         arrivals = share_of(Arrivals(rate_rps=one.rps, cv=one.cv), kind.share)
-        if len(one.profile) > 1:
+        if len(one.profile) > 1 and warm_up is not None:
             top = max(one.profile) / (sum(one.profile) / len(one.profile))
             step = min(one.profile_step_s, duration_s / len(one.profile))
             arrivals = replace(arrivals, rate_rps=arrivals.rate_rps * top, profile=one.profile, profile_step_s=step)
