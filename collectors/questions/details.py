@@ -43,7 +43,8 @@ LEAST_CHANGE = 1e-12
 
 @dataclass(frozen=True, kw_only=True)
 class ReplicaDetails:
-    """One replica over the window: requests/s that got a first token, mean gap in s, requests running and waiting.
+    """One replica over the window: requests/s that arrived (first tokens and the growth of its queue), mean gap in s,
+    requests running and waiting.
 
     ``running_max`` is the highest of all scrapes; ``queued`` scrapes saw requests waiting, of which ``flat`` saw that
     many running, as under a limit on the batch.
@@ -51,7 +52,7 @@ class ReplicaDetails:
 
     name: str
     labels: Labels
-    first_tokens_rps: float | None = None
+    arrivals_rps: float | None = None
     gap_s: float | None = None
     gaps: float | None = None
     running: float | None = None
@@ -399,7 +400,7 @@ def _replica(
     return ReplicaDetails(
         name=name,
         labels=labels,
-        first_tokens_rps=found.get("d_first", {}).get(name),
+        arrivals_rps=None if (first := found.get("d_first", {}).get(name)) is None else max(first + _growth(waiting), 0.0),
         gap_s=total / count * scale if total is not None and count else None,
         gaps=count * window_s if count else None,
         running=sum(running.values()) / len(running) if running else None,
@@ -408,6 +409,17 @@ def _replica(
         queued=len(queued),
         flat=sum(most is not None and number >= most - 1.0 for number in queued),
     )
+
+
+def _growth(values: Mapping[float, float]) -> float:
+    """Change a second between the first and the last quarter of a line; 0 where it is too short."""
+    moments = sorted(values)
+    part = len(moments) // 4
+    if not part:
+        return 0.0
+    first, last = moments[:part], moments[-part:]
+    change = sum(values[t] for t in last) / part - sum(values[t] for t in first) / part
+    return change / (sum(last) / part - sum(first) / part)
 
 
 def _past(

@@ -222,7 +222,7 @@ class _Diagnosis:
         splits = splitter.splits(rows)
         state, highest = _state(rows), worst(rows)
         split = next((one for one in splits if highest and one.quantity == highest.quantity), None)
-        judged = highest is not None and highest.verdict != "unclear" or state != "unclear"
+        judged = highest is not None and highest.attainment is not None
         main = main_cause(split, broken=state == "broken") if split is not None and judged else None
         promise = self._promise(rows, given)
         capacity = largest_load(self.worlds, given.now, promise)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.optimize import brentq
 
 from reality.diagnosis.worlds import Circumstances, Ran
 from sizing.base.arrays import Floats
@@ -25,8 +26,12 @@ HUBER = 2.0
 """Misfits in standard deviations from which they count linearly."""
 FARTHEST_MISFIT = 6.0
 """Misfit of a TTFT at most, in standard deviations: near saturation a queue multiplies whatever steps are off."""
-STEP, ROUNDS, ENOUGH = 0.08, 4, 0.004
+LEAST_MISFIT = 1e-9
+"""Misfit at least, so that nothing is divided by 0."""
+STEP, ROUNDS, ENOUGH = 0.05, 3, 0.004
 """Step of the numeric derivative, rounds at most, and the change of a log factor at which they stop."""
+LONGEST_STEP = 0.3
+"""Change of a log factor in a round at most."""
 FARTHEST = 1.2
 """Log factor at most: three times as long, or as short; beyond, something else is measured."""
 
@@ -65,18 +70,20 @@ Running = Callable[[Circumstances], Ran]
 def fit(targets: Sequence[Target], run: Running, *, together: float = TOGETHER, alone: float = ALONE) -> Fitted:
     """The factors that explain the targets. ``together`` and ``alone`` are the prior spreads."""
     prior = np.array([[1.0 / together, -1.0 / together], [0.5 / alone, 0.5 / alone]])
-    solution = np.zeros(2)
+    solution = np.full(2, _common(targets, run))
     for _ in range(ROUNDS):
         misfits, sizes = _misfits(targets, run, solution)
         ahead = [_misfits(targets, run, solution + STEP * unit)[0] for unit in np.eye(2)]
         slope = np.stack([(one - misfits) / STEP for one in ahead], axis=1)
-        weights = np.sqrt(np.minimum(1.0, HUBER / np.maximum(np.abs(misfits), 1e-9)))
+        weights = np.ones(len(misfits))
+        if len(targets) > 1:  # one window has no others that would contradict it
+            weights = np.sqrt(np.minimum(1.0, HUBER / np.maximum(np.abs(misfits), LEAST_MISFIT)))
         jacobian = np.vstack([slope * weights[:, None], prior])
         residuals = np.concatenate([misfits * weights, prior @ solution])
         change = np.linalg.lstsq(jacobian, -residuals, rcond=None)[0]
-        solution = np.clip(solution + np.clip(change, -0.6, 0.6), -FARTHEST, FARTHEST)
         if float(np.abs(change).max()) < ENOUGH:
             break
+        solution = np.clip(solution + np.clip(change, -LONGEST_STEP, LONGEST_STEP), -FARTHEST, FARTHEST)
     return Fitted(
         decode=float(np.exp(solution[0])),
         prefill=float(np.exp(solution[1])),
@@ -85,6 +92,24 @@ def fit(targets: Sequence[Target], run: Running, *, together: float = TOGETHER, 
         misfits=misfits * weights,
         sizes=sizes,
     )
+
+
+def _common(targets: Sequence[Target], run: Running) -> float:
+    """The logarithm of one factor for decode and prefill at which half of the mean gaps are longer than predicted: a
+    start from which the rest is nearly linear, however steeply a queue answers."""
+
+    def missing(log_factor: float) -> float:
+        factor = math.exp(log_factor)
+        ran = [run(stepped(one.circumstances, factor, factor)).mean_ms("tpot_ms") for one in targets]
+        return float(np.median([math.log(one.gap_ms / gap) for one, gap in zip(targets, ran, strict=True)]))
+
+    now = missing(0.0)
+    if abs(now) < GAP_NOISE:
+        return 0.0
+    end = math.copysign(FARTHEST, now)
+    if missing(end) * now > 0.0:
+        return end
+    return float(brentq(missing, *sorted((0.0, end)), xtol=ENOUGH))
 
 
 def _misfits(targets: Sequence[Target], run: Running, solution: Floats) -> tuple[Floats, tuple[int, ...]]:

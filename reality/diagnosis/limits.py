@@ -68,8 +68,8 @@ def limit_row(
     """One limit, judged. ``blocked`` is why it cannot be ("" where it can)."""
     distribution, share = observed.distribution(asked.quantity), percentile / 100.0
     steps = _steps(over, asked, ran)
-    attained = attainment(distribution, asked, ran, _independent(distribution, steps, observed))
     weak = blocked or _weak(distribution, share)
+    attained = None if weak else attainment(distribution, asked, ran, _independent(distribution, steps, observed))
     verdict: LimitVerdict = "unclear" if weak or attained is None else judged(attained, share)
     measured = percentile_ms(distribution, share, asked.quantity, ran)
     low, high = ends(distribution, share)

@@ -290,7 +290,8 @@ class _Reader:
         """KV cache and weight format: a cache of another size is that of another format where one explains it."""
         types = {kv.cache_type for kv in self.deployed.kv}
         running = next((name for name, known in KV_CACHE_TYPES.items() if types & set(known)), None)
-        tokens = self.observed.number("kv_capacity_tokens")
+        blocks = [kv.blocks * kv.block_tokens for kv in self.deployed.kv if kv.blocks and kv.block_tokens]
+        tokens = self.observed.number("kv_capacity_tokens") or min(blocks, default=None)
         row = now.row
         if running is not None and running != row.kv_precision:
             row = replace(row, kv_precision=running)

@@ -89,7 +89,7 @@ def _relative(known: Sequence[ReplicaDetails], model: Replica, context: float, p
     """
     ratios = []
     for one in known:
-        gap, rate = one.gap_s or 0.0, one.first_tokens_rps or 0.0
+        gap, rate = one.gap_s or 0.0, one.arrivals_rps or 0.0
         decode = decode_s(model, one.running or 0.0, context)
         ratios.append(gap / max(decode + rate * gap * prompt_s(model, prompt), 1e-9))
     if len(ratios) < 2:
@@ -121,7 +121,7 @@ def places_of(one: ReplicaDetails) -> set[str]:
 
 def _shares(replicas: Sequence[ReplicaDetails], window_s: float) -> tuple[float, ...]:
     """Load of each replica relative to an even share; all 1 where chance explains it."""
-    rates = np.array([one.first_tokens_rps or 0.0 for one in replicas])
+    rates = np.array([one.arrivals_rps or 0.0 for one in replicas])
     if len(rates) < 2 or not rates.sum() > 0:
         return (1.0,) * len(rates)
     relative = rates / rates.mean()

@@ -19,7 +19,7 @@ from sizing.simulator.fleet import Replica
 
 Floats = NDArray[np.float64]
 
-TTFT_EDGES = (0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640)
+TTFT_EDGES = (0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560)
 GAP_EDGES = (0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80)
 E2E_EDGES = (0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920)
 TOKEN_EDGES = tuple(float(m * 10**e) for e in range(6) for m in (1, 2, 5))[:-1]
@@ -341,7 +341,12 @@ def _engine_series(history: History, one: Served, own: tuple[tuple[str, str], ..
     done = _summed(one.ended, np.ones(len(one.ended)), marks)
     yield "vllm:request_success_total", _with(own, "finished_reason", "stop"), done
     blocks = kv_tokens // 16
-    config = {"block_size": "16", "cache_dtype": "auto", "num_gpu_blocks": str(blocks)}
+    config = {
+        "block_size": "16",
+        "cache_dtype": "auto",
+        "kv_cache_size_tokens": str(blocks * 16),
+        "num_gpu_blocks": str(blocks),
+    }
     info = tuple(sorted([*((k, v) for k, v in own if k != "model_name"), *config.items()]))
     yield "vllm:cache_config_info", info, np.ones(len(marks))
     several = np.where(one.output > 1, one.output - 1.0, np.nan)
