@@ -43,8 +43,8 @@ LEAST_CHANGE = 1e-12
 
 @dataclass(frozen=True, kw_only=True)
 class ReplicaDetails:
-    """One replica over the window: requests/s that arrived (first tokens and the growth of its queue), mean gap in s,
-    requests running and waiting.
+    """One replica over the window: requests/s that got a first token, and that arrived (these and the growth of its
+    queue), mean gap in s, requests running and waiting.
 
     ``running_max`` is the highest of all scrapes; ``queued`` scrapes saw requests waiting, of which ``flat`` saw that
     many running, as under a limit on the batch.
@@ -52,6 +52,7 @@ class ReplicaDetails:
 
     name: str
     labels: Labels
+    first_tokens_rps: float | None = None
     arrivals_rps: float | None = None
     gap_s: float | None = None
     gaps: float | None = None
@@ -395,12 +396,13 @@ def _replica(
 ) -> ReplicaDetails:
     running, waiting = (over_time.get(key, {}).get(name, {}) for key in ("running", "waiting"))
     total, count = (found.get(f"d_gap_{part}", {}).get(name) for part in ("sum", "count"))
-    most = max(running.values(), default=None)
+    most, first = max(running.values(), default=None), found.get("d_first", {}).get(name)
     queued = [running[t] for t, number in waiting.items() if number >= 1.0 and t in running]
     return ReplicaDetails(
         name=name,
         labels=labels,
-        arrivals_rps=None if (first := found.get("d_first", {}).get(name)) is None else max(first + _growth(waiting), 0.0),
+        first_tokens_rps=first,
+        arrivals_rps=None if first is None else max(first + _growth(waiting), 0.0),
         gap_s=total / count * scale if total is not None and count else None,
         gaps=count * window_s if count else None,
         running=sum(running.values()) / len(running) if running else None,

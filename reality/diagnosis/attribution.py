@@ -211,16 +211,23 @@ def is_noise(row: CauseRow) -> bool:
     return row.low <= 0.0 <= row.high
 
 
-def main_cause(split: Split, *, broken: bool) -> CauseRow | None:
-    """The largest cause: of a broken limit the one that adds most. None where nothing differs for sure."""
+def main_cause(split: Split, *, broken: bool, limit_ms: float) -> CauseRow | None:
+    """The largest cause: of a broken limit the one that adds most. None where nothing differs for sure.
+
+    What is not explained is the main thing only where the known causes do not break the limit by themselves: near
+    saturation a queue multiplies whatever they are off.
+    """
     floor = AS_PLANNED / 2.0 * (split.planned_ms or 0.0)
-    sure = [
-        row
-        for row in split.causes
-        if not is_noise(row)
-        and abs(row.share_ms) > floor
-        and (row.cause != "unexplained" or abs(row.share_ms) > AS_PLANNED * (split.measured_ms or 0.0))
-    ]
-    adding = [row for row in sure if row.share_ms > 0.0]
-    chosen = adding if broken and adding else sure
-    return max(chosen, key=lambda row: abs(row.share_ms), default=None)
+    sure = [row for row in split.causes if not is_noise(row) and abs(row.share_ms) > floor]
+    named = [row for row in sure if row.cause != "unexplained"]
+    explained = (split.planned_ms or 0.0) + sum(row.share_ms for row in split.causes if row.cause != "unexplained")
+    left = [row for row in sure if row not in named and abs(row.share_ms) > AS_PLANNED * (split.measured_ms or 0.0)]
+    if broken:
+        adding = [row for row in named if row.share_ms > 0.0]
+        enough = explained > limit_ms
+        return _largest([*adding, *([] if enough and adding else left)]) or _largest(named)
+    return _largest([*named, *left])
+
+
+def _largest(rows: Sequence[CauseRow]) -> CauseRow | None:
+    return max(rows, key=lambda row: abs(row.share_ms), default=None)

@@ -222,8 +222,9 @@ class _Diagnosis:
         splits = splitter.splits(rows)
         state, highest = _state(rows), worst(rows)
         split = next((one for one in splits if highest and one.quantity == highest.quantity), None)
-        judged = highest is not None and highest.attainment is not None
-        main = main_cause(split, broken=state == "broken") if split is not None and judged else None
+        main = None
+        if split is not None and highest is not None and highest.attainment is not None:
+            main = main_cause(split, broken=highest.verdict == "broken", limit_ms=highest.limit)
         promise = self._promise(rows, given)
         capacity = largest_load(self.worlds, given.now, promise)
         self.progress(0.7)

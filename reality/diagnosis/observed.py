@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from scipy.optimize import brentq
 
 from collectors.prometheus.histograms import Distribution
 from collectors.questions.deployments import Deployed
@@ -67,6 +68,10 @@ KOLMOGOROV_99 = 1.63
 """Quantile of Kolmogorov's distribution at 99 %: by how much, times sqrt(n), a sample misses its distribution."""
 SAME_KV = 0.06
 """Relative difference of the KV cache from that of another weight format up to which it is that format's."""
+NEAR_SLOWNESS, SAME_SLOWNESS = 0.5, 0.005
+"""How far in logs from the first estimate the slowness of a replica is looked for, and how closely."""
+REFINING_REQUESTS = 5_000
+"""Requests of a run of one replica."""
 LEAST_QUEUED = 5
 """Scrapes with requests waiting below which a limit on the batch is not inferred."""
 FLAT_SHARE = 0.5
@@ -367,6 +372,7 @@ class _Reader:
             prompt=float(now.prompt.mean()) - cached,
             window_s=self.observed.window_s,
         )
+        fleet = self._refined(fleet, now)
         if fleet.slow:
             worst = max(zip(fleet.slowness, fleet.names, strict=True))
             self.differences.append(
@@ -387,6 +393,37 @@ class _Reader:
                 )
             )
         return fleet
+
+
+    def _refined(self, fleet: Fleet, now: Circumstances) -> Fleet:
+        """The same with the slowness of slow replicas at which a run of each, under its share of the load, has gaps as
+        many times as long as those of its ordinary peers as was measured."""
+        gaps = {one.name: one.gap_s for one in self.details.replicas if one.gap_s}
+        ordinary = [i for i, slow in enumerate(fleet.slowness) if slow == 1.0 and fleet.names[i] in gaps]
+        if not fleet.slow or not ordinary:
+            return fleet
+        usual = sum(gaps[fleet.names[i]] for i in ordinary) / len(ordinary)
+        share = sum(fleet.shares[i] for i in ordinary) / len(ordinary)
+        predicted = self._gap_ms(now, share, 1.0)
+        slowness = list(fleet.slowness)
+        for i, slow in enumerate(fleet.slowness):
+            if slow == 1.0:
+                continue
+            wanted = math.log(gaps[fleet.names[i]] / usual * predicted)
+
+            def missing(log_slow: float, share: float = fleet.shares[i], wanted: float = wanted) -> float:
+                return math.log(self._gap_ms(now, share, math.exp(log_slow))) - wanted
+
+            ends = (math.log(slow) - NEAR_SLOWNESS, math.log(slow) + NEAR_SLOWNESS)
+            if missing(ends[0]) < 0.0 < missing(ends[1]):
+                slowness[i] = math.exp(float(brentq(missing, *ends, xtol=SAME_SLOWNESS)))
+        return replace(fleet, slowness=tuple(slowness))
+
+    def _gap_ms(self, now: Circumstances, share: float, slow: float) -> float:
+        """Mean gap of one replica that gets a share of the load, relative to an even one."""
+        rps = now.rps * share / now.replicas
+        one = replace(now, rps=rps, replicas=1, shares=(1.0,), slowness=(slow,))
+        return self.worlds.run(one, requests=REFINING_REQUESTS).mean_ms("tpot_ms")
 
 
 def _fits(distribution: Distribution, lengths: Floats) -> bool:

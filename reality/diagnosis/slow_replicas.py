@@ -89,7 +89,7 @@ def _relative(known: Sequence[ReplicaDetails], model: Replica, context: float, p
     """
     ratios = []
     for one in known:
-        gap, rate = one.gap_s or 0.0, one.arrivals_rps or 0.0
+        gap, rate = one.gap_s or 0.0, one.first_tokens_rps or 0.0
         decode = decode_s(model, one.running or 0.0, context)
         ratios.append(gap / max(decode + rate * gap * prompt_s(model, prompt), 1e-9))
     if len(ratios) < 2:
