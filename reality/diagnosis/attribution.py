@@ -51,37 +51,41 @@ class Attribution:
 
 
 def attribute(
-    seen: Seen, observed: Observation, worlds: Worlds, *, in_queue: bool, throttled_alone: bool
+    seen: Seen, observed: Observation, worlds: Worlds, *, served: float | None, in_queue: bool, throttled_alone: bool
 ) -> Attribution:
-    """Fit the engine, and run both ends. ``throttled_alone``: all replicas have GPUs that are slowed down, so that what
+    """Fit the engine, and run both ends. ``served``: share of arrivals that were served while a queue grew (None: none
+    grew); ``in_queue``: TTFT is mostly waiting; ``throttled_alone``: all replicas have GPUs that are slowed down, so that what
     the engine is slower is theirs."""
-    measured, engine, fitted = seen.measured, None, None
-    target = _target(seen.measured, observed, in_queue=in_queue)
+    planned, measured, engine, fitted = seen.planned, seen.measured, None, None
+    target = _target(seen.measured, observed, served=served, in_queue=in_queue)
     now = measured
     if target is not None:
         fitted = fit([target], lambda one: worlds.run(one, requests=FIT_REQUESTS))
         now = stepped(measured, fitted.decode, fitted.prefill)
-        log_factor = math.log(fitted.decode)
-        if abs(log_factor) > max(LEAST_FACTOR, SURE * fitted.decode_error):
+        if abs(fitted.common) > max(LEAST_FACTOR, SURE * fitted.common_error):
             engine = Difference(
-                cause="slow_gpu" if throttled_alone and log_factor > 0 else "engine",
+                cause="slow_gpu" if throttled_alone and fitted.common > 0 else "engine",
                 planned=1.0,
-                measured=fitted.decode,
+                measured=math.exp(fitted.common),
                 unit="times the planned step time",
-                error=min(fitted.decode_error / abs(log_factor), 1.0),
+                error=min(fitted.common_error / abs(fitted.common), 1.0),
             )
-            measured = now
+        else:  # as fast as planned, as far as can be told: the same small correction for plan and measurement
+            planned = stepped(planned, fitted.decode, fitted.prefill)
+        measured = now
     return Attribution(
-        seen=replace(seen, measured=measured),
+        seen=replace(seen, planned=planned, measured=measured),
         now=now,
-        planned=worlds.run(seen.planned, requests=MOST_REQUESTS),
+        planned=worlds.run(planned, requests=MOST_REQUESTS),
         measured=worlds.run(measured, requests=MOST_REQUESTS),
         engine=engine,
         fitted=fitted,
     )
 
 
-def _target(one: Circumstances, observed: Observation, *, in_queue: bool) -> Target | None:
+def _target(
+    one: Circumstances, observed: Observation, *, served: float | None, in_queue: bool
+) -> Target | None:
     """What the window says about step times; None without gaps between tokens."""
     gap = observed.distribution("tpot_ms")
     gap = gap if gap.mean else observed.distribution("itl_ms")
@@ -92,7 +96,9 @@ def _target(one: Circumstances, observed: Observation, *, in_queue: bool) -> Tar
     error = 0.0 if low is None else max(1.0 - low / gap.mean, 0.0) / TWO_SIDED_80
     ttft, queue = observed.distribution("ttft_ms").mean, observed.distribution("queue_ms").mean
     waits = in_queue or (queue is not None and ttft is not None and queue > FIRST_TOKEN_UNTIL * ttft)
-    return Target(circumstances=one, gap_ms=gap.mean, ttft_ms=None if waits or not ttft else ttft, error=error)
+    return Target(
+        circumstances=one, gap_ms=gap.mean, ttft_ms=None if waits or not ttft else ttft, error=error, served=served
+    )
 
 
 class Splitter:

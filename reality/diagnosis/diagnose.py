@@ -37,6 +37,8 @@ SHORTEST_AFTER_CHANGE_S = 60.0
 """A change of replicas within the window: it is judged from then on where so much is left. Chosen: four scrapes."""
 LONGEST_LEAD = 3.0
 """Windows that a queue is taken to have grown before this one, at most."""
+GROWS_FROM = 0.985
+"""Share of the arrivals that get a first token below which a queue grows. Chosen: what chance moves in a window."""
 NO_LIMITS = "The scenario has no latency limit: set one on Size (limits: in a scenario file) to have it judged."
 
 
@@ -131,6 +133,13 @@ def lead_s(observed: Observation) -> float:
     return min(max(waiting / growth - observed.window_s / 2.0, 0.0), LONGEST_LEAD * observed.window_s)
 
 
+def served_of(details: Details) -> float | None:
+    """Share of the arrivals that got a first token while a queue grew; None where none did."""
+    first = sum(one.first_tokens_rps or 0.0 for one in details.replicas)
+    arrivals = sum(one.arrivals_rps or 0.0 for one in details.replicas)
+    return first / arrivals if arrivals > 0.0 and first < GROWS_FROM * arrivals else None
+
+
 def _stopped(planned: Planned, reading: Reading, served_as: str, asked: Sequence[Asked]) -> tuple[str, ...]:
     """Why nothing can be concluded; nothing where something can."""
     observed = reading.observed
@@ -217,6 +226,7 @@ class _Diagnosis:
     def result(self, blocked: str) -> Diagnosis:
         observed = self.reading.observed
         given = self._attributed()
+        self.progress(0.15)
         rows = _rows(self.asked, self.planned, self.reading, given.measured, blocked)
         splitter = Splitter(given, self.worlds, lambda share: self.progress(0.15 + 0.4 * share))
         splits = splitter.splits(rows)
@@ -238,7 +248,14 @@ class _Diagnosis:
         devices, fleet = self.reading.details.devices, self.seen.fleet
         alone = bool(fleet.throttled) and not fleet.slow and len(fleet.throttled) >= len(devices)
         queued = (self.reading.observed.number("waiting") or 0.0) > self.seen.measured.replicas
-        return attribute(self.seen, self.reading.observed, self.worlds, in_queue=queued, throttled_alone=alone)
+        return attribute(
+            self.seen,
+            self.reading.observed,
+            self.worlds,
+            served=served_of(self.reading.details),
+            in_queue=queued,
+            throttled_alone=alone,
+        )
 
     def _promise(self, rows: Sequence[LimitRow], given: Attribution) -> Promise:
         """The limits; where the measured percentile surely is another than the simulated one, in proportion."""

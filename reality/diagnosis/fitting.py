@@ -17,8 +17,8 @@ from scipy.optimize import brentq
 from reality.diagnosis.worlds import Circumstances, Ran
 from sizing.base.arrays import Floats
 
-GAP_NOISE, TTFT_NOISE = 0.03, 0.15
-"""Spread of log(measured / predicted) of a mean gap and a mean TTFT that no step time explains: scheduling, host, other
+GAP_NOISE, TTFT_NOISE, SERVED_NOISE = 0.03, 0.15, 0.01
+"""Spread of log(measured / predicted) of a mean gap, a mean TTFT, and what is served of an overload that no step time explains: scheduling, host, other
 rounding. Chosen: as far as two simulators of one deployment differ."""
 TOGETHER, ALONE = 0.15, 0.7
 """Prior spread of the difference of both log factors, and of their mean where nothing is known."""
@@ -38,12 +38,16 @@ FARTHEST = 1.2
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Target:
-    """What a window measured: mean gap and TTFT in ms (None: not, or a queue is in it), relative error of the gap."""
+    """What a window measured: mean gap and TTFT in ms (None: not, or a queue is in it), relative error of the gap.
+
+    ``served``: share of the arrivals that got a first token, where a queue grows; it tells the step times best there.
+    """
 
     circumstances: Circumstances
     gap_ms: float
     ttft_ms: float | None
     error: float = 0.0
+    served: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -57,6 +61,16 @@ class Fitted:
     jacobian: Floats
     misfits: Floats
     sizes: tuple[int, ...]
+
+    @property
+    def common(self) -> float:
+        """Logarithm of what both factors have in common."""
+        return math.log(self.decode * self.prefill) / 2.0
+
+    @property
+    def common_error(self) -> float:
+        """Standard error of that."""
+        return math.sqrt(float(self.covariance.sum())) / 2.0
 
     @property
     def decode_error(self) -> float:
@@ -100,16 +114,22 @@ def _common(targets: Sequence[Target], run: Running) -> float:
 
     def missing(log_factor: float) -> float:
         factor = math.exp(log_factor)
-        ran = [run(stepped(one.circumstances, factor, factor)).mean_ms("tpot_ms") for one in targets]
-        return float(np.median([math.log(one.gap_ms / gap) for one, gap in zip(targets, ran, strict=True)]))
+        return float(np.median([_off(one, run(stepped(one.circumstances, factor, factor))) for one in targets]))
 
     now = missing(0.0)
-    if abs(now) < GAP_NOISE:
+    if abs(now) < SERVED_NOISE:
         return 0.0
     end = math.copysign(FARTHEST, now)
     if missing(end) * now > 0.0:
         return end
     return float(brentq(missing, *sorted((0.0, end)), xtol=ENOUGH))
+
+
+def _off(target: Target, ran: Ran) -> float:
+    """How much slower steps are than those of a run, in logs, by what tells it best: falls as they get slower."""
+    if target.served is not None:
+        return math.log(ran.served / target.served)
+    return math.log(target.gap_ms / ran.mean_ms("tpot_ms"))
 
 
 def _misfits(targets: Sequence[Target], run: Running, solution: Floats) -> tuple[Floats, tuple[int, ...]]:
@@ -120,6 +140,8 @@ def _misfits(targets: Sequence[Target], run: Running, solution: Floats) -> tuple
         ran = run(stepped(target.circumstances, *np.exp(solution)))
         before = len(out)
         out.append(math.log(target.gap_ms / ran.mean_ms("tpot_ms")) / math.hypot(GAP_NOISE, target.error))
+        if target.served is not None:
+            out.append(math.log(ran.served / target.served) / SERVED_NOISE)
         if target.ttft_ms is not None:
             misfit = math.log(target.ttft_ms / ran.mean_ms("ttft_ms")) / TTFT_NOISE
             out.append(max(min(misfit, FARTHEST_MISFIT), -FARTHEST_MISFIT))

@@ -7,7 +7,7 @@ arrivals, and their requests are put together. All runs have one seed: what diff
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -43,6 +43,10 @@ RUSH_WARM_UP = 0.02
 """The same where the load of the window is followed step by step."""
 FEWEST, MOST = 1_000, 60_000
 """Requests of a run of one kind: fewer say little of a percentile, more take longer than the rest together."""
+SOME, FEW = 0.004, 4
+"""Share of all arrivals, and number of them, that wait at their end, from which on the time that is watched counts."""
+FILLING, FILLING_ERRORS = 1.3, 3.0
+"""Times the mean number of requests in the system, and standard deviations more, from which it still fills up."""
 GROWING = 0.03
 """Share of all arrivals that still wait at their end, from which on the queue is taken to grow for ever."""
 COUNTS_EACH = 1e9
@@ -90,14 +94,27 @@ class Kind:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class Part:
+    """What one replica of a kind did: ``served`` is the share of its arrivals that it gets done in the window."""
+
+    outcome: Outcome
+    growing: bool
+    served: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Ran:
-    """Latencies of all requests of a run: histogram (metrics, bins) in parts of all, and means in seconds."""
+    """Latencies of all requests of a run: histogram (metrics, bins) in parts of all, and means in seconds.
+
+    ``served``: share of the arrivals that are served in the window; ``running``: requests in the system.
+    """
 
     histogram: Floats
     means: Mapping[int, float]
     requests: int
     growing: bool
     running: float
+    served: float
 
     @cached_property
     def _cumulative(self) -> Floats:
@@ -169,23 +186,27 @@ class Worlds:
         self.runs += 1
         return _together(parts, kinds, one.rps)
 
-    def _kind(
-        self, kind: Kind, one: Circumstances, lengths: ObservedLengths, requests: int, lasting: bool
-    ) -> tuple[Outcome, bool]:
-        """One replica of a kind. Where its queue grows, exactly the window, after the time that it grew before."""
+    def _kind(self, kind: Kind, one: Circumstances, lengths: ObservedLengths, requests: int, lasting: bool) -> Part:
+        """One replica of a kind. Where requests wait at the end, exactly the window, after the time that a queue grew
+        before it: what waits depends on how long one watches."""
         rate = one.rps * kind.share
         whole = self._window_s + self._lead_s
         if len(one.profile) > 1 and not lasting:  # what a rush leaves waiting depends on its true length
             outcome = self._drive(kind, one, lengths, min(self._window_s, MOST / rate), RUSH_WARM_UP)
-            return outcome, outcome.waiting > GROWING * outcome.arrived
+            return Part(outcome=outcome, growing=outcome.waiting > GROWING * outcome.arrived, served=1.0)
         asked_s = max(requests, FEWEST) / rate
         outcome = self._drive(kind, one, lengths, asked_s if lasting else min(asked_s, max(whole, FEWEST / rate)), None)
-        growing = outcome.waiting > GROWING * outcome.arrived and outcome.waiting > kind.replica.max_sequences
-        if growing and not lasting:
-            span = min(whole, MOST / rate)
-            served = max(1.0 - outcome.waiting / max(outcome.arrived, 1), NEVER)  # the last arrivals are served later
-            outcome = self._drive(kind, one, lengths, span * served, self._lead_s / whole)
-        return outcome, growing
+        filling, served = _fills(outcome, rate), 1.0
+        if lasting:
+            return Part(outcome=outcome, growing=filling or _share_waiting(outcome) > GROWING, served=1.0)
+        if filling or _share_waiting(outcome) > SOME:
+            span, warm_up = min(whole, MOST / rate), self._lead_s / whole
+            outcome = self._drive(kind, one, lengths, span, warm_up)
+            waiting = _share_waiting(outcome)
+            if waiting > SOME:  # the last arrivals get their first token later
+                served = max(1.0 - waiting, NEVER)
+                outcome = self._drive(kind, one, lengths, span * served, warm_up)
+        return Part(outcome=outcome, growing=_share_waiting(outcome) > GROWING, served=served)
 
     def _drive(
         self, kind: Kind, one: Circumstances, lengths: ObservedLengths, duration_s: float, warm_up: float | None
@@ -202,6 +223,17 @@ class Worlds:
             arrivals.stream(lengths, duration_s, SEED),
             Measurement(expected=expected, horizon_s=duration_s, warm_up=first),
         )
+
+
+def _share_waiting(outcome: Outcome) -> float:
+    """Share of all arrivals that wait at their end; 0 where it is a few requests."""
+    return outcome.waiting / max(outcome.arrived, 1) if outcome.waiting > FEW else 0.0
+
+
+def _fills(outcome: Outcome, rate: float) -> bool:
+    """Whether more requests are in the system at the end than the mean and chance explain: it still fills up."""
+    usual = rate * _mean(outcome, E2E)
+    return outcome.in_system > FILLING * usual + FILLING_ERRORS * math.sqrt(usual)
 
 
 def lengths_of(one: Circumstances) -> ObservedLengths:
@@ -238,27 +270,28 @@ def _grouped(shares: Floats, slowness: Floats) -> list[list[int]]:
     return ordered
 
 
-def _together(parts: list[tuple[Outcome, bool]], kinds: tuple[Kind, ...], rps: float) -> Ran:
-    """The requests of all kinds, each with its share of all."""
-    histogram = np.zeros(parts[0][0].histogram.shape[1:])
+def _together(parts: Sequence[Part], kinds: tuple[Kind, ...], rps: float) -> Ran:
+    """The requests of all kinds, each with its share of all that were served: a server counts no others."""
+    histogram = np.zeros(parts[0].outcome.histogram.shape[1:])
     sums, weights = np.zeros(len(METRIC_OF) + 1), np.zeros(len(METRIC_OF) + 1)
     running = 0.0
-    for (outcome, _), kind in zip(parts, kinds, strict=True):
-        counts = outcome.histogram.sum(axis=0, dtype=np.float64)
-        part = kind.number * kind.share
+    for one, kind in zip(parts, kinds, strict=True):
+        counts = one.outcome.histogram.sum(axis=0, dtype=np.float64)
+        part = kind.number * kind.share * one.served
         histogram += counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0) * part * COUNTS_EACH
         for metric in range(len(sums)):
-            total = float(outcome.sums[:, FIRST_COUNT + metric].sum())
+            total = float(one.outcome.sums[:, FIRST_COUNT + metric].sum())
             if total:
-                sums[metric] += float(outcome.sums[:, FIRST_SUM + metric].sum()) / total * part
+                sums[metric] += float(one.outcome.sums[:, FIRST_SUM + metric].sum()) / total * part
                 weights[metric] += part
-        running += rps * part * _mean(outcome, E2E)
+        running += rps * part * _mean(one.outcome, E2E)
     return Ran(
         histogram=histogram,
         means={m: float(sums[m] / weights[m]) if weights[m] else math.nan for m in range(len(sums))},
-        requests=sum(outcome.finished for outcome, _ in parts),
-        growing=any(growing for _, growing in parts),
+        requests=sum(one.outcome.finished for one in parts),
+        growing=any(one.growing for one in parts),
         running=running,
+        served=sum(kind.number * kind.share * one.served for one, kind in zip(parts, kinds, strict=True)),
     )
 
 

@@ -354,6 +354,7 @@ class Score:
     expected: str
     named: str
     right: bool | None
+    near: bool | None
     off_points: float | None
     limits_right: int
     limits: int
@@ -364,6 +365,10 @@ class Score:
 
 NOTICEABLE = 0.08
 """Part of the planned percentile that a cause must change before it has to be named."""
+
+
+NEAR_TIE = 0.1
+"""Part of the gap by which two causes must differ before one of them is the larger: their shares are as uncertain."""
 
 
 def scored(one: Case) -> Score:
@@ -377,9 +382,10 @@ def scored(one: Case) -> Score:
     largest = max(candidates, key=lambda cause: abs(shares[cause]), default="")
     if largest and abs(shares[largest]) < NOTICEABLE * one.planned[quantity]:
         largest = ""
-    off, right = None, None
+    off, right, near = None, None, None
     if largest:
         right = said.main_cause == largest
+        near = right or abs(shares.get(str(said.main_cause), 0.0)) >= abs(shares[largest]) - NEAR_TIE * abs(gap)
         split = next((s for s in said.splits if s.quantity == quantity), None)
         mine = next((c for c in split.causes if c.cause == largest), None) if split else None
         if split and mine and split.measured_ms is not None and split.planned_ms is not None:
@@ -398,6 +404,7 @@ def scored(one: Case) -> Score:
         expected=largest,
         named=said.main_cause or "",
         right=right,
+        near=near,
         off_points=off,
         limits_right=judged,
         limits=len(one.limits),
@@ -415,6 +422,7 @@ def summary(scores: Sequence[Score]) -> str:
     lines = [
         f"{len(scores)} cases: {len(unchanged)} unchanged, {len(named)} with a noticeable cause",
         f"largest cause named      {sum(bool(s.right) for s in named)} of {len(named)}",
+        f"or one as large        {sum(bool(s.near) for s in named)} of {len(named)} (within 10 points of the gap)",
         f"its share off, points    {np.median(off) if off else float('nan'):.1f} (median)",
         f"limits judged right      {sum(s.limits_right for s in scores)} of {sum(s.limits for s in scores)}",
         f"causes without a change  {sum(not s.right for s in unchanged)} of {len(unchanged)}",
