@@ -37,6 +37,8 @@ PAST_WINDOWS = 8
 """Windows before now whose load and latencies are read. Chosen: more say hardly more about two factors."""
 CONCEPTS = {"ttft_ms": ("ttft",), "tpot_ms": ("tpot", "itl"), "e2e_ms": ("e2e",)}
 """What measures a latency, best first: the mean gap of a request is TPOT where an engine has it."""
+PARTS_OF_A_WINDOW, COVERED = 30, 0.95
+"""Moments of a past window at which replicas are counted, and the share of them that must have data."""
 LEAST_CHANGE = 1e-12
 """Requests/s below which nothing arrives, so that nothing is divided by 0."""
 
@@ -339,18 +341,21 @@ class _Reading:
         return f"{name}{{{inside}}}"
 
     def live_before(self, start_s: float, step_s: float) -> Mapping[float, tuple[float, float]]:
-        """Fewest and most replicas with data in the step that ends at each moment."""
+        """Fewest and most replicas with data in the step that ends at each moment; a step without data in some of it
+        has none at the fewest."""
         series = presence(self._topology.choices, self._scope)
         if series is None or not self._by:
             return {}
         counted = f"count(count by ({', '.join(self._by)}) ({series}))"
-        inner = duration(max(self._interval, step_s / 30))
+        inner = max(self._interval, step_s / PARTS_OF_A_WINDOW)
         queries = [
-            of_source(f"d_{end}", f"{end}_over_time({counted}[{duration(step_s)}:{inner}])") for end in ("min", "max")
+            of_source(f"d_{part}", f"{part}_over_time({counted}[{duration(step_s)}:{duration(inner)}])")
+            for part in ("min", "max", "count")
         ]
         answer = self.ranges(queries, start_s, step_s)
-        least, most = (_grid(answer, query) for query in queries)
-        return {t: (least[t], most[t]) for t in least.keys() & most.keys()}
+        least, most, number = (_grid(answer, query) for query in queries)
+        whole = COVERED * step_s / inner
+        return {t: (least[t] if number.get(t, 0.0) >= whole else 0.0, most[t]) for t in least.keys() & most.keys()}
 
 
 def _line(answer: Ranges, query: Query) -> list[float]:

@@ -48,6 +48,7 @@ class Attribution:
     measured: Ran
     engine: Difference | None
     fitted: Fitted | None
+    target: Target | None
 
 
 def attribute(
@@ -61,7 +62,8 @@ def attribute(
     now = measured
     if target is not None:
         fitted = fit([target], lambda one: worlds.run(one, requests=FIT_REQUESTS))
-        now = stepped(measured, fitted.decode, fitted.prefill)
+        planned = replace(planned, front=fitted.front)
+        now = stepped(measured, fitted.decode, fitted.prefill, fitted.front)
         if abs(fitted.common) > max(LEAST_FACTOR, SURE * fitted.common_error):
             engine = Difference(
                 cause="slow_gpu" if throttled_alone and fitted.common > 0 else "engine",
@@ -80,6 +82,7 @@ def attribute(
         measured=worlds.run(measured, requests=MOST_REQUESTS),
         engine=engine,
         fitted=fitted,
+        target=target,
     )
 
 

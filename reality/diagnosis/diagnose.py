@@ -17,9 +17,10 @@ from reality.compare import WITHOUT_DATA, Planned, planned_of
 from reality.diagnosis.actions import Advice, Situation, advise, usd_per_month
 from reality.diagnosis.attribution import Attribution, Splitter, attribute, is_noise, main_cause
 from reality.diagnosis.capacity import Promise, largest_load
-from reality.diagnosis.learning import learn
+from reality.diagnosis.learning import Learned, learn
 from reality.diagnosis.limits import Asked, asked_limits, limit_row, simulated_as, utc, worst
 from reality.diagnosis.observed import Seen, seen_of
+from reality.diagnosis.resize import as_measured
 from reality.diagnosis.result import CauseRow, Diagnosis, LimitRow, Recalibration, Split, State
 from reality.diagnosis.sentences import headline
 from reality.diagnosis.worlds import Ran, Worlds
@@ -207,6 +208,7 @@ def _unclear(
         splits=(),
         actions=(),
         recalibration=None,
+        as_measured=None,
         assumptions=(),
         runs=0,
         engine_version=ENGINE_VERSION,
@@ -238,11 +240,26 @@ class _Diagnosis:
         promise = self._promise(rows, given)
         capacity = largest_load(self.worlds, given.now, promise)
         self.progress(0.7)
-        recalibration = self._learned(given)
+        learned = self._learned(given)
         self.progress(0.85)
-        advice = advise(self._situation(given, splitter, main, state, capacity, recalibration), self.worlds, promise)
+        situation = self._situation(given, splitter, main, state, capacity, learned.recalibration)
+        advice = advise(situation, self.worlds, promise)
         self.progress(1.0)
-        return self._composed(observed, rows, highest, splits, split, main, capacity, recalibration, advice)
+        found = self._composed(observed, rows, highest, split, main, capacity, advice)
+        return found.model_copy(
+            update={
+                "splits": splits,
+                "recalibration": learned.recalibration,
+                "as_measured": self._as_measured(given, learned),
+                "runs": self.worlds.runs,
+            }
+        )
+
+    def _as_measured(self, given: Attribution, learned: Learned) -> Scenario:
+        """The scenario with the measured traffic; calibrated where windows or this one say other step times."""
+        now = [given.target] if given.engine is not None and given.target is not None else []
+        load = self.reading.observed.number("arrivals_rps") or given.now.rps
+        return as_measured(self.planned.question.scenario, given.now, load, learned.targets or tuple(now))
 
     def _attributed(self) -> Attribution:
         devices, fleet = self.reading.details.devices, self.seen.fleet
@@ -269,13 +286,14 @@ class _Diagnosis:
                 scale[row.quantity] = min(max(row.measured / ran, 0.5), 2.0)
         return Promise(limits=self.asked, percentile=self.planned.question.limits.percentile, scale=scale)
 
-    def _learned(self, given: Attribution) -> Recalibration | None:
+    def _learned(self, given: Attribution) -> Learned:
         row = self.planned.row
         assert row is not None
         question = self.planned.question.as_expected()
         decode, prefill = (intervals_of(question, metric, [row])[0] for metric in ("decode", "prefill"))
-        unfitted = replace(given.seen.measured, decode=1.0, prefill=1.0)
-        return learn(self.reading.details.past, unfitted, self.worlds, decode, prefill)
+        unfitted = replace(given.seen.measured, decode=1.0, prefill=1.0, front=1.0)
+        start = given.fitted.common if given.fitted is not None else 0.0
+        return learn(self.reading.details.past, unfitted, self.worlds, decode, prefill, start=start)
 
     def _situation(
         self,
@@ -301,42 +319,30 @@ class _Diagnosis:
         observed: Observation,
         rows: tuple[LimitRow, ...],
         highest: LimitRow | None,
-        splits: tuple[Split, ...],
         split: Split | None,
         main: CauseRow | None,
         capacity: float | None,
-        recalibration: Recalibration | None,
         advice: Advice,
     ) -> Diagnosis:
-        load, planned = self.seen.measured.rps, self.planned.plan.deployment
-        measured_load = observed.number("arrivals_rps")
+        planned, load = self.planned.plan.deployment, observed.number("arrivals_rps")
         gap = None if split is None or split.planned_ms is None else (split.measured_ms or 0.0) - split.planned_ms
         more = None if advice.needed is None or planned is None else advice.needed - planned.instances
-        return Diagnosis(
-            state=_state(rows),
-            headline=headline(rows, highest, main, gap, load=measured_load, capacity=capacity, actions=advice.actions),
-            reasons=tuple(dict.fromkeys((*observed.reasons, *self.reading.details.problems))),
-            scenario=self.planned.question.scenario.name,
-            source=observed.name,
-            at=utc(observed.at_s),
-            window_s=observed.window_s,
-            limits=rows,
-            worst_limit=None if highest is None else highest.quantity,
-            load_rps=measured_load,
-            capacity_within_limits_rps=capacity,
-            headroom=None if capacity is None or not load else capacity / (measured_load or load) - 1.0,
-            replicas_needed=advice.needed,
-            gap_replicas=more,
-            gap_usd_per_month=None if more is None else usd_per_month(self.planned, more),
-            causes=_shown(split),
-            main_cause=None if main is None else main.cause,
-            splits=splits,
-            actions=advice.actions,
-            recalibration=recalibration,
-            assumptions=self.seen.assumed,
-            runs=self.worlds.runs,
-            engine_version=ENGINE_VERSION,
-            data_version=data_version(),
+        problems = (*observed.reasons, *self.reading.details.problems)
+        return _unclear(self.planned, observed, problems, rows).model_copy(
+            update={
+                "state": _state(rows),
+                "headline": headline(rows, highest, main, gap, load=load, capacity=capacity, actions=advice.actions),
+                "worst_limit": None if highest is None else highest.quantity,
+                "capacity_within_limits_rps": capacity,
+                "headroom": None if capacity is None or not load else capacity / load - 1.0,
+                "replicas_needed": advice.needed,
+                "gap_replicas": more,
+                "gap_usd_per_month": None if more is None else usd_per_month(self.planned, more),
+                "causes": _shown(split),
+                "main_cause": None if main is None else main.cause,
+                "actions": advice.actions,
+                "assumptions": self.seen.assumed,
+            }
         )
 
 

@@ -1,4 +1,5 @@
-"""How many times as long steps take as planned: decode and prefill factors that explain measured latencies.
+"""How many times as long steps take as planned: decode and prefill factors that explain measured latencies, and beside
+them what a request takes before the engine has it, which is not the steps'.
 
 Minimised is the sum of (log(measured / predicted) / noise)^2 over mean gaps and mean first tokens of the windows, large
 misfits counting linearly (Huber), and the departure from the prior: no factor at all, and one factor for both. The
@@ -34,6 +35,10 @@ LONGEST_STEP = 0.3
 """Change of a log factor in a round at most."""
 FARTHEST = 1.2
 """Log factor at most: three times as long, or as short; beyond, something else is measured."""
+FRONT = 0.7
+"""Prior spread of the time before the engine, of the plan's."""
+LOWEST, HIGHEST = np.array([-FARTHEST, -FARTHEST, 0.0]), np.array([FARTHEST, FARTHEST, 2.0])
+"""Bounds of (log decode, log prefill, front)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,11 +57,12 @@ class Target:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Fitted:
-    """Factors with the covariance of their logarithms. ``misfits`` of all windows in turn, ``sizes`` how many each has,
-    and ``jacobian`` of them by (log decode, log prefill), weighted, the two rows of the prior last."""
+    """Factors with the covariance of (log decode, log prefill, front). ``misfits`` of all windows in turn, ``sizes`` how
+    many each has, and ``jacobian`` of them, weighted, the three rows of the prior last: those of the steps, of front."""
 
     decode: float
     prefill: float
+    front: float
     covariance: Floats
     jacobian: Floats
     misfits: Floats
@@ -70,7 +76,12 @@ class Fitted:
     @property
     def common_error(self) -> float:
         """Standard error of that."""
-        return math.sqrt(float(self.covariance.sum())) / 2.0
+        return math.sqrt(float(self.covariance[:2, :2].sum())) / 2.0
+
+    @property
+    def solution(self) -> Floats:
+        """(log decode, log prefill, front)."""
+        return np.array([math.log(self.decode), math.log(self.prefill), self.front])
 
     @property
     def decode_error(self) -> float:
@@ -81,26 +92,37 @@ class Fitted:
 Running = Callable[[Circumstances], Ran]
 
 
-def fit(targets: Sequence[Target], run: Running, *, together: float = TOGETHER, alone: float = ALONE) -> Fitted:
-    """The factors that explain the targets. ``together`` and ``alone`` are the prior spreads."""
-    prior = np.array([[1.0 / together, -1.0 / together], [0.5 / alone, 0.5 / alone]])
-    solution = np.full(2, _common(targets, run))
+def fit(
+    targets: Sequence[Target],
+    run: Running,
+    *,
+    together: float = TOGETHER,
+    alone: float = ALONE,
+    start: float | None = None,
+) -> Fitted:
+    """The factors that explain the targets. ``together`` and ``alone`` are the prior spreads, ``start`` a logarithm of
+    both factors to begin with."""
+    prior = np.array([[1.0 / together, -1.0 / together, 0.0], [0.5 / alone, 0.5 / alone, 0.0], [0.0, 0.0, 1.0 / FRONT]])
+    expected = np.array([0.0, 0.0, 1.0])
+    common = _common(targets, run) if start is None else start
+    solution = np.array([common, common, 1.0])
     for _ in range(ROUNDS):
         misfits, sizes = _misfits(targets, run, solution)
-        ahead = [_misfits(targets, run, solution + STEP * unit)[0] for unit in np.eye(2)]
+        ahead = [_misfits(targets, run, solution + STEP * unit)[0] for unit in np.eye(3)]
         slope = np.stack([(one - misfits) / STEP for one in ahead], axis=1)
         weights = np.ones(len(misfits))
         if len(targets) > 1:  # one window has no others that would contradict it
             weights = np.sqrt(np.minimum(1.0, HUBER / np.maximum(np.abs(misfits), LEAST_MISFIT)))
         jacobian = np.vstack([slope * weights[:, None], prior])
-        residuals = np.concatenate([misfits * weights, prior @ solution])
+        residuals = np.concatenate([misfits * weights, prior @ (solution - expected)])
         change = np.linalg.lstsq(jacobian, -residuals, rcond=None)[0]
         if float(np.abs(change).max()) < ENOUGH:
             break
-        solution = np.clip(solution + np.clip(change, -LONGEST_STEP, LONGEST_STEP), -FARTHEST, FARTHEST)
+        solution = np.clip(solution + np.clip(change, -LONGEST_STEP, LONGEST_STEP), LOWEST, HIGHEST)
     return Fitted(
         decode=float(np.exp(solution[0])),
         prefill=float(np.exp(solution[1])),
+        front=float(solution[2]),
         covariance=np.asarray(np.linalg.inv(jacobian.T @ jacobian)),
         jacobian=jacobian,
         misfits=misfits * weights,
@@ -137,7 +159,7 @@ def _misfits(targets: Sequence[Target], run: Running, solution: Floats) -> tuple
     out: list[float] = []
     sizes = []
     for target in targets:
-        ran = run(stepped(target.circumstances, *np.exp(solution)))
+        ran = run(stepped(target.circumstances, *np.exp(solution[:2]), solution[2]))
         before = len(out)
         out.append(math.log(target.gap_ms / ran.mean_ms("tpot_ms")) / math.hypot(GAP_NOISE, target.error))
         if target.served is not None:
@@ -149,6 +171,11 @@ def _misfits(targets: Sequence[Target], run: Running, solution: Floats) -> tuple
     return np.array(out), tuple(sizes)
 
 
-def stepped(one: Circumstances, decode: float, prefill: float) -> Circumstances:
-    """The same with steps that take as many times as long."""
-    return replace(one, decode=one.decode * float(decode), prefill=one.prefill * float(prefill))
+def stepped(one: Circumstances, decode: float, prefill: float, front: float | None = None) -> Circumstances:
+    """The same with steps that take as many times as long, and so much before the engine."""
+    return replace(
+        one,
+        decode=one.decode * float(decode),
+        prefill=one.prefill * float(prefill),
+        front=one.front if front is None else float(front),
+    )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from collectors.questions.details import PastWindow
-from reality.diagnosis.fitting import Fitted, Target, fit
+from reality.diagnosis.fitting import HIGHEST, LOWEST, Fitted, Target, fit, stepped
 from reality.diagnosis.result import Recalibration
 from reality.diagnosis.worlds import Circumstances, Worlds
 from sizing.base.arrays import Floats
@@ -23,8 +23,14 @@ FEWEST_REQUESTS = 200.0
 """Requests of a window whose means are taken."""
 LEAST_SPREAD = 1.2
 """Highest load of the windows over the lowest, from which they tell a step's parts apart."""
-MOST_ERROR = 0.10
-"""Standard error of a log factor, from the windows alone, up to which it counts as known."""
+MOST_ERROR = (0.10, 0.25)
+"""Standard errors of the log factors of decode and prefill, from the windows alone, up to which they count as known.
+Chosen: prompts are the smaller part of most steps."""
+LEAST_WIDTH, LEAST_APART = 0.3, 0.05
+"""Prior spreads at least, of what both log factors have in common and of their difference: a plan may be surer of itself
+than a deployment bears out."""
+SINGULAR = 1e8
+"""Condition number from which a matrix counts as singular."""
 REQUESTS = 6_000
 """Requests of one run."""
 MOST_WAITING = 0.5
@@ -35,11 +41,10 @@ FEWEST_GAIN = 0.9
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Learned:
-    """The windows that were used and what they say; ``why`` nothing was learned ("" where it was)."""
+    """What the windows say (None: there are too few), and those that calibrate; none where nothing is learned."""
 
-    targets: tuple[Target, ...]
-    fitted: Fitted | None
-    why: str
+    recalibration: Recalibration | None = None
+    targets: tuple[Target, ...] = ()
 
 
 def targets_of(past: Sequence[PastWindow], now: Circumstances) -> list[Target]:
@@ -80,29 +85,37 @@ def _with_mean(lengths: Floats, mean: float) -> Floats:
 
 
 def learn(
-    past: Sequence[PastWindow], now: Circumstances, worlds: Worlds, decode: ErrorFactors, prefill: ErrorFactors
-) -> Recalibration | None:
-    """What the windows say; None where there are too few. ``decode`` and ``prefill`` are the intervals of the plan."""
+    past: Sequence[PastWindow],
+    now: Circumstances,
+    worlds: Worlds,
+    decode: ErrorFactors,
+    prefill: ErrorFactors,
+    *,
+    start: float,
+) -> Learned:
+    """What the windows say. ``decode`` and ``prefill`` are the intervals of the plan, ``start`` the logarithm of a
+    factor to begin with."""
     targets = targets_of(past, now)
     if len(targets) < FEWEST_WINDOWS:
-        return None
+        return Learned()
     width = math.log(decode.high_factor / decode.low_factor) / (2.0 * TWO_SIDED_80)
     apart = max(width, math.log(prefill.high_factor / prefill.low_factor) / (2.0 * TWO_SIDED_80))
     fitted = fit(
         targets,
         lambda one: worlds.run(one, lasting=True, requests=REQUESTS),
-        together=max(apart, 1e-2),
-        alone=max(2.0 * width, 0.3),
+        together=max(apart, LEAST_APART),
+        alone=max(2.0 * width, LEAST_WIDTH),
+        start=start,
     )
     loads = [target.circumstances.rps / target.circumstances.replicas for target in targets]
     spread = max(loads) / min(loads)
     known = _errors_alone(fitted)
-    identifiable = spread >= LEAST_SPREAD and max(known) <= MOST_ERROR
+    identifiable = spread >= LEAST_SPREAD and known[0] <= MOST_ERROR[0] and known[1] <= MOST_ERROR[1]
     before, after = _left_out(targets, fitted, worlds)
     helps = after is not None and before is not None and after <= FEWEST_GAIN * before
     used = identifiable and helps
     half = TWO_SIDED_80 * fitted.decode_error
-    return Recalibration(
+    recalibration = Recalibration(
         factor_decode=fitted.decode if used else 1.0,
         factor_prefill=fitted.prefill if used else 1.0,
         decode_low=fitted.decode * math.exp(-half) if used else decode.low_factor,
@@ -113,13 +126,15 @@ def learn(
         error_after=after if used else before,
         why=_why(spread=spread, identifiable=identifiable, helps=helps, before=before, after=after),
     )
+    return Learned(recalibration=recalibration, targets=tuple(targets) if used else ())
 
 
 def _errors_alone(fitted: Fitted) -> tuple[float, float]:
-    """Standard errors of both log factors from the windows without the prior, infinite where they say nothing."""
-    own = fitted.jacobian[:-2]
+    """Standard errors of both log factors from the windows, infinite where they say nothing: without a prior on the level
+    of the step times, with that on how far decode and prefill differ and on what comes before the engine."""
+    own = np.delete(fitted.jacobian, len(fitted.jacobian) - 2, axis=0)
     information = own.T @ own
-    if np.linalg.cond(information) > 1e6:
+    if np.linalg.cond(information) > SINGULAR:
         return math.inf, math.inf
     errors = np.sqrt(np.diag(np.linalg.inv(information)))
     return float(errors[0]), float(errors[1])
@@ -128,17 +143,17 @@ def _errors_alone(fitted: Fitted) -> tuple[float, float]:
 def _left_out(targets: Sequence[Target], fitted: Fitted, worlds: Worlds) -> tuple[float | None, float | None]:
     """Median relative error of gap and TTFT on windows that were left out of the fit: as planned, and with the factors
     of the others, each from the normal equations around the whole fit without the rows of its window."""
-    before, after = [], []
-    solution = np.log([fitted.decode, fitted.prefill])
-    ends = np.cumsum(fitted.sizes)
-    jacobian = fitted.jacobian
+    before: list[float] = []
+    after: list[float] = []
+    ends, jacobian = np.cumsum(fitted.sizes), fitted.jacobian
+    residuals = np.concatenate([fitted.misfits, jacobian[-3:] @ (fitted.solution - np.array([0.0, 0.0, 1.0]))])
     for target, end, size in zip(targets, ends, fitted.sizes, strict=True):
         kept = np.ones(len(jacobian), dtype=bool)
         kept[end - size : end] = False
-        residuals = np.concatenate([fitted.misfits, jacobian[-2:] @ solution])[kept]
-        change = np.linalg.lstsq(jacobian[kept], -residuals, rcond=None)[0]
-        for factors, errors in ((np.ones(2), before), (np.exp(solution + change), after)):
-            one = replace(target.circumstances, decode=float(factors[0]), prefill=float(factors[1]))
+        change = np.linalg.lstsq(jacobian[kept], -residuals[kept], rcond=None)[0]
+        others = np.clip(fitted.solution + change, LOWEST, HIGHEST)
+        each = (target.circumstances, stepped(target.circumstances, *np.exp(others[:2]), others[2]))
+        for one, errors in zip(each, (before, after), strict=True):
             ran = worlds.run(one, lasting=True, requests=REQUESTS)
             errors.append(abs(ran.mean_ms("tpot_ms") / target.gap_ms - 1.0))
             if target.ttft_ms is not None:

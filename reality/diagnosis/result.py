@@ -5,6 +5,7 @@ from typing import Literal
 from reality.diagnosis.observed import Cause
 from sizing.base.quantity import Result
 from sizing.base.quantity import quantity as described
+from sizing.scenario.schema import Scenario
 
 LimitVerdict = Literal["met", "broken", "unclear"]
 State = Literal["met", "broken", "unclear"]
@@ -135,6 +136,9 @@ class Diagnosis(Result):
     splits: tuple[Split, ...] = described("Splits", help="The same of every limit.")
     actions: tuple[Action, ...] = described("Actions", help="What would help, most useful first.")
     recalibration: Recalibration | None = described("Recalibration", help="What live windows say about step times.")
+    as_measured: Scenario | None = described(
+        "Scenario as measured", help="With the measured lengths, arrivals, hits and step times: to size it again."
+    )
     assumptions: tuple[str, ...] = described("Assumptions", help="What could not be seen and is taken as planned.")
     runs: int = described("Runs", "runs", "counted", "Simulations behind it.")
     engine_version: str = described("Engine version", help="Version of the sizing engine.")

@@ -64,7 +64,8 @@ class Circumstances:
     ``profile``: relative loads in steps of ``profile_step_s`` within the window, ``cv`` that of the gaps. ``row`` and
     ``kv_scale``: the configuration, and its KV cache relative to what the engine prints for it. ``shares`` and
     ``slowness`` by replica: load relative to an even one, and how many times as long its steps take; replicas beyond
-    them are ordinary. ``decode`` and ``prefill``: how many times as long the steps of all take.
+    them are ordinary. ``decode`` and ``prefill``: how many times as long the steps of all take, ``front`` what a
+    request takes before the engine has it.
     """
 
     rps: float
@@ -82,6 +83,7 @@ class Circumstances:
     slowness: tuple[float, ...]
     decode: float
     prefill: float
+    front: float = 1.0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -165,7 +167,13 @@ class Worlds:
         """The replicas of some circumstances, alike ones together."""
         base = self.replica(one.row, float(one.prompt.mean()), float(one.output.mean()))
         most = base.max_sequences if one.batch_limit is None else min(base.max_sequences, one.batch_limit)
-        base = replace(base, max_sequences=max(most, 1), kv_tokens=base.kv_tokens * one.kv_scale)
+        base = replace(
+            base,
+            max_sequences=max(most, 1),
+            kv_tokens=base.kv_tokens * one.kv_scale,
+            request_s=base.request_s * one.front,
+            prompt_token_s=base.prompt_token_s * one.front,
+        )
         shares, slowness = _of_replicas(one)
         kinds = []
         for members in _grouped(shares, slowness):

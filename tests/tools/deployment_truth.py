@@ -61,7 +61,7 @@ def step_times_of(one: Replica, *, running: float, context: float, prompt: float
 
 @dataclass(frozen=True, kw_only=True)
 class World:
-    """Everything that decides latency, and nothing else."""
+    """Everything that decides latency, and nothing else; ``profile``: relative loads of equal parts of the time."""
 
     steps: StepTimes
     rps: float
@@ -77,6 +77,7 @@ class World:
     slowness: tuple[float, ...] = ()
     engine: float = 1.0
     seconds: float = 2400.0
+    profile: tuple[float, ...] = ()
     seed: int = 1
 
     def changed(self, **values: Any) -> World:
@@ -235,11 +236,11 @@ def lengths(rng: np.random.Generator, spread: tuple[float, float], count: int) -
 def run(world: World, *, scrape_s: float = 15.0) -> History:
     """Serve the world's requests from an empty start; common random numbers for worlds of one seed."""
     rng = np.random.default_rng(world.seed)
-    count = int(world.rps * world.seconds * 1.3) + 200
+    count = int(world.rps * max(world.profile, default=1.0) * world.seconds * 1.3) + 200
     uniform = rng.random(count)
     shape = 1.0 / world.cv**2
     gaps = np.random.default_rng(world.seed + 1).gamma(shape, 1.0 / shape, count) / world.rps
-    times = np.cumsum(gaps)
+    times = _warped(np.cumsum(gaps), world)
     prompt = lengths(np.random.default_rng(world.seed + 2), world.prompt, count)
     output = lengths(np.random.default_rng(world.seed + 3), world.output, count)
     cached = np.floor(np.minimum(prompt - 1.0, _prefix(prompt, world.hits)))
@@ -280,6 +281,15 @@ def run(world: World, *, scrape_s: float = 15.0) -> History:
             )
         )
     return History(world=world, marks=marks, replicas=tuple(parts))
+
+
+def _warped(times: Floats, world: World) -> Floats:
+    """Arrivals at the mean rate moved to where the profile has as many: relative loads of equal parts of the time."""
+    if not world.profile:
+        return times
+    edges = np.linspace(0.0, world.seconds, len(world.profile) + 1)
+    expected = np.concatenate([[0.0], np.cumsum(np.array(world.profile) * np.diff(edges))])
+    return np.where(times < expected[-1], np.interp(times, expected, edges), np.inf)
 
 
 def _prefix(prompt: Floats, hits: float) -> float:
