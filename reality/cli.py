@@ -1,4 +1,7 @@
-"""Command line: ``python -m reality compare`` and ``diagnose SCENARIO SOURCE``. Exit code 0 with an answer, 2 on an invalid file."""
+"""Command line: ``python -m reality compare`` and ``diagnose SCENARIO SOURCE``.
+
+Exit code 0 with an answer, 2 on an invalid file.
+"""
 
 import argparse
 import re
@@ -33,7 +36,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m reality", description="Hold a plan against a running deployment.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     compare = commands.add_parser("compare", help="planned, predicted and measured, with verdicts")
-    diagnose = commands.add_parser("diagnose", help="whether the limits hold, what made the difference, what would help")
+    diagnose = commands.add_parser("diagnose", help="whether the limits hold, what made the difference, what helps")
     for command, what, run_it in ((compare, "comparison", _compare), (diagnose, "diagnosis", _diagnose)):
         _add_arguments(command, what)
         command.set_defaults(run=run_it)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from reality.compare import Planned
 from reality.diagnosis.capacity import Promise, largest_load, ordinary, replicas_needed
-from reality.diagnosis.observed import Cause, Difference
+from reality.diagnosis.causes import Cause, Difference
 from reality.diagnosis.result import Action, ActionKind, Recalibration
 from reality.diagnosis.worlds import Circumstances, Worlds
 from sizing.base.format import count, requests_per_s
@@ -152,7 +152,7 @@ class _Adviser:
         if limited is None or limited.measured >= limited.planned:
             return None
         what = (
-            f"Requests wait while never more than {count(limited.measured)} run on a replica and its KV cache has room: "
+            f"Requests wait while never more than {count(limited.measured)} run on a replica and KV cache is free: "
             f"that looks like a limit of the batch (max_num_seqs), {count(limited.planned)} were planned."
         )
         after = replace(self._given.now, batch_limit=round(limited.planned))

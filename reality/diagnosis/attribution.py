@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from collectors.reading.observation import Observation
+from reality.diagnosis.causes import Cause, Difference
 from reality.diagnosis.fitting import Fitted, Target, fit, stepped
 from reality.diagnosis.limits import simulated_as
-from reality.diagnosis.observed import Cause, Difference, Seen
+from reality.diagnosis.observed import Seen
 from reality.diagnosis.result import CauseRow, LimitRow, Split
 from reality.diagnosis.shapley import Coalition, coalitions, shapley
 from reality.diagnosis.worlds import Circumstances, Ran, Worlds
@@ -55,8 +56,8 @@ def attribute(
     seen: Seen, observed: Observation, worlds: Worlds, *, served: float | None, in_queue: bool, throttled_alone: bool
 ) -> Attribution:
     """Fit the engine, and run both ends. ``served``: share of arrivals that were served while a queue grew (None: none
-    grew); ``in_queue``: TTFT is mostly waiting; ``throttled_alone``: all replicas have GPUs that are slowed down, so that what
-    the engine is slower is theirs."""
+    grew); ``in_queue``: TTFT is mostly waiting; ``throttled_alone``: all replicas have GPUs that are slowed down, so
+    that what the engine is slower is theirs."""
     planned, measured, engine, fitted = seen.planned, seen.measured, None, None
     target = _target(seen.measured, observed, served=served, in_queue=in_queue)
     now = measured
@@ -86,9 +87,7 @@ def attribute(
     )
 
 
-def _target(
-    one: Circumstances, observed: Observation, *, served: float | None, in_queue: bool
-) -> Target | None:
+def _target(one: Circumstances, observed: Observation, *, served: float | None, in_queue: bool) -> Target | None:
     """What the window says about step times; None without gaps between tokens."""
     gap = observed.distribution("tpot_ms")
     gap = gap if gap.mean else observed.distribution("itl_ms")

@@ -19,8 +19,8 @@ from reality.diagnosis.worlds import Circumstances, Ran
 from sizing.base.arrays import Floats
 
 GAP_NOISE, TTFT_NOISE, SERVED_NOISE = 0.03, 0.15, 0.01
-"""Spread of log(measured / predicted) of a mean gap, a mean TTFT, and what is served of an overload that no step time explains: scheduling, host, other
-rounding. Chosen: as far as two simulators of one deployment differ."""
+"""Spread of log(measured / predicted) of a mean gap, a mean TTFT, and what is served of an overload, that no step time
+explains: scheduling, host, other rounding. Chosen: as far as two simulators of one deployment differ."""
 TOGETHER, ALONE = 0.15, 0.7
 """Prior spread of the difference of both log factors, and of their mean where nothing is known."""
 HUBER = 2.0
@@ -57,8 +57,9 @@ class Target:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Fitted:
-    """Factors with the covariance of (log decode, log prefill, front). ``misfits`` of all windows in turn, ``sizes`` how
-    many each has, and ``jacobian`` of them, weighted, the three rows of the prior last: those of the steps, of front."""
+    """Factors with the covariance of (log decode, log prefill, front). ``misfits`` of all windows in turn, ``sizes``
+    how many each has, and ``jacobian`` of them, weighted, the three rows of the prior last: two of steps, one of front.
+    """
 
     decode: float
     prefill: float

@@ -1,4 +1,4 @@
-"""Step times learned from live windows at different loads: robust, checked on windows that were left out, or nothing."""
+"""Step times learned from live windows at different loads, checked on windows that were left out, or not at all."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from collectors.questions.details import PastWindow
+from collectors.questions.past_windows import PastWindow
 from reality.diagnosis.fitting import HIGHEST, LOWEST, Fitted, Target, fit, stepped
 from reality.diagnosis.result import Recalibration
 from reality.diagnosis.worlds import Circumstances, Worlds
@@ -27,8 +27,8 @@ MOST_ERROR = (0.10, 0.25)
 """Standard errors of the log factors of decode and prefill, from the windows alone, up to which they count as known.
 Chosen: prompts are the smaller part of most steps."""
 LEAST_WIDTH, LEAST_APART = 0.3, 0.05
-"""Prior spreads at least, of what both log factors have in common and of their difference: a plan may be surer of itself
-than a deployment bears out."""
+"""Prior spreads at least, of what both log factors have in common and of their difference: a plan may be surer of
+itself than a deployment bears out."""
 SINGULAR = 1e8
 """Condition number from which a matrix counts as singular."""
 REQUESTS = 6_000
@@ -130,8 +130,8 @@ def learn(
 
 
 def _errors_alone(fitted: Fitted) -> tuple[float, float]:
-    """Standard errors of both log factors from the windows, infinite where they say nothing: without a prior on the level
-    of the step times, with that on how far decode and prefill differ and on what comes before the engine."""
+    """Standard errors of both log factors from the windows, infinite where they say nothing: without a prior on the
+    level of the step times, with that on how far decode and prefill differ and on what comes before the engine."""
     own = np.delete(fitted.jacobian, len(fitted.jacobian) - 2, axis=0)
     information = own.T @ own
     if np.linalg.cond(information) > SINGULAR:

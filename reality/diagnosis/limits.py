@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from collectors.prometheus.answers import Bucket
 from collectors.prometheus.histograms import Distribution, quantile
-from collectors.questions.details import OverLimit
+from collectors.questions.over_limits import SAME_EDGE, OverLimit
 from collectors.reading.observation import Observation
 from collectors.vocabulary.burn_rates import BURNS, LEAST_REQUESTS
 from reality.diagnosis.result import BurnRate, LimitRow, LimitVerdict
@@ -31,8 +31,6 @@ PARTS = 32
 """Parts of a bucket in which a percentile is looked for."""
 FEWEST_STEPS = 4
 """Steps of the window from which their scatter is taken for what successive requests have in common."""
-SAME_EDGE = 1e-9
-"""Relative difference up to which a limit is at the end of a bucket: rounding."""
 CALM_STEPS = 2
 """Steps within the limit that end the time in which it was broken."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 from scipy.optimize import brentq
@@ -15,6 +14,7 @@ from collectors.questions.details import Details
 from collectors.reading.observation import Observation
 from reality.compare import Planned
 from reality.diagnosis.arrivals import Pattern, differs, pattern_of
+from reality.diagnosis.causes import FIELDS, Cause, Difference
 from reality.diagnosis.slow_replicas import Fleet, fleet_of, follows_speed
 from reality.diagnosis.worlds import Circumstances, Worlds
 from reality.lengths import DRAWS, from_histogram, from_plan, shared_prefix
@@ -24,38 +24,6 @@ from sizing.catalog.precisions import KV_CACHE_TYPES, precisions
 from sizing.deployments.candidates import support_of
 from sizing.question.configuration import Configuration
 from sizing.question.length_distributions import FixedLength, LengthDistribution
-
-Cause = Literal[
-    "load",
-    "prompts",
-    "outputs",
-    "cache_hits",
-    "burstiness",
-    "replicas",
-    "kv_cache",
-    "batch_limit",
-    "routing",
-    "slow_gpu",
-    "weights",
-    "engine",
-    "unexplained",
-]
-
-FIELDS: dict[Cause, tuple[str, ...]] = {
-    "load": ("rps",),
-    "prompts": ("prompt",),
-    "outputs": ("output",),
-    "cache_hits": ("hits",),
-    "burstiness": ("cv", "profile"),
-    "replicas": ("replicas",),
-    "kv_cache": ("kv_scale",),
-    "batch_limit": ("batch_limit",),
-    "routing": ("shares",),
-    "slow_gpu": ("slowness",),
-    "weights": ("row",),
-    "engine": ("decode", "prefill"),
-}
-"""What of the circumstances each cause changes."""
 
 SURE = 3.0
 """Standard errors from which a difference is one."""
@@ -80,20 +48,6 @@ KV_FULL = 0.93
 """KV use from which it, and not a limit, keeps requests waiting."""
 LEAST_BATCH = 0.95
 """Share of the planned limit of the batch from which a lower one is another."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Difference:
-    """A cause that differs between plan and measurement: values for a sentence, and the relative standard error of the
-    difference; ``subject``: which replica or GPU."""
-
-    cause: Cause
-    planned: float
-    measured: float
-    unit: str = ""
-    error: float = 0.0
-    subject: str | None = None
-    words: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,8 +155,8 @@ class _Reader:
             self.differences.append(Difference(cause=cause, planned=planned, measured=measured, unit=unit, error=error))
 
     def _lengths(self, cause: Cause, name: str, planned: LengthDistribution, rps: float) -> tuple[Floats, Floats]:
-        """Lengths as planned and as measured. The planned shape is taken where the buckets do not contradict it, and the
-        measured one for both where the plan states a mean alone."""
+        """Lengths as planned and as measured. The planned shape is taken where the buckets do not contradict it, and
+        the measured one for both where the plan states a mean alone."""
         distribution = self.observed.distribution(name)
         mean = distribution.mean
         if mean is None:
@@ -342,7 +296,7 @@ class _Reader:
         return min(near, key=lambda one: one[0])[1] if near else None
 
     def _batch(self, now: Circumstances) -> Circumstances:
-        """The limit of the batch, from a flat top of running requests while others wait and the KV cache is not full."""
+        """The limit of the batch: a flat top of running requests while others wait and the KV cache is not full."""
         replicas = self.details.replicas
         tops = [one.running_max for one in replicas if one.running_max is not None]
         base = self.worlds.replica(now.row, float(now.prompt.mean()), float(now.output.mean()))
@@ -393,7 +347,6 @@ class _Reader:
                 )
             )
         return fleet
-
 
     def _refined(self, fleet: Fleet, now: Circumstances) -> Fleet:
         """The same with the slowness of slow replicas at which a run of each, under its share of the load, has gaps as

@@ -1,4 +1,4 @@
-"""The scenario once more with the traffic that was measured: lengths, hits, arrivals, and step times from live windows."""
+"""The scenario with the traffic that was measured: lengths, hits, arrivals, and step times from live windows."""
 
 from __future__ import annotations
 

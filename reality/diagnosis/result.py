@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from reality.diagnosis.observed import Cause
+from reality.diagnosis.causes import Cause
 from sizing.base.quantity import Result
 from sizing.base.quantity import quantity as described
 from sizing.scenario.schema import Scenario
@@ -78,7 +78,9 @@ class Split(Result):
 class Action(Result):
     """What would help, and what it would give by the same engine."""
 
-    kind: ActionKind = described("Kind", help="restore, drain, rebalance, raise_batch_limit, resize, recalibrate, none.")
+    kind: ActionKind = described(
+        "Kind", help="restore, drain, rebalance, raise_batch_limit, resize, recalibrate, none."
+    )
     replicas: int | None = described("Replicas", "replicas", "after the action", "Replicas that serve afterwards.")
     gpus: int | None = described("GPUs", "GPUs", "replicas x GPUs of one", "GPUs that serve afterwards.")
     change: int = described("Change", "replicas", "after - now", "Replicas more, below 0 fewer.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reality.diagnosis.observed import Cause
+from reality.diagnosis.causes import Cause
 from reality.diagnosis.result import Action, CauseRow, Diagnosis, LimitRow
 from sizing.base.format import count, ms, percent, requests_per_s, significant, usd
 

@@ -60,8 +60,8 @@ def fleet_of(
     prompt: float,
     window_s: float,
 ) -> Fleet:
-    """What tells the replicas apart; ``model``: an ordinary one, ``context`` tokens of a sequence, ``prompt`` new tokens
-    of a request."""
+    """What tells the replicas apart; ``model``: an ordinary one, ``context`` tokens of a sequence, ``prompt`` new
+    tokens of a request."""
     throttled = slowed_down(devices)
     known = [one for one in replicas if one.gap_s and (one.gaps or 0.0) >= FEWEST_GAPS and one.running is not None]
     names = tuple(one.name for one in replicas)

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -271,7 +272,7 @@ def _grouped(shares: Floats, slowness: Floats) -> list[list[int]]:
     while len(ordered) > MOST_KINDS:
         gaps = [
             abs(shares[b].mean() - shares[a].mean()) + abs(slowness[b].mean() - slowness[a].mean())
-            for a, b in zip(ordered, ordered[1:], strict=False)
+            for a, b in pairwise(ordered)
         ]
         at = int(np.argmin(gaps))
         ordered[at : at + 2] = [ordered[at] + ordered[at + 1]]

@@ -13,7 +13,6 @@ from sharing.manifests.metrics import LATENCIES, Metrics, metrics_of
 from sharing.manifests.pods import metadata
 from sharing.manifests.targets import Document, File, Reason, Target, Yaml
 
-
 PYRRA_WINDOW = "4w"
 
 

@@ -15,13 +15,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from collectors.vocabulary import engine_vocabularies
 from sizing.simulator.fleet import Replica
 
 Floats = NDArray[np.float64]
 
-TTFT_EDGES = (0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560)
-GAP_EDGES = (0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80)
-E2E_EDGES = (0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920)
+_VLLM = engine_vocabularies()["vllm"].buckets
+TTFT_EDGES, GAP_EDGES, E2E_EDGES = _VLLM["ttft"], _VLLM["itl"], _VLLM["e2e"]
 TOKEN_EDGES = tuple(float(m * 10**e) for e in range(6) for m in (1, 2, 5))[:-1]
 CLOCK_MHZ, HOT = 1980.0, 0x40
 
@@ -56,7 +56,9 @@ def step_times_of(one: Replica, *, running: float, context: float, prompt: float
     many = max(running, 1.0)
     added = float(np.interp(many + prompt, grid.row_knots, grid.row_s) - np.interp(many, grid.row_knots, grid.row_s))
     added += prompt * prompt / 2.0 * grid.full_pair_s + prompt * grid.token_s
-    return StepTimes(base=float(base), sequence=float(sequence), context=float(held), prompt=max(added, grid.launch_s) / prompt)
+    return StepTimes(
+        base=float(base), sequence=float(sequence), context=float(held), prompt=max(added, grid.launch_s) / prompt
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ from collectors.backends.scrape.scraper import Target
 from collectors.source import Source, source_from
 from reality.compare import Planned, planned_of
 from reality.diagnosis.diagnose import diagnose, read_for_diagnosis
-from reality.diagnosis.observed import Cause
+from reality.diagnosis.causes import Cause
 from reality.diagnosis.result import Diagnosis
 from reality.diagnosis.worlds import Circumstances, Worlds
 from sizing.catalog.precisions import precisions
@@ -310,7 +310,9 @@ def case(number: int, given: Ground, causes: Sequence[str], seed: int) -> Case:
     ran = {some: run(world) for some, world in worlds.items()}
     percent = given.planned.question.limits.percentile
     truth = {
-        some: {name: h.percentile(name, percent, LEAD_S, LEAD_S + WINDOW_S) for name in ("ttft_ms", "tpot_ms", "e2e_ms")}
+        some: {
+            name: h.percentile(name, percent, LEAD_S, LEAD_S + WINDOW_S) for name in ("ttft_ms", "tpot_ms", "e2e_ms")
+        }
         for some, h in ran.items()
     }
     every = frozenset(causes)
@@ -442,7 +444,10 @@ def main() -> int:
         scores.append(scored(one))
         last = scores[-1]
         if last.right is False or last.limits_right < last.limits:
-            print(f"{last.number:3} {last.plan:14} [{last.causes}] {last.expected} -> {last.named}: {last.headline}", flush=True)
+            print(
+                f"{last.number:3} {last.plan:14} [{last.causes}] {last.expected} -> {last.named}: {last.headline}",
+                flush=True,
+            )
     print(summary(scores))
     if given.csv:
         with given.csv.open("w", newline="", encoding="utf-8") as out:
