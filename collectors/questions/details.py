@@ -75,9 +75,15 @@ class Details:
 
     @property
     def changed_s(self) -> float | None:
-        """When the number of replicas changed last within the window; None where it did not."""
-        changes = [later[0] for earlier, later in pairwise(self.live) if earlier[1] != later[1]]
-        return changes[-1] if changes else None
+        """When the number of replicas changed last within the window; None where it did not. One moment with another
+        number is a scrape that came late."""
+        if not self.live:
+            return None
+        now = self.live[-1][1]
+        others = [i for i, (_, number) in enumerate(self.live) if number != now]
+        if len(others) < 2 or others[-1] != others[-2] + 1:
+            return None
+        return self.live[others[-1] + 1][0]
 
 
 def read_details(

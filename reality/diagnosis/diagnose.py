@@ -29,6 +29,7 @@ from sizing.base.result import Plan
 from sizing.base.version import ENGINE_VERSION
 from sizing.catalog import data_version
 from sizing.planning.spread import intervals_of
+from sizing.question.limits import LatencyLimits
 from sizing.scenario.schema import Scenario
 
 Progress = Callable[[float], None]
@@ -70,12 +71,13 @@ def diagnose_source(
 ) -> Diagnosis:
     """Read the source and diagnose. ``plan`` None: the one of ``python -m sizing plan``. Raises InvalidScenario."""
     planned = planned_of(scenario, plan)
-    reading = read_for_diagnosis(planned, source, at_s=at_s, window_s=window_s, backend=backend, clock=clock)
+    limits = planned.question.limits
+    reading = read_for_diagnosis(limits, source, at_s=at_s, window_s=window_s, backend=backend, clock=clock)
     return diagnose(planned, reading, served_as=served_as, progress=progress)
 
 
 def read_for_diagnosis(
-    planned: Planned,
+    limits: LatencyLimits,
     source: Source,
     *,
     at_s: float | None = None,
@@ -88,9 +90,9 @@ def read_for_diagnosis(
 
     def read(end_s: float | None, window: float | None) -> Reading:
         def more(own: Backend, observed: Observation) -> tuple[Deployed, Details]:
-            limits = {one.quantity: one.limit_ms for one in asked_limits(planned.question.limits, observed)}
+            asked = {one.quantity: one.limit_ms for one in asked_limits(limits, observed)}
             deployed = read_deployed(own, source, at_s=observed.at_s, window_s=observed.window_s, clock=clock)
-            return deployed, read_details(own, source, observed, limits, clock=clock)
+            return deployed, read_details(own, source, observed, asked, clock=clock)
 
         observed, both = read_and(
             more, source, at_s=end_s, window_s=window, backend=backend, clock=clock, wait=time.sleep

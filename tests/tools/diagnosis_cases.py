@@ -340,7 +340,9 @@ def _share(cause: str, every: frozenset[str], values: Mapping[frozenset[str], fl
 def diagnosed(one: Case) -> tuple[Diagnosis, float]:
     """What the product says of a case, and the seconds it took after reading."""
     backend, source = backend_of(one.history, one.ground)
-    reading = read_for_diagnosis(one.ground.planned, source, backend=backend, at_s=NOW, clock=lambda: NOW)
+    reading = read_for_diagnosis(
+        one.ground.planned.question.limits, source, backend=backend, at_s=NOW, clock=lambda: NOW
+    )
     begun = time.perf_counter()
     return diagnose(one.ground.planned, reading), time.perf_counter() - begun
 
