@@ -15,7 +15,7 @@ from sizing.scenario.schema import Scenario
 from ui import sources, state
 from ui.format import as_markdown
 from ui.library.opening import open_document
-from ui.shell import draw_chart, draw_problems, draw_rows, draw_table
+from ui.shell import draw_chart, draw_problems, draw_rows, draw_table, refreshed
 from ui.shell.progress import Held
 from ui.sources.moment import Window
 from ui.sources.picker import Picked
@@ -31,6 +31,8 @@ STATES: dict[str, tuple[str, str, Literal["green", "orange", "red"]]] = {
     "unclear": ("Unclear", ":material/help:", "orange"),
 }
 """Word, icon and colour of a state: never colour alone."""
+LOOK_EVERY_S = 1.0
+"""Seconds between two looks while the reading is awaited."""
 MOST_KEPT = 128
 """Diagnoses kept in memory, over all viewers."""
 
@@ -46,8 +48,8 @@ def draw_diagnosis(picked: Picked, scenario: Scenario, window: Window, served_as
     answer = _asked(picked, scenario, window, every_s)
     reading = answer.good or answer.newest
     if reading is None:
-        text = as_markdown(answer.problem) if answer.problem else "Reading what the limits and replicas did."
-        st.caption(text)
+        if answer.pending:
+            refreshed(_await, LOOK_EVERY_S)(picked, scenario, window, every_s)
         return
     json = scenario.model_dump_json()
     key = (json, picked.known.key, str(window.span_s), str(reading.observed.at_s), served_as)
@@ -57,6 +59,13 @@ def draw_diagnosis(picked: Picked, scenario: Scenario, window: Window, served_as
         draw_problems(error.problems)
         return
     _draw(diagnosis, dark=st.context.theme.type == "dark")
+
+
+def _await(picked: Picked, scenario: Scenario, window: Window, every_s: float) -> None:
+    """Says what is waited for, until it is there. What a source that fails says stands above."""
+    if not _asked(picked, scenario, window, every_s).pending:
+        st.rerun()
+    st.info("Reading what limits and replicas did: the diagnosis appears then.", icon=":material/hourglass_top:")
 
 
 def _asked(picked: Picked, scenario: Scenario, window: Window, every_s: float) -> sources.Answer[Reading]:
@@ -143,6 +152,7 @@ def _draw_resize(diagnosis: Diagnosis) -> None:
         key="diagnosis_resize",
         icon=":material/straighten:",
         help="Fills Size with the measured load, lengths, cache hits and step times; limits and hardware stay.",
+        on_click=open_document,
+        args=(measured,),
     ):
-        open_document(measured)
         st.switch_page("pages/size.py", query_params=state.address_of("size"))
