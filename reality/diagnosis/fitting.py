@@ -31,8 +31,8 @@ LEAST_MISFIT = 1e-9
 """Misfit at least, so that nothing is divided by 0."""
 STEP, ROUNDS, ENOUGH = 0.05, 3, 0.004
 """Step of the numeric derivative, rounds at most, and the change of a log factor at which they stop."""
-LONGEST_STEP = 0.3
-"""Change of a log factor in a round at most."""
+LONGEST_STEP = np.array([0.3, 0.3, 1.0])
+"""Change of (log decode, log prefill, front) in a round at most."""
 FARTHEST = 1.2
 """Log factor at most: three times as long, or as short; beyond, something else is measured."""
 FRONT = 0.7

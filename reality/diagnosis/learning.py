@@ -23,9 +23,9 @@ FEWEST_REQUESTS = 200.0
 """Requests of a window whose means are taken."""
 LEAST_SPREAD = 1.2
 """Highest load of the windows over the lowest, from which they tell a step's parts apart."""
-MOST_ERROR = (0.10, 0.25)
+MOST_ERROR = (0.10, 0.40)
 """Standard errors of the log factors of decode and prefill, from the windows alone, up to which they count as known.
-Chosen: prompts are the smaller part of most steps."""
+Chosen: prompts are the smaller part of most steps, and what they add is checked on windows that were left out."""
 LEAST_WIDTH, LEAST_APART = 0.3, 0.05
 """Prior spreads at least, of what both log factors have in common and of their difference: a plan may be surer of
 itself than a deployment bears out."""

@@ -29,8 +29,8 @@ LEAST_IN_BUCKET = 0.002
 """Share of the requests of a run that must lie in a bucket before its shape inside is taken from the run."""
 PARTS = 32
 """Parts of a bucket in which a percentile is looked for."""
-FEWEST_STEPS = 4
-"""Steps of the window from which their scatter is taken for what successive requests have in common."""
+GUESSED = 0.03
+"""Share of the requests of a bucket by which a limit inside it may be misjudged. Chosen: as a run misses them."""
 CALM_STEPS = 2
 """Steps within the limit that end the time in which it was broken."""
 
@@ -67,7 +67,7 @@ def limit_row(
     distribution, share = observed.distribution(asked.quantity), percentile / 100.0
     steps = _steps(over, asked, ran)
     weak = blocked or _weak(distribution, share)
-    attained = None if weak else attainment(distribution, asked, ran, _independent(distribution, steps, observed))
+    attained = None if weak else attainment(distribution, asked, ran)
     verdict: LimitVerdict = "unclear" if weak or attained is None else judged(attained, share)
     measured = percentile_ms(distribution, share, asked.quantity, ran)
     low, high = ends(distribution, share)
@@ -147,35 +147,23 @@ def _steps(over: OverLimit | None, asked: Asked, ran: Ran | None) -> tuple[Step,
     )
 
 
-def _independent(distribution: Distribution, steps: Sequence[Step], observed: Observation) -> float:
-    """Requests that count as independent: fewer where the share of slow ones scatters more over the steps of the window
-    than chance would have it (batch means), as in a queue, where successive ones are alike."""
-    count = distribution.count or 0.0
-    inside = [one for one in steps if one.start_s > observed.at_s - observed.window_s - 1.0]
-    total = sum(one.requests for one in inside)
-    if len(inside) < FEWEST_STEPS or not total > 0:
-        return count
-    mean = sum(one.share * one.requests for one in inside) / total
-    chance = max(mean * (1.0 - mean), 1.0 / total) * len(inside) / total
-    scatter = sum((one.share - mean) ** 2 for one in inside) / (len(inside) - 1)
-    return count / max(scatter / chance, 1.0)
-
-
-def attainment(
-    distribution: Distribution, asked: Asked, ran: Ran | None, independent: float
-) -> tuple[float, float, float] | None:
-    """Share of requests within the limit with its 80 % interval: Wilson's, which is never empty (1927)."""
-    total = sum(b.count for b in distribution.buckets)
-    if not total > 0 or not independent > 0:
+def attainment(distribution: Distribution, asked: Asked, ran: Ran | None) -> tuple[float, float, float] | None:
+    """Share of requests within the limit with its 80 % interval: Wilson's, which is never empty (1927), and what is not
+    known of a bucket in which the limit lies."""
+    total, count = sum(b.count for b in distribution.buckets), distribution.count or 0.0
+    if not total > 0 or not count > 0:
         return None
     below = sum(b.count for b in distribution.buckets if b.high <= asked.limit_ms * (1.0 + SAME_EDGE))
     inside = next((b for b in distribution.buckets if b.low < asked.limit_ms < b.high * (1.0 - SAME_EDGE)), None)
+    guessed = 0.0
     if inside is not None and math.isfinite(inside.high):
         below += inside.count * _share_inside(inside, asked.limit_ms, asked.quantity, ran)
+        guessed = GUESSED * inside.count / total
     share = min(below / total, 1.0)
-    z2 = TWO_SIDED_80**2 / independent
+    z2 = TWO_SIDED_80**2 / count
     centre = (share + z2 / 2.0) / (1.0 + z2)
-    half = TWO_SIDED_80 / (1.0 + z2) * math.sqrt(share * (1.0 - share) / independent + z2 / (4.0 * independent))
+    half = TWO_SIDED_80 / (1.0 + z2) * math.sqrt(share * (1.0 - share) / count + z2 / (4.0 * count))
+    half = math.hypot(half, guessed)
     return share, max(centre - half, 0.0), min(centre + half, 1.0)
 
 

@@ -23,8 +23,8 @@ from collectors.backends.scrape.promql.samples import Track, Tracks
 from collectors.backends.scrape.scraper import Target
 from collectors.source import Source, source_from
 from reality.compare import Planned, planned_of
-from reality.diagnosis.diagnose import diagnose, read_for_diagnosis
 from reality.diagnosis.causes import Cause
+from reality.diagnosis.diagnose import diagnose, read_for_diagnosis
 from reality.diagnosis.result import Diagnosis
 from reality.diagnosis.worlds import Circumstances, Worlds
 from sizing.catalog.precisions import precisions
@@ -98,7 +98,7 @@ FIXED = {"engines": ["vllm"], "kv_precisions": ["fp16"], "confidence": 50, "spec
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Ground:
-    """A plan, and the independent world that is exactly as planned; ``tokens``: its KV cache as the engine prints it."""
+    """A plan, and the independent world that is exactly as planned; ``tokens``: its KV cache as engines print it."""
 
     name: str
     planned: Planned
@@ -246,14 +246,19 @@ class KeptRing:
         return {}
 
 
-def backend_of(history: History, given: Ground) -> tuple[RingBackend, Source]:
-    """A history as the product reads it; its end is :data:`NOW`."""
+def tracks_of(history: History, given: Ground, *, end_s: float) -> list[Track]:
+    """Every series of a history that ends at a moment."""
     row = given.planned.row
     assert row is not None
-    times = NOW - history.marks[-1] + history.marks
+    times = end_s - history.marks[-1] + history.marks
     product = {"h100_sxm": "NVIDIA H100 80GB HBM3", "h200_sxm": "NVIDIA H200", "l40s": "NVIDIA L40S"}[row.gpu.id]
     rows = series_of(history, model=given.planned.question.scenario.model, product=product, gpus=row.gpus)  # type: ignore[arg-type]
-    tracks = [Track({"__name__": name, **dict(labels)}, times, values, np.array([])) for name, labels, values in rows]
+    return [Track({"__name__": name, **dict(labels)}, times, values, np.array([])) for name, labels, values in rows]
+
+
+def backend_of(history: History, given: Ground) -> tuple[RingBackend, Source]:
+    """A history as the product reads it; its end is :data:`NOW`."""
+    tracks = tracks_of(history, given, end_s=NOW)
     backend = RingBackend(KeptRing(tracks), [Target("http://server-0:8000/metrics")], clock=lambda: NOW)  # type: ignore[arg-type]
     raw = {"schema_version": 1, "name": "truth", "prometheus": {"url": "http://127.0.0.1:9"}, "window_s": WINDOW_S}
     return backend, source_from(raw)

@@ -1,5 +1,6 @@
 """What cannot be concluded is said in a sentence: no data, another model, few requests, no limits, no plan."""
 
+import numpy as np
 import pytest
 
 from collectors.questions.details import Details
@@ -43,7 +44,7 @@ def test_an_empty_window(ready):
 
 
 def test_three_requests(ready):
-    latency = in_buckets([1500.0, 3000.0, 9000.0], [1.0] * 3, [1000.0, 2500.0, 5000.0, 10_000.0])
+    latency = in_buckets(np.array([1500.0, 3000.0, 9000.0]), np.ones(3), [1000.0, 2500.0, 5000.0, 10_000.0])
     seen = observation({"arrivals_rps": 3.0 / 3600.0, "replicas": 4.0}, {"ttft_ms": latency})
     said = told(ready, seen)
     assert (said.state, said.main_cause) == ("unclear", None)
@@ -51,7 +52,9 @@ def test_three_requests(ready):
 
 
 def test_no_limits():
-    asked = scenario().model_copy(update={"limits": scenario().limits.model_copy(update={"ttft_ms": None, "itl_ms": None})})
+    asked = scenario().model_copy(
+        update={"limits": scenario().limits.model_copy(update={"ttft_ms": None, "itl_ms": None})}
+    )
     said = told(planned_of(asked, analytic_plan(asked)), observation({"arrivals_rps": 5.0}))
     assert said.state == "unclear"
     assert "no latency limit" in said.headline

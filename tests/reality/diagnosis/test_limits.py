@@ -48,7 +48,7 @@ def test_a_percentile_lies_within_its_bucket():
     values = np.random.default_rng(1).lognormal(np.log(30.0), 0.4, 20_000)
     distribution = in_buckets(values, np.ones(len(values)), EDGES)
     found = percentile_ms(distribution, 0.95, "tpot_ms", None)
-    assert found == pytest.approx(np.percentile(values, 95), rel=0.06)
+    assert found == pytest.approx(np.percentile(values, 95), rel=0.1)
 
 
 def over(shares, step_s=300.0):
