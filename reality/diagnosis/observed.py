@@ -15,11 +15,13 @@ from collectors.reading.observation import Observation
 from reality.compare import Planned
 from reality.diagnosis.arrivals import Pattern, differs, pattern_of
 from reality.diagnosis.causes import FIELDS, Cause, Difference
+from reality.diagnosis.fitting import FARTHEST
 from reality.diagnosis.slow_replicas import Fleet, fleet_of, follows_speed
 from reality.diagnosis.worlds import Circumstances, Worlds
 from reality.lengths import DRAWS, from_histogram, from_plan, shared_prefix
 from reality.sampling import variation
 from sizing.base.arrays import Floats
+from sizing.base.units import MS_PER_S
 from sizing.catalog.precisions import KV_CACHE_TYPES, precisions
 from sizing.deployments.candidates import support_of
 from sizing.question.configuration import Configuration
@@ -36,8 +38,8 @@ KOLMOGOROV_99 = 1.63
 """Quantile of Kolmogorov's distribution at 99 %: by how much, times sqrt(n), a sample misses its distribution."""
 SAME_KV = 0.06
 """Relative difference of the KV cache from that of another weight format up to which it is that format's."""
-NEAR_SLOWNESS, SAME_SLOWNESS = 0.5, 0.005
-"""How far in logs from the first estimate the slowness of a replica is looked for, and how closely."""
+SAME_SLOWNESS = 0.005
+"""How closely the logarithm of the slowness of a replica is looked for."""
 REFINING_REQUESTS = 5_000
 """Requests of a run of one replica."""
 LEAST_QUEUED = 5
@@ -349,34 +351,35 @@ class _Reader:
         return fleet
 
     def _refined(self, fleet: Fleet, now: Circumstances) -> Fleet:
-        """The same with the slowness of slow replicas at which a run of each, under its share of the load, has gaps as
-        many times as long as those of its ordinary peers as was measured."""
-        gaps = {one.name: one.gap_s for one in self.details.replicas if one.gap_s}
+        """The same with the slowness of slow replicas from runs: how many times as long steps must take, under the
+        share of the load that each has, for its mean gap, over the same of its ordinary peers."""
+        gaps = {one.name: one.gap_s * MS_PER_S for one in self.details.replicas if one.gap_s}
         ordinary = [i for i, slow in enumerate(fleet.slowness) if slow == 1.0 and fleet.names[i] in gaps]
         if not fleet.slow or not ordinary:
             return fleet
-        usual = sum(gaps[fleet.names[i]] for i in ordinary) / len(ordinary)
         share = sum(fleet.shares[i] for i in ordinary) / len(ordinary)
-        predicted = self._gap_ms(now, share, 1.0)
+        usual = self._factor(now, share, sum(gaps[fleet.names[i]] for i in ordinary) / len(ordinary))
         slowness = list(fleet.slowness)
         for i, slow in enumerate(fleet.slowness):
-            if slow == 1.0:
+            if slow == 1.0 or usual is None:
                 continue
-            wanted = math.log(gaps[fleet.names[i]] / usual * predicted)
-
-            def missing(log_slow: float, share: float = fleet.shares[i], wanted: float = wanted) -> float:
-                return math.log(self._gap_ms(now, share, math.exp(log_slow))) - wanted
-
-            ends = (math.log(slow) - NEAR_SLOWNESS, math.log(slow) + NEAR_SLOWNESS)
-            if missing(ends[0]) < 0.0 < missing(ends[1]):
-                slowness[i] = math.exp(float(brentq(missing, *ends, xtol=SAME_SLOWNESS)))
+            own = self._factor(now, fleet.shares[i], gaps[fleet.names[i]])
+            if own is not None and own > usual:
+                slowness[i] = own / usual
         return replace(fleet, slowness=tuple(slowness))
 
-    def _gap_ms(self, now: Circumstances, share: float, slow: float) -> float:
-        """Mean gap of one replica that gets a share of the load, relative to an even one."""
+    def _factor(self, now: Circumstances, share: float, gap_ms: float) -> float | None:
+        """How many times as long the steps of a replica with a share of the load, relative to an even one, must take
+        for its mean gap; None where no factor within reason does."""
         rps = now.rps * share / now.replicas
-        one = replace(now, rps=rps, replicas=1, shares=(1.0,), slowness=(slow,))
-        return self.worlds.run(one, requests=REFINING_REQUESTS).mean_ms("tpot_ms")
+
+        def missing(log_factor: float) -> float:
+            one = replace(now, rps=rps, replicas=1, shares=(1.0,), slowness=(math.exp(log_factor),))
+            return math.log(self.worlds.run(one, requests=REFINING_REQUESTS).mean_ms("tpot_ms") / gap_ms)
+
+        if missing(-FARTHEST) > 0.0 or missing(FARTHEST) < 0.0:
+            return None
+        return math.exp(float(brentq(missing, -FARTHEST, FARTHEST, xtol=SAME_SLOWNESS)))
 
 
 def _fits(distribution: Distribution, lengths: Floats) -> bool:
