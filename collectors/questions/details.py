@@ -139,11 +139,11 @@ def _replicas(asking: Asking) -> tuple[tuple[ReplicaDetails, ...], tuple[tuple[f
             series = selected(gaps, f"{gaps.histogram}_{part}", asking.scope)
             queries.append(of_source(f"d_gap_{part}", f"sum by ({by}) (rate({series}[{window}]))", weight=GROUPED))
     answers = asking.vectors(queries)
-    found = {key: {replica_name(labels): value for labels, value in pairs} for key, pairs in answers.items()}
+    rates = {key: {replica_name(labels): value for labels, value in pairs} for key, pairs in answers.items()}
     over_time = _over_time(asking, by)
     live = {replica_name(labels): labels for labels in asking.topology.layout.live}
     made = tuple(
-        _replica(name, labels, found, over_time, asking.scope.window_s, gaps.scale if gaps else 1.0)
+        _replica(name, labels, rates, over_time, asking.scope.window_s, gaps.scale if gaps else 1.0)
         for name, labels in sorted(live.items())
     )
     running = over_time.get("running", {})
@@ -209,14 +209,14 @@ def _counts(asking: Asking) -> tuple[tuple[float, ...], float]:
 def _replica(
     name: str,
     labels: Labels,
-    found: Mapping[str, Mapping[str, float]],
+    rates: Mapping[str, Mapping[str, float]],
     over_time: Mapping[str, Mapping[str, Mapping[float, float]]],
     window_s: float,
     scale: float,
 ) -> ReplicaDetails:
     running, waiting = (over_time.get(key, {}).get(name, {}) for key in ("running", "waiting"))
-    total, count = (found.get(f"d_gap_{part}", {}).get(name) for part in ("sum", "count"))
-    most, first = max(running.values(), default=None), found.get("d_first", {}).get(name)
+    total, count = (rates.get(f"d_gap_{part}", {}).get(name) for part in ("sum", "count"))
+    most, first = max(running.values(), default=None), rates.get("d_first", {}).get(name)
     queued = [running[t] for t, number in waiting.items() if number >= 1.0 and t in running]
     return ReplicaDetails(
         name=name,

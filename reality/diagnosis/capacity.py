@@ -34,10 +34,10 @@ class Promise:
         if ran.growing:
             return False
         return all(
-            ran.percentile_ms(simulated_as(asked.quantity), self.percentile) * self.scale.get(asked.quantity, 1.0)
-            <= asked.limit_ms
-            for asked in self.limits
-            if math.isfinite(ran.percentile_ms(simulated_as(asked.quantity), self.percentile))
+            ran.percentile_ms(simulated_as(bound.quantity), self.percentile) * self.scale.get(bound.quantity, 1.0)
+            <= bound.limit_ms
+            for bound in self.limits
+            if math.isfinite(ran.percentile_ms(simulated_as(bound.quantity), self.percentile))
         )
 
 

@@ -90,9 +90,9 @@ def read_for_diagnosis(
 
     def read(end_s: float | None, window: float | None) -> Reading:
         def more(own: Backend, observed: Observation) -> tuple[Deployed, Details]:
-            asked = {one.quantity: one.limit_ms for one in asked_limits(limits, observed)}
+            bounds = {one.quantity: one.limit_ms for one in asked_limits(limits, observed)}
             deployed = read_deployed(own, source, at_s=observed.at_s, window_s=observed.window_s, clock=clock)
-            return deployed, read_details(own, source, observed, asked, clock=clock)
+            return deployed, read_details(own, source, observed, bounds, clock=clock)
 
         observed, both = read_and(
             more, source, at_s=end_s, window_s=window, backend=backend, clock=clock, wait=time.sleep
@@ -114,18 +114,18 @@ def read_for_diagnosis(
 def diagnose(planned: Planned, reading: Reading, *, served_as: str = "", progress: Progress = nothing) -> Diagnosis:
     """The diagnosis of one reading."""
     observed = reading.observed
-    asked = asked_limits(planned.question.limits, observed)
-    stopped = _stopped(planned, reading, served_as, asked)
+    bounds = asked_limits(planned.question.limits, observed)
+    stopped = _stopped(planned, reading, served_as, bounds)
     if stopped:
         return _unclear(planned, observed, stopped)
     worlds = Worlds(planned.question, window_s=observed.window_s, lead_s=lead_s(observed))
     seen = seen_of(planned, observed, reading.deployed, reading.details, worlds)
     blocked = _blocked(observed)
     if isinstance(seen, str):
-        rows = _rows(asked, planned, reading, None, blocked or seen)
+        rows = _rows(bounds, planned, reading, None, blocked or seen)
         return _unclear(planned, observed, (seen,), rows)
     progress(0.05)
-    return _Diagnosis(planned, reading, asked, seen, worlds, progress).result(blocked)
+    return _Diagnosis(planned, reading, bounds, seen, worlds, progress).result(blocked)
 
 
 def lead_s(observed: Observation) -> float:
@@ -143,7 +143,7 @@ def served_of(details: Details) -> float | None:
     return first / arrivals if arrivals > 0.0 and first < GROWS_FROM * arrivals else None
 
 
-def _stopped(planned: Planned, reading: Reading, served_as: str, asked: Sequence[Asked]) -> tuple[str, ...]:
+def _stopped(planned: Planned, reading: Reading, served_as: str, bounds: Sequence[Asked]) -> tuple[str, ...]:
     """Why nothing can be concluded; nothing where something can."""
     observed = reading.observed
     silent = WITHOUT_DATA.get(observed.state)
@@ -159,7 +159,7 @@ def _stopped(planned: Planned, reading: Reading, served_as: str, asked: Sequence
         return identity.foreign
     if planned.plan.deployment.pools:
         return ("The plan has instances for prompts and others for answers: causes are told apart for one kind only.",)
-    return () if asked else (NO_LIMITS,)
+    return () if bounds else (NO_LIMITS,)
 
 
 def _blocked(observed: Observation) -> str:
@@ -169,12 +169,12 @@ def _blocked(observed: Observation) -> str:
 
 
 def _rows(
-    asked: Sequence[Asked], planned: Planned, reading: Reading, ran: Ran | None, blocked: str
+    bounds: Sequence[Asked], planned: Planned, reading: Reading, ran: Ran | None, blocked: str
 ) -> tuple[LimitRow, ...]:
     percentile = planned.question.limits.percentile
     return tuple(
         limit_row(one, percentile, reading.observed, reading.details.over.get(one.quantity), ran, blocked)
-        for one in asked
+        for one in bounds
     )
 
 
@@ -222,16 +222,22 @@ class _Diagnosis:
     """The way from what was seen to the result; each part needs those before it."""
 
     def __init__(
-        self, planned: Planned, reading: Reading, asked: Sequence[Asked], seen: Seen, worlds: Worlds, progress: Progress
+        self,
+        planned: Planned,
+        reading: Reading,
+        bounds: Sequence[Asked],
+        seen: Seen,
+        worlds: Worlds,
+        progress: Progress,
     ) -> None:
-        self.planned, self.reading, self.asked = planned, reading, asked
+        self.planned, self.reading, self.bounds = planned, reading, bounds
         self.seen, self.worlds, self.progress = seen, worlds, progress
 
     def result(self, blocked: str) -> Diagnosis:
         observed = self.reading.observed
         given = self._attributed()
         self.progress(0.15)
-        rows = _rows(self.asked, self.planned, self.reading, given.measured, blocked)
+        rows = _rows(self.bounds, self.planned, self.reading, given.measured, blocked)
         splitter = Splitter(given, self.worlds, lambda share: self.progress(0.15 + 0.4 * share))
         splits = splitter.splits(rows)
         state, highest = _state(rows), worst(rows)
@@ -247,8 +253,8 @@ class _Diagnosis:
         situation = self._situation(given, splitter, main, state, capacity, learned.recalibration)
         advice = advise(situation, self.worlds, promise)
         self.progress(1.0)
-        found = self._composed(observed, rows, highest, split, main, capacity, advice)
-        return found.model_copy(
+        composed = self._composed(observed, rows, highest, split, main, capacity, advice)
+        return composed.model_copy(
             update={
                 "splits": splits,
                 "recalibration": learned.recalibration,
@@ -286,7 +292,7 @@ class _Diagnosis:
             beyond = (row.low is not None and ran < row.low) or (row.high is not None and ran > row.high)
             if beyond:
                 scale[row.quantity] = min(max(row.measured / ran, 0.5), 2.0)
-        return Promise(limits=self.asked, percentile=self.planned.question.limits.percentile, scale=scale)
+        return Promise(limits=self.bounds, percentile=self.planned.question.limits.percentile, scale=scale)
 
     def _learned(self, given: Attribution) -> Learned:
         row = self.planned.row

@@ -107,8 +107,7 @@ def learn(
         alone=max(2.0 * width, LEAST_WIDTH),
         start=start,
     )
-    loads = [target.circumstances.rps / target.circumstances.replicas for target in targets]
-    spread = max(loads) / min(loads)
+    spread = _spread(targets)
     known = _errors_alone(fitted)
     identifiable = spread >= LEAST_SPREAD and known[0] <= MOST_ERROR[0] and known[1] <= MOST_ERROR[1]
     before, after = _left_out(targets, fitted, worlds)
@@ -127,6 +126,12 @@ def learn(
         why=_why(spread=spread, identifiable=identifiable, helps=helps, before=before, after=after),
     )
     return Learned(recalibration=recalibration, targets=tuple(targets) if used else ())
+
+
+def _spread(targets: Sequence[Target]) -> float:
+    """The highest load of a replica over the lowest."""
+    loads = [target.circumstances.rps / target.circumstances.replicas for target in targets]
+    return max(loads) / min(loads)
 
 
 def _errors_alone(fitted: Fitted) -> tuple[float, float]:

@@ -61,23 +61,23 @@ def simulated_as(quantity: str) -> str:
 
 
 def limit_row(
-    asked: Asked, percentile: float, observed: Observation, over: OverLimit | None, ran: Ran | None, blocked: str
+    bound: Asked, percentile: float, observed: Observation, over: OverLimit | None, ran: Ran | None, blocked: str
 ) -> LimitRow:
     """One limit, judged. ``blocked`` is why it cannot be ("" where it can)."""
-    distribution, share = observed.distribution(asked.quantity), percentile / 100.0
-    steps = _steps(over, asked, ran)
+    distribution, share = observed.distribution(bound.quantity), percentile / 100.0
+    steps = _steps(over, bound, ran)
     weak = blocked or _weak(distribution, share)
-    attained = None if weak else attainment(distribution, asked, ran)
+    attained = None if weak else attainment(distribution, bound, ran)
     verdict: LimitVerdict = "unclear" if weak or attained is None else judged(attained, share)
-    measured = percentile_ms(distribution, share, asked.quantity, ran)
+    measured = percentile_ms(distribution, share, bound.quantity, ran)
     low, high = ends(distribution, share)
-    reason = weak or _why_unclear(verdict, asked, attained)
+    reason = weak or _why_unclear(verdict, bound, attained)
     since = broken_since(steps, 1.0 - share) if verdict == "broken" else None
     return LimitRow(
-        quantity=asked.quantity,
-        limit_key=asked.key,
+        quantity=bound.quantity,
+        limit_key=bound.key,
         percentile=percentile,
-        limit=asked.limit_ms,
+        limit=bound.limit_ms,
         measured=measured,
         low=low,
         high=high,
@@ -106,11 +106,11 @@ def judged(attained: tuple[float, float, float], share: float) -> LimitVerdict:
     return "broken" if high < share else "unclear"
 
 
-def _why_unclear(verdict: LimitVerdict, asked: Asked, attained: tuple[float, float, float] | None) -> str:
+def _why_unclear(verdict: LimitVerdict, bound: Asked, attained: tuple[float, float, float] | None) -> str:
     if verdict != "unclear":
         return ""
     if attained is None:
-        return f"no histogram of {asked.quantity.removesuffix('_ms').upper()} was recorded in the window"
+        return f"no histogram of {bound.quantity.removesuffix('_ms').upper()} was recorded in the window"
     return "as close to the limit as chance with so many requests: choose a longer window"
 
 
@@ -133,31 +133,31 @@ class Step:
     requests: float
 
 
-def _steps(over: OverLimit | None, asked: Asked, ran: Ran | None) -> tuple[Step, ...]:
+def _steps(over: OverLimit | None, bound: Asked, ran: Ran | None) -> tuple[Step, ...]:
     """The steps of the last day; of requests in the bucket of the limit, the part that is beyond it now."""
     if over is None:
         return ()
     beyond = 0.0
-    if asked.limit_ms < over.edge_ms * (1.0 - SAME_EDGE):
+    if bound.limit_ms < over.edge_ms * (1.0 - SAME_EDGE):
         bucket = Bucket(low=over.low_ms, high=over.edge_ms, count=1.0)
-        beyond = 1.0 - _share_inside(bucket, asked.limit_ms, asked.quantity, ran)
+        beyond = 1.0 - _share_inside(bucket, bound.limit_ms, bound.quantity, ran)
     return tuple(
         Step(start_s=t - over.step_s, end_s=t, share=share + inside * beyond, requests=number)
         for t, share, inside, number in zip(over.times_s, over.shares, over.inside, over.requests, strict=True)
     )
 
 
-def attainment(distribution: Distribution, asked: Asked, ran: Ran | None) -> tuple[float, float, float] | None:
+def attainment(distribution: Distribution, bound: Asked, ran: Ran | None) -> tuple[float, float, float] | None:
     """Share of requests within the limit with its 80 % interval: Wilson's, which is never empty (1927), and what is not
     known of a bucket in which the limit lies."""
     total, count = sum(b.count for b in distribution.buckets), distribution.count or 0.0
     if not total > 0 or not count > 0:
         return None
-    below = sum(b.count for b in distribution.buckets if b.high <= asked.limit_ms * (1.0 + SAME_EDGE))
-    inside = next((b for b in distribution.buckets if b.low < asked.limit_ms < b.high * (1.0 - SAME_EDGE)), None)
+    below = sum(b.count for b in distribution.buckets if b.high <= bound.limit_ms * (1.0 + SAME_EDGE))
+    inside = next((b for b in distribution.buckets if b.low < bound.limit_ms < b.high * (1.0 - SAME_EDGE)), None)
     guessed = 0.0
     if inside is not None and math.isfinite(inside.high):
-        below += inside.count * _share_inside(inside, asked.limit_ms, asked.quantity, ran)
+        below += inside.count * _share_inside(inside, bound.limit_ms, bound.quantity, ran)
         guessed = GUESSED * inside.count / total
     share = min(below / total, 1.0)
     z2 = TWO_SIDED_80**2 / count

@@ -109,10 +109,9 @@ class _Reader:
         requests = max(rps * max(self.observed.window_s - (self.observed.scrape_interval_s or 0.0), 1.0), 1.0)
         prompt, prompt_now = self._lengths("prompts", "input_tokens", question.prompt, rps)
         output, output_now = self._lengths("outputs", "output_tokens", question.output, rps)
-        cached = min(question.traffic.cached_tokens, float(prompt.max()) - 1.0)
-        hits = float(np.clip(prompt - 1.0, 0.0, cached).mean() / prompt.mean())
+        hits = planned_share(question.traffic.cached_tokens, prompt)
         pattern = pattern_of(self.details.counts, self.details.count_step_s)
-        peak, cv = question.demand.sustained_rps, math.sqrt(max(question.variability.arrivals, 0.0))
+        peak, cv = question.demand.sustained_rps, math.sqrt(question.variability.arrivals)
         plan = Circumstances(
             rps=peak,
             prompt=prompt,
@@ -127,8 +126,6 @@ class _Reader:
             batch_limit=self.row.batch_limit,
             shares=(),
             slowness=(),
-            decode=1.0,
-            prefill=1.0,
         )
         self._count("load", peak, rps, "requests/s", LEAST_LOAD, SURE * cv / math.sqrt(requests))
         now_hits = self._hits(hits)
@@ -380,6 +377,12 @@ class _Reader:
         if missing(-FARTHEST) > 0.0 or missing(FARTHEST) < 0.0:
             return None
         return math.exp(float(brentq(missing, -FARTHEST, FARTHEST, xtol=SAME_SLOWNESS)))
+
+
+def planned_share(cached_tokens: float, prompt: Floats) -> float:
+    """Share of prompt tokens that a cached first part of so many tokens has."""
+    cached = min(cached_tokens, float(prompt.max()) - 1.0)
+    return float(np.clip(prompt - 1.0, 0.0, cached).mean() / prompt.mean())
 
 
 def _fits(distribution: Distribution, lengths: Floats) -> bool:

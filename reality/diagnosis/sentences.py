@@ -128,9 +128,9 @@ def headline(
     broken = [row for row in rows if row.verdict == "broken"]
     unclear = [row for row in rows if row.verdict == "unclear"]
     if broken:
-        first = worst if worst in broken else broken[0]
+        first = worst if worst is not None and worst in broken else broken[0]
         others = [row for row in broken if row is not first]
-        text = ". ".join(limit_in_words(row) for row in (first, *others) if row is not None) + "."
+        text = ". ".join(limit_in_words(row) for row in (first, *others)) + "."
     elif unclear:
         text = ". ".join(limit_in_words(row) for row in unclear) + "."
     else:

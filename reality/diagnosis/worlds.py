@@ -82,8 +82,8 @@ class Circumstances:
     batch_limit: int | None
     shares: tuple[float, ...]
     slowness: tuple[float, ...]
-    decode: float
-    prefill: float
+    decode: float = 1.0
+    prefill: float = 1.0
     front: float = 1.0
 
 

@@ -7,7 +7,7 @@ coefficients are set from a plan's step times. It writes what vLLM and dcgm-expo
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,10 +20,7 @@ from sizing.simulator.fleet import Replica
 
 Floats = NDArray[np.float64]
 
-_VLLM = engine_vocabularies()["vllm"].buckets
-TTFT_EDGES, GAP_EDGES, E2E_EDGES = _VLLM["ttft"], _VLLM["itl"], _VLLM["e2e"]
-TOKEN_EDGES = tuple(float(m * 10**e) for e in range(6) for m in (1, 2, 5))[:-1]
-CLOCK_MHZ, HOT = 1980.0, 0x40
+GAP_EDGES = engine_vocabularies()["vllm"].buckets["itl"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,99 +85,119 @@ class World:
 
 
 @njit(cache=True)
-def _serve(arrive, prompt, cached, output, t0, t1, t2, t3, slots, budget, kv, marks, edges):  # type: ignore[no-untyped-def]
+def _in_memory(active, running, asked, done, made, cached):  # type: ignore[no-untyped-def]
+    """Sequences that decode, tokens that these hold, and tokens that all running ones hold; ``asked``: rows of prompts
+    and what is cached of them."""
+    decoding, held, used = 0, 0.0, 0.0
+    for i in range(running):
+        r = active[i]
+        used += cached[r] + done[r] + made[r]
+        if done[r] >= asked[r] - cached[r]:
+            decoding += 1
+            held += asked[r] + made[r]
+    return decoding, held, used
+
+
+@njit(cache=True)
+def _continue_prompts(active, running, prompt, cached, done, left):  # type: ignore[no-untyped-def]
+    """Prompt tokens of running requests that fit into what is left of the step's budget."""
+    new = 0.0
+    for i in range(running):
+        r = active[i]
+        need = prompt[r] - cached[r] - done[r]
+        if need > 0 and left > 0:
+            take = min(need, left)
+            done[r] += take
+            left -= take
+            new += take
+    return left, new
+
+
+@njit(cache=True)
+def _admit(active, running, queue, ends, prompt, cached, done, made, started, now, room):  # type: ignore[no-untyped-def]
+    """Waiting requests while a slot, budget and memory are free: ``ends`` of the queue, ``room`` (slots, tokens of the
+    step, tokens held, tokens of memory)."""
+    (front, back), (slots, left, used, kv) = ends, room
+    new = 0.0
+    while front < back and running < slots and left > 0:
+        r = queue[front]
+        if used + prompt[r] + made[r] > kv and running > 0:
+            break
+        front += 1
+        if np.isnan(started[r]):
+            started[r] = now
+        take = min(prompt[r] - cached[r], left)
+        done[r] = take
+        left -= take
+        new += take
+        used += cached[r] + take
+        active[running] = r
+        running += 1
+    return running, front, new, used
+
+
+@njit(cache=True)
+def _emit(active, running, prompt, cached, output, done, made, first, ended, now):  # type: ignore[no-untyped-def]
+    """A token of every sequence whose prompt is done: how many go on running, and how many gaps that was."""
+    kept, gaps = 0, 0
+    for i in range(running):
+        r = active[i]
+        if done[r] >= prompt[r] - cached[r]:
+            if np.isnan(first[r]):
+                first[r] = now
+            elif made[r] > 0:
+                gaps += 1
+            made[r] += 1
+            if made[r] >= output[r]:
+                ended[r] = now
+                continue
+        active[kept] = r
+        kept += 1
+    return kept, gaps
+
+
+@njit(cache=True)
+def _serve(arrive, prompt, cached, output, steps, slots, budget, kv, marks, edges):  # type: ignore[no-untyped-def]
     """One replica, step by step. Every step decodes a token of each running sequence whose prompt is done, then takes
     prompt tokens up to the budget, of running requests first, then of waiting ones while a slot and memory are free."""
     n = len(arrive)
     started, first, ended = np.full(n, np.nan), np.full(n, np.nan), np.full(n, np.nan)
-    done, made = np.zeros(n), np.zeros(n)
-    active = np.zeros(slots + 1, np.int64)
+    done, made, active = np.zeros(n), np.zeros(n), np.zeros(slots + 1, np.int64)
     running, head, now, mark = 0, 0, 0.0, 0
     queue = np.zeros(2 * n + 2, np.int64)  # room before the front, for those that come back
     back, front = n, n
     seen = np.zeros((len(marks), 3))
-    gaps = np.zeros((len(marks) + 1, len(edges) + 1))
-    gap_sum = np.zeros(len(marks) + 1)
-    preempted = 0
+    gaps, gap_sum = np.zeros((len(marks) + 1, len(edges) + 1)), np.zeros(len(marks) + 1)
     while mark < len(marks):
         while head < n and arrive[head] <= now:
             queue[back] = head
-            back += 1
-            head += 1
+            back, head = back + 1, head + 1
         if running == 0 and front == back:
-            upcoming = arrive[head] if head < n else marks[-1] + 1.0
-            while mark < len(marks) and marks[mark] <= upcoming:
+            now = arrive[head] if head < n else marks[-1] + 1.0
+            while mark < len(marks) and marks[mark] <= now:
                 mark += 1
-            now = upcoming
             continue
-        left, decoding, held, new = budget, 0, 0.0, 0.0
-        used = 0.0
-        for i in range(running):
-            r = active[i]
-            used += cached[r] + done[r] + made[r]
-            if done[r] >= prompt[r] - cached[r]:
-                decoding += 1
-                held += prompt[r] + made[r]
-                left -= 1
+        decoding, held, used = _in_memory(active, running, prompt, done, made, cached)
         while used + decoding > kv and running > 1:  # the newest gives its memory back and waits at the front
             running -= 1
-            r = active[running]
-            used -= cached[r] + done[r] + made[r]
-            if done[r] >= prompt[r] - cached[r]:
-                decoding -= 1
-                held -= prompt[r] + made[r]
-                left += 1
-            done[r] = 0.0
-            preempted += 1
-            if front > 0:
-                front -= 1
-            queue[front] = r
-        for i in range(running):
-            r = active[i]
-            need = prompt[r] - cached[r] - done[r]
-            if need > 0 and left > 0:
-                take = min(need, left)
-                done[r] += take
-                left -= take
-                new += take
-                used += take
-        while front < back and running < slots and left > 0:
-            r = queue[front]
-            if used + prompt[r] + made[r] > kv and running > 0:
-                break
-            front += 1
-            if np.isnan(started[r]):
-                started[r] = now
-            take = min(prompt[r] - cached[r], left)
-            done[r] = take
-            left -= take
-            new += take
-            used += cached[r] + take
-            active[running] = r
-            running += 1
-        duration = t0 + t1 * decoding + t2 * held + t3 * new
+            done[active[running]] = 0.0
+            front = max(front - 1, 0)
+            queue[front] = active[running]
+            decoding, held, used = _in_memory(active, running, prompt, done, made, cached)
+        left, new = _continue_prompts(active, running, prompt, cached, done, budget - decoding)
+        room = (slots, left, used + new, kv)
+        running, front, more, used = _admit(
+            active, running, queue, (front, back), prompt, cached, done, made, started, now, room
+        )
+        duration = steps[0] + steps[1] * decoding + steps[2] * held + steps[3] * (new + more)
         now += duration
         while mark < len(marks) and marks[mark] < now:
             seen[mark, 0], seen[mark, 1], seen[mark, 2] = running, back - front, used
             mark += 1
-        place = np.searchsorted(edges, duration)
-        kept = 0
-        for i in range(running):
-            r = active[i]
-            if done[r] >= prompt[r] - cached[r]:
-                if np.isnan(first[r]):
-                    first[r] = now
-                elif made[r] > 0:
-                    gaps[mark, place] += 1
-                    gap_sum[mark] += duration
-                made[r] += 1
-                if made[r] >= output[r]:
-                    ended[r] = now
-                    continue
-            active[kept] = r
-            kept += 1
-        running = kept
-    return started, first, ended, seen, gaps, gap_sum, preempted
+        running, count = _emit(active, running, prompt, cached, output, done, made, first, ended, now)
+        gaps[mark, np.searchsorted(edges, duration)] += count
+        gap_sum[mark] += count * duration
+    return started, first, ended, seen, gaps, gap_sum
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -237,52 +254,44 @@ def lengths(rng: np.random.Generator, spread: tuple[float, float], count: int) -
 
 def run(world: World, *, scrape_s: float = 15.0) -> History:
     """Serve the world's requests from an empty start; common random numbers for worlds of one seed."""
-    rng = np.random.default_rng(world.seed)
     count = int(world.rps * max(world.profile, default=1.0) * world.seconds * 1.3) + 200
-    uniform = rng.random(count)
+    uniform = np.random.default_rng(world.seed).random(count)
     shape = 1.0 / world.cv**2
     gaps = np.random.default_rng(world.seed + 1).gamma(shape, 1.0 / shape, count) / world.rps
     times = _warped(np.cumsum(gaps), world)
     prompt = lengths(np.random.default_rng(world.seed + 2), world.prompt, count)
     output = lengths(np.random.default_rng(world.seed + 3), world.output, count)
     cached = np.floor(np.minimum(prompt - 1.0, _prefix(prompt, world.hits)))
-    kept = times < world.seconds
     shares = np.array([*world.shares, *([1.0] * world.replicas)])[: world.replicas]
-    chosen = np.searchsorted(np.cumsum(shares / shares.sum()), uniform)
+    chosen = np.where(times < world.seconds, np.searchsorted(np.cumsum(shares / shares.sum()), uniform), -1)
     marks = np.arange(scrape_s, world.seconds + 1e-6, scrape_s)
     slow = [*world.slowness, *([1.0] * world.replicas)][: world.replicas]
-    parts = []
-    for i in range(world.replicas):
-        own = kept & (chosen == i)
-        steps = world.steps.times(slow[i] * world.engine)
-        given = (times[own], prompt[own], cached[own], output[own])
-        started, first, ended, seen, gap, gap_sum, _ = _serve(
-            *given,
-            steps.base,
-            steps.sequence,
-            steps.context,
-            steps.prompt,
-            world.slots,
-            world.budget,
-            float(world.kv_tokens),
-            marks,
-            np.array(GAP_EDGES),
-        )
-        parts.append(
-            Served(
-                arrive=given[0],
-                prompt=given[1],
-                cached=given[2],
-                output=given[3],
-                started=started,
-                first=first,
-                ended=ended,
-                seen=seen,
-                gaps=gap,
-                gap_sum=gap_sum,
-            )
-        )
+    requests = np.stack([times, prompt, cached, output])
+    parts = [_served(world, requests[:, chosen == i], slow[i], marks) for i in range(world.replicas)]
     return History(world=world, marks=marks, replicas=tuple(parts))
+
+
+def _served(world: World, requests: Floats, slow: float, marks: Floats) -> Served:
+    """One replica with its requests: rows arrival, prompt, cached part, output."""
+    steps = world.steps.times(slow * world.engine)
+    times = np.array([steps.base, steps.sequence, steps.context, steps.prompt])
+    arrive, prompt, cached, output = (np.ascontiguousarray(row) for row in requests)
+    memory = float(world.kv_tokens)
+    started, first, ended, seen, gaps, gap_sum = _serve(
+        arrive, prompt, cached, output, times, world.slots, world.budget, memory, marks, np.array(GAP_EDGES)
+    )
+    return Served(
+        arrive=arrive,
+        prompt=prompt,
+        cached=cached,
+        output=output,
+        started=started,
+        first=first,
+        ended=ended,
+        seen=seen,
+        gaps=gaps,
+        gap_sum=gap_sum,
+    )
 
 
 def _warped(times: Floats, world: World) -> Floats:
@@ -306,100 +315,3 @@ def _prefix(prompt: Floats, hits: float) -> float:
         else:
             high = middle
     return low
-
-
-Row = tuple[str, tuple[tuple[str, str], ...], Floats]
-"""A series: name, sorted labels, one value a scrape."""
-
-
-def series_of(history: History, *, model: str, product: str, gpus: int, kv_tokens: int | None = None) -> Iterator[Row]:
-    """Every series of the history as vLLM and dcgm-exporter name them; one pod a replica."""
-    slow = [*history.world.slowness, *([1.0] * len(history.replicas))]
-    for i, one in enumerate(history.replicas):
-        pod = f"server-{i}"
-        own = (("engine", "0"), ("instance", f"{pod}:8000"), ("job", "vllm"), ("model_name", model), ("pod", pod))
-        yield from _engine_series(history, one, own, kv_tokens or history.world.kv_tokens)
-        for k in range(gpus):
-            hot = slow[i] > 1.0
-            labels = (
-                ("UUID", f"GPU-{i}-{k}"),
-                ("exported_pod", pod),
-                ("gpu", str(i * gpus + k)),
-                ("instance", "node:9400"),
-                ("job", "dcgm"),
-                ("modelName", product),
-                ("pod", pod),
-            )
-            labels = tuple(pair for pair in labels if pair[0] != "exported_pod")
-            full = np.ones(len(history.marks))
-            yield "DCGM_FI_DEV_SM_CLOCK", labels, full * (CLOCK_MHZ / slow[i] if hot else CLOCK_MHZ)
-            yield "DCGM_FI_DEV_CLOCKS_EVENT_REASONS", labels, full * (HOT if hot else 0.0)
-            yield "DCGM_FI_DEV_GPU_UTIL", labels, full * 97.0
-            yield "DCGM_FI_DEV_POWER_USAGE", labels, full * 500.0
-
-
-def _engine_series(history: History, one: Served, own: tuple[tuple[str, str], ...], kv_tokens: int) -> Iterator[Row]:
-    marks = history.marks
-    queries = np.where(np.isnan(one.first), 0.0, one.prompt)
-    yield "vllm:num_requests_running", own, one.seen[:, 0]
-    yield "vllm:num_requests_waiting", own, one.seen[:, 1]
-    yield "vllm:kv_cache_usage_perc", own, np.minimum(one.seen[:, 2] / history.world.kv_tokens, 1.0)
-    yield "vllm:prompt_tokens_total", own, _summed(one.first, queries, marks)
-    yield "vllm:prefix_cache_queries_total", own, _summed(one.first, one.prompt, marks)
-    yield "vllm:prefix_cache_hits_total", own, _summed(one.first, one.cached, marks)
-    first = _summed(one.first, np.ones(len(one.first)), marks)
-    yield "vllm:generation_tokens_total", own, first + one.gaps.sum(axis=1)[: len(marks)].cumsum()
-    yield "vllm:num_preemptions_total", own, np.zeros(len(marks))
-    done = _summed(one.ended, np.ones(len(one.ended)), marks)
-    yield "vllm:request_success_total", _with(own, "finished_reason", "stop"), done
-    blocks = kv_tokens // 16
-    config = {
-        "block_size": "16",
-        "cache_dtype": "auto",
-        "kv_cache_size_tokens": str(blocks * 16),
-        "num_gpu_blocks": str(blocks),
-    }
-    info = tuple(sorted([*((k, v) for k, v in own if k != "model_name"), *config.items()]))
-    yield "vllm:cache_config_info", info, np.ones(len(marks))
-    several = np.where(one.output > 1, one.output - 1.0, np.nan)
-    zero_gap = np.where(one.output > 1, (one.ended - one.first) / several, 0.0)
-    for name, at, values, edges in (
-        ("vllm:time_to_first_token_seconds", one.first, one.first - one.arrive, TTFT_EDGES),
-        ("vllm:request_time_per_output_token_seconds", one.ended, zero_gap, GAP_EDGES),
-        ("vllm:e2e_request_latency_seconds", one.ended, one.ended - one.arrive, E2E_EDGES),
-        ("vllm:request_queue_time_seconds", one.ended, one.started - one.arrive, E2E_EDGES),
-        ("vllm:request_prompt_tokens", one.ended, one.prompt, TOKEN_EDGES),
-        ("vllm:request_generation_tokens", one.ended, one.output, TOKEN_EDGES),
-    ):
-        yield from _histogram(name, own, at, values, edges, marks)
-    counts = one.gaps[: len(marks)].cumsum(axis=0)
-    name = "vllm:inter_token_latency_seconds"
-    for k, edge in enumerate((*GAP_EDGES, math.inf)):
-        yield f"{name}_bucket", _with(own, "le", _edge(edge)), counts[:, : k + 1].sum(axis=1)
-    yield f"{name}_count", own, counts.sum(axis=1)
-    yield f"{name}_sum", own, one.gap_sum[: len(marks)].cumsum()
-
-
-def _summed(at: Floats, values: Floats, marks: Floats) -> Floats:
-    """What a counter of ``values`` shows at every mark."""
-    known = ~np.isnan(at)
-    order = np.argsort(at[known])
-    total = np.concatenate([[0.0], np.cumsum(values[known][order])])
-    return total[np.searchsorted(at[known][order], marks, side="right")]
-
-
-def _histogram(
-    name: str, own: tuple[tuple[str, str], ...], at: Floats, values: Floats, edges: tuple[float, ...], marks: Floats
-) -> Iterator[Row]:
-    for edge in (*edges, math.inf):
-        yield f"{name}_bucket", _with(own, "le", _edge(edge)), _summed(at, (values <= edge).astype(float), marks)
-    yield f"{name}_count", own, _summed(at, np.ones(len(at)), marks)
-    yield f"{name}_sum", own, _summed(at, np.nan_to_num(values), marks)
-
-
-def _edge(edge: float) -> str:
-    return "+Inf" if math.isinf(edge) else repr(float(edge))
-
-
-def _with(labels: tuple[tuple[str, str], ...], key: str, value: str) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted((*labels, (key, value))))

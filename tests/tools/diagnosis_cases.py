@@ -1,19 +1,13 @@
-"""Diagnoses of deployments whose truth is known: ``python -m tests.tools.diagnosis_cases [NUMBER] [--csv FILE]``.
+"""Deployments whose truth is known: a plan, with causes put into an independent simulation of it.
 
-Every case is a plan, one or two causes put into an independent simulation of it (:mod:`tests.tools.deployment_truth`),
-and what the product says after reading its metrics. The truth is the Shapley value by that simulation.
+The truth of a case is the Shapley value by that simulation (:mod:`tests.tools.deployment_truth`).
 """
 
 from __future__ import annotations
 
-import argparse
-import csv
-import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,13 +18,13 @@ from collectors.backends.scrape.scraper import Target
 from collectors.source import Source, source_from
 from reality.compare import Planned, planned_of
 from reality.diagnosis.causes import Cause
-from reality.diagnosis.diagnose import diagnose, read_for_diagnosis
-from reality.diagnosis.result import Diagnosis
 from reality.diagnosis.worlds import Circumstances, Worlds
+from sizing.base.arrays import Floats
 from sizing.catalog.precisions import precisions
 from sizing.planning.analytic import analytic_plan
 from sizing.scenario.schema import Scenario
-from tests.tools.deployment_truth import History, StepTimes, World, run, series_of, step_times_of
+from tests.tools.deployment_metrics import series_of
+from tests.tools.deployment_truth import History, StepTimes, World, run, step_times_of
 
 NOW, WINDOW_S, LEAD_S = 1_800_000_000.0, 1800.0, 600.0
 SINGLE: tuple[Cause, ...] = (
@@ -121,33 +115,20 @@ class Ground:
     new: float
 
 
-@cache
-def ground(name: str) -> Ground:
-    """The plan of a scenario and the world that is as planned."""
-    given = SCENARIOS[name]
-    asked = Scenario.model_validate(
-        {"name": name, **given, "deployment": {**given["deployment"], **FIXED}}  # type: ignore[dict-item]
-    )
-    planned = planned_of(asked, analytic_plan(asked))
-    question, row = planned.question, planned.row
-    assert row is not None, planned.why_not
-    assert planned.plan.deployment is not None
-    row = replace(row, batch_limit=None)
-    planned = replace(planned, row=row)
-    worlds = Worlds(question, window_s=WINDOW_S)
-    shares = (np.arange(4096) + 0.5) / 4096
-    prompt, output = question.prompt.at(shares), question.output.at(shares)
-    cached = np.minimum(prompt - 1.0, question.traffic.cached_tokens)
-    replicas = planned.plan.deployment.instances
-    one = Circumstances(
-        rps=question.demand.sustained_rps,
+def as_planned(planned: Planned, prompt: Floats, output: Floats, hits: float) -> Circumstances:
+    """The circumstances of a plan with so long prompts and answers and a hit rate."""
+    row, deployment = planned.row, planned.plan.deployment
+    assert row is not None
+    assert deployment is not None
+    return Circumstances(
+        rps=planned.question.demand.sustained_rps,
         prompt=prompt,
         output=output,
-        hits=float(cached.mean() / prompt.mean()),
+        hits=hits,
         cv=1.0,
         profile=(),
         profile_step_s=1.0,
-        replicas=replicas,
+        replicas=deployment.instances,
         row=row,
         kv_scale=1.0,
         batch_limit=None,
@@ -156,7 +137,29 @@ def ground(name: str) -> Ground:
         decode=1.0,
         prefill=1.0,
     )
-    running = worlds.run(one, lasting=True).running / replicas
+
+
+def _plan_of(name: str) -> Planned:
+    """The plan of a scenario, without a limit on its batch."""
+    given = SCENARIOS[name]
+    scenario = Scenario.model_validate({"name": name, **given, "deployment": {**given["deployment"], **FIXED}})
+    planned = planned_of(scenario, analytic_plan(scenario))
+    assert planned.row is not None, planned.why_not
+    return replace(planned, row=replace(planned.row, batch_limit=None))
+
+
+@cache
+def ground(name: str) -> Ground:
+    """The plan of a scenario and the world that is as planned."""
+    planned = _plan_of(name)
+    question, row = planned.question, planned.row
+    assert row is not None, planned.why_not
+    worlds = Worlds(question, window_s=WINDOW_S)
+    shares = (np.arange(4096) + 0.5) / 4096
+    prompt, output = question.prompt.at(shares), question.output.at(shares)
+    cached = np.minimum(prompt - 1.0, question.traffic.cached_tokens)
+    one = as_planned(planned, prompt, output, float(cached.mean() / prompt.mean()))
+    running = worlds.run(one, lasting=True).running / one.replicas
     replica = worlds.replica(row, float(prompt.mean()), float(output.mean()))
     context, new = float(prompt.mean() + output.mean() / 2.0), float((prompt - cached).mean())
     tokens = int(worlds.printed_tokens(row))
@@ -166,7 +169,7 @@ def ground(name: str) -> Ground:
         prompt=(question.prompt.p50, question.prompt.p95),
         output=(question.output.p50, question.output.p95),
         hits=one.hits,
-        replicas=replicas,
+        replicas=one.replicas,
         slots=replica.max_sequences,
         budget=int(replica.token_budget),
         kv_tokens=tokens,
@@ -340,129 +343,3 @@ def _share(cause: str, every: frozenset[str], values: Mapping[frozenset[str], fl
     """The Shapley value of one of at most two causes."""
     alone = values[frozenset({cause})] - values[frozenset()]
     return alone if len(every) == 1 else (alone + values[every] - values[every - {cause}]) / 2.0
-
-
-def diagnosed(one: Case) -> tuple[Diagnosis, float]:
-    """What the product says of a case, and the seconds it took after reading."""
-    backend, source = backend_of(one.history, one.ground)
-    reading = read_for_diagnosis(
-        one.ground.planned.question.limits, source, backend=backend, at_s=NOW, clock=lambda: NOW
-    )
-    begun = time.perf_counter()
-    return diagnose(one.ground.planned, reading), time.perf_counter() - begun
-
-
-@dataclass(frozen=True, kw_only=True)
-class Score:
-    """How one diagnosis did: the largest cause named (None: nothing changed), its share off by so many points of the
-    gap, limits judged right of all, and seconds."""
-
-    number: int
-    plan: str
-    causes: str
-    expected: str
-    named: str
-    right: bool | None
-    near: bool | None
-    off_points: float | None
-    limits_right: int
-    limits: int
-    state: str
-    seconds: float
-    headline: str
-
-
-NOTICEABLE = 0.08
-"""Part of the planned percentile that a cause must change before it has to be named."""
-
-
-NEAR_TIE = 0.1
-"""Part of the gap by which two causes must differ before one of them is the larger: their shares are as uncertain."""
-
-
-def scored(one: Case) -> Score:
-    """The product's answer against the truth."""
-    said, seconds = diagnosed(one)
-    quantity = one.worst
-    shares = one.shares[quantity]
-    gap = one.truth[quantity] - one.planned[quantity]
-    broken = one.truth[quantity] > one.limits[quantity]
-    candidates = {c: s for c, s in shares.items() if s > 0} if broken else shares
-    largest = max(candidates, key=lambda cause: abs(shares[cause]), default="")
-    if largest and abs(shares[largest]) < NOTICEABLE * one.planned[quantity]:
-        largest = ""
-    off, right, near = None, None, None
-    if largest:
-        right = said.main_cause == largest
-        near = right or abs(shares.get(str(said.main_cause), 0.0)) >= abs(shares[largest]) - NEAR_TIE * abs(gap)
-        split = next((s for s in said.splits if s.quantity == quantity), None)
-        mine = next((c for c in split.causes if c.cause == largest), None) if split else None
-        if split and mine and split.measured_ms is not None and split.planned_ms is not None:
-            own_gap = split.measured_ms - split.planned_ms
-            off = abs(mine.share_ms / own_gap - shares[largest] / gap) * 100.0
-    elif not one.causes:
-        right = said.main_cause is None
-    verdicts = {row.quantity: row.verdict for row in said.limits}
-    judged = sum(
-        verdicts.get(name) == ("broken" if one.truth[name] > limit else "met") for name, limit in one.limits.items()
-    )
-    return Score(
-        number=one.number,
-        plan=one.ground.name,
-        causes=" + ".join(one.causes),
-        expected=largest,
-        named=said.main_cause or "",
-        right=right,
-        near=near,
-        off_points=off,
-        limits_right=judged,
-        limits=len(one.limits),
-        state=said.state,
-        seconds=seconds,
-        headline=said.headline,
-    )
-
-
-def summary(scores: Sequence[Score]) -> str:
-    """The table of the issue in a few lines."""
-    named = [s for s in scores if s.expected]
-    unchanged = [s for s in scores if not s.causes]
-    off = [s.off_points for s in named if s.off_points is not None]
-    lines = [
-        f"{len(scores)} cases: {len(unchanged)} unchanged, {len(named)} with a noticeable cause",
-        f"largest cause named      {sum(bool(s.right) for s in named)} of {len(named)}",
-        f"or one as large        {sum(bool(s.near) for s in named)} of {len(named)} (within 10 points of the gap)",
-        f"its share off, points    {np.median(off) if off else float('nan'):.1f} (median)",
-        f"limits judged right      {sum(s.limits_right for s in scores)} of {sum(s.limits for s in scores)}",
-        f"causes without a change  {sum(not s.right for s in unchanged)} of {len(unchanged)}",
-        f"seconds, median and most {np.median([s.seconds for s in scores]):.2f} {max(s.seconds for s in scores):.2f}",
-    ]
-    return "\n".join(lines)
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.tools.diagnosis_cases")
-    parser.add_argument("number", type=int, nargs="?", default=200)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--csv", type=Path)
-    given = parser.parse_args()
-    scores = []
-    for one in cases(given.number, given.seed):
-        scores.append(scored(one))
-        last = scores[-1]
-        if last.right is False or last.limits_right < last.limits:
-            print(
-                f"{last.number:3} {last.plan:14} [{last.causes}] {last.expected} -> {last.named}: {last.headline}",
-                flush=True,
-            )
-    print(summary(scores))
-    if given.csv:
-        with given.csv.open("w", newline="", encoding="utf-8") as out:
-            writer = csv.DictWriter(out, list(vars(scores[0])))
-            writer.writeheader()
-            writer.writerows(vars(score) for score in scores)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

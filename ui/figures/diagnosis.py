@@ -25,57 +25,57 @@ def build_waterfall(split: Split, *, dark: bool = False) -> go.Figure:
     """Planned percentile, what each cause adds or takes with its interval, measured percentile."""
     if split.planned_ms is None or split.measured_ms is None or not split.causes:
         return message(_NOTHING, dark=dark)
-    colours = palette(dark=dark)
-    names, base, length, colour, text = ["Planned"], [0.0], [split.planned_ms], [NEUTRAL[dark]], [ms(split.planned_ms)]
-    more, less = [0.0], [0.0]
-    at = split.planned_ms
-    for row in split.causes:
-        names.append(_label(row.cause))
-        base.append(at)
-        length.append(row.share_ms)
-        colour.append(colours[_ADDS if row.share_ms > 0 else _HELPS])
-        text.append(f"{'+' if row.share_ms > 0 else ''}{significant(row.share_ms)} ms")
-        more.append(row.high - row.share_ms)
-        less.append(row.share_ms - row.low)
-        at += row.share_ms
-    names.append("Measured")
-    base.append(0.0)
-    length.append(split.measured_ms)
-    colour.append(NEUTRAL[dark])
-    text.append(ms(split.measured_ms))
-    more.append(0.0)
-    less.append(0.0)
-    bars: dict[str, Any] = {
-        "type": "bar",
-        "orientation": "h",
-        "y": names,
-        "base": base,
-        "x": length,
-        "marker": {"color": colour},
-        "text": text,
-        "textposition": "auto",
-        "error_x": {
-            "type": "data",
-            "symmetric": False,
-            "array": more,
-            "arrayminus": less,
-            "color": INK[dark],
-            "thickness": 1.5,
-        },
-        "hovertemplate": "%{y}: %{text}<extra></extra>",
-    }
+    bars = _bars(split, dark=dark)
     title = f"p{split.percentile:g} {SHORT[split.quantity]} (ms)"
     return go.Figure(
         data=[bars],
         layout=layout(
             dark=dark,
-            height=_FRAME_PX + _ROW_PX * len(names),
+            height=_FRAME_PX + _ROW_PX * len(bars["y"]),
             showlegend=False,
             bargap=0.3,
             xaxis=axis(title, rangemode="tozero"),
             yaxis=axis("", autorange="reversed", type="category", ticksuffix=" "),
         ),
     )
+
+
+def _bars(split: Split, *, dark: bool) -> dict[str, Any]:
+    """The bars, each from where the one before it ends; the first and the last from 0."""
+    assert split.planned_ms is not None
+    assert split.measured_ms is not None
+    colours, at = palette(dark=dark), split.planned_ms
+    rows: list[tuple[str, float, float, str, str, float, float]] = [
+        ("Planned", 0.0, split.planned_ms, NEUTRAL[dark], ms(split.planned_ms), 0.0, 0.0)
+    ]
+    for row in split.causes:
+        colour, sign = (colours[_ADDS], "+") if row.share_ms > 0 else (colours[_HELPS], "")
+        text = f"{sign}{significant(row.share_ms)} ms"
+        share = row.share_ms
+        rows.append((_label(row.cause), at, share, colour, text, row.high - share, share - row.low))
+        at += share
+    rows.append(("Measured", 0.0, split.measured_ms, NEUTRAL[dark], ms(split.measured_ms), 0.0, 0.0))
+    names, base, length, colour_of, text_of, more, less = (list(column) for column in zip(*rows, strict=True))
+    error = {
+        "type": "data",
+        "symmetric": False,
+        "array": more,
+        "arrayminus": less,
+        "color": INK[dark],
+        "thickness": 1.5,
+    }
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "y": names,
+        "base": base,
+        "x": length,
+        "marker": {"color": colour_of},
+        "text": text_of,
+        "textposition": "auto",
+        "error_x": error,
+        "hovertemplate": "%{y}: %{text}<extra></extra>",
+    }
 
 
 def _label(cause: Cause) -> str:

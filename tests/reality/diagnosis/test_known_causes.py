@@ -1,12 +1,13 @@
 """Deployments whose truth is known, from an independent simulation: causes, shares, limits, actions. The whole table:
-``python -m tests.tools.diagnosis_cases``."""
+``python -m tests.tools.diagnosis_scores``."""
 
 from functools import cache
 
 import pytest
 
 from reality.diagnosis.result import Diagnosis
-from tests.tools.diagnosis_cases import Case, case, diagnosed, ground
+from tests.tools.diagnosis_cases import Case, case, ground
+from tests.tools.diagnosis_scores import diagnosed
 
 PLAN = "llama-8b-l40s"
 ANSWERS = {
