@@ -165,7 +165,7 @@ class Splitter:
         shares = shapley(ordered, values)
         none, all_of = values[frozenset()], values[causes]
         assert row.measured is not None
-        rows = [self._row(self.differences[cause], row.quantity, share, none) for cause, share in shares.items()]
+        rows = [self._row(self.differences[cause], row.quantity, shares[cause], none) for cause in ordered]
         rows.append(_remainder(row, all_of))
         return Split(
             quantity=row.quantity,

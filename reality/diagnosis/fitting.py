@@ -145,7 +145,7 @@ def _common(targets: Sequence[Target], run: Running) -> float:
     end = math.copysign(FARTHEST, now)
     if missing(end) * now > 0.0:
         return end
-    return float(brentq(missing, *sorted((0.0, end)), xtol=ENOUGH))
+    return float(brentq(missing, min(end, 0.0), max(end, 0.0), xtol=ENOUGH))
 
 
 def _off(target: Target, ran: Ran) -> float:
@@ -160,7 +160,7 @@ def _misfits(targets: Sequence[Target], run: Running, solution: Floats) -> tuple
     out: list[float] = []
     sizes = []
     for target in targets:
-        ran = run(stepped(target.circumstances, *np.exp(solution[:2]), solution[2]))
+        ran = run(at_solution(target.circumstances, solution))
         before = len(out)
         out.append(math.log(target.gap_ms / ran.mean_ms("tpot_ms")) / math.hypot(GAP_NOISE, target.error))
         if target.served is not None:
@@ -170,6 +170,11 @@ def _misfits(targets: Sequence[Target], run: Running, solution: Floats) -> tuple
             out.append(max(min(misfit, FARTHEST_MISFIT), -FARTHEST_MISFIT))
         sizes.append(len(out) - before)
     return np.array(out), tuple(sizes)
+
+
+def at_solution(one: Circumstances, solution: Floats) -> Circumstances:
+    """The circumstances with the factors of a solution."""
+    return stepped(one, math.exp(solution[0]), math.exp(solution[1]), float(solution[2]))
 
 
 def stepped(one: Circumstances, decode: float, prefill: float, front: float | None = None) -> Circumstances:

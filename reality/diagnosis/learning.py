@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from collectors.questions.past_windows import PastWindow
-from reality.diagnosis.fitting import HIGHEST, LOWEST, Fitted, Target, fit, stepped
+from reality.diagnosis.fitting import HIGHEST, LOWEST, Fitted, Target, at_solution, fit
 from reality.diagnosis.result import Recalibration
 from reality.diagnosis.worlds import Circumstances, Worlds
 from sizing.base.arrays import Floats
@@ -157,7 +157,7 @@ def _left_out(targets: Sequence[Target], fitted: Fitted, worlds: Worlds) -> tupl
         kept[end - size : end] = False
         change = np.linalg.lstsq(jacobian[kept], -residuals[kept], rcond=None)[0]
         others = np.clip(fitted.solution + change, LOWEST, HIGHEST)
-        each = (target.circumstances, stepped(target.circumstances, *np.exp(others[:2]), others[2]))
+        each = (target.circumstances, at_solution(target.circumstances, others))
         for one, errors in zip(each, (before, after), strict=True):
             ran = worlds.run(one, lasting=True, requests=REQUESTS)
             errors.append(abs(ran.mean_ms("tpot_ms") / target.gap_ms - 1.0))

@@ -190,13 +190,13 @@ def percentile_ms(distribution: Distribution, share: float, quantity: str, ran: 
     below = sum(b.count for b in distribution.buckets if b.high <= low)
     wanted = (share * sum(b.count for b in distribution.buckets) - below) / bucket.count
     start = max(low, high / 1e3)
-    points = [start * (high / start) ** (k / PARTS) for k in range(PARTS + 1)]
+    points: list[float] = [start * (high / start) ** (k / PARTS) for k in range(PARTS + 1)]
     shares = [
         _share_inside(bucket, point, quantity, ran) if low < point < high else float(point >= high) for point in points
     ]
     for (a, below_a), (b, below_b) in pairwise(zip(points, shares, strict=True)):
         if below_b >= wanted:
-            part = 0.0 if below_b <= below_a else (wanted - below_a) / (below_b - below_a)
+            part: float = 0.0 if below_b <= below_a else (wanted - below_a) / (below_b - below_a)
             return a + (b - a) * min(max(part, 0.0), 1.0)
     return high
 

@@ -93,17 +93,15 @@ def _diagnosed(key: tuple[str, ...], reading: Reading) -> Diagnosis:
     under which the model is served last. Raises SizingError."""
     place = st.empty()
 
+    def told(share: float) -> None:
+        place.progress(min(share, 1.0), text="Looking for the cause")
+
     def compute() -> Diagnosis:
         from reality.compare import planned_of  # the simulator's compiler would slow down the start of every page
         from reality.diagnosis.diagnose import diagnose
 
         planned = planned_of(Scenario.model_validate_json(key[0]), plan_of(key[0]))
-        return diagnose(
-            planned,
-            reading,
-            served_as=key[-1],
-            progress=lambda share: place.progress(min(share, 1.0), text="Looking for the cause"),
-        )
+        return diagnose(planned, reading, served_as=key[-1], progress=told)
 
     try:
         return _held(key).computed(compute)
