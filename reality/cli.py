@@ -1,4 +1,7 @@
-"""Command line: ``python -m reality compare | forecast | watch``. Exit code 0 with an answer, 2 on an invalid file."""
+"""Command line: ``python -m reality compare | diagnose | forecast | watch``.
+
+Exit code 0 with an answer, 2 on an invalid file.
+"""
 
 import argparse
 import re
@@ -36,26 +39,32 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m reality", description="Hold a plan against a running deployment.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     compare = commands.add_parser("compare", help="planned, predicted and measured, with verdicts")
-    compare.add_argument("scenario", type=Path, help="scenario in YAML or JSON")
-    compare.add_argument("source", type=Path, help="source of live data in YAML or JSON")
-    compare.add_argument("--json", action="store_true", help="print the whole comparison as JSON")
-    compare.add_argument("--window", type=window, metavar="TIME", help="such as 15m or 1h; default: the source's")
-    compare.add_argument(
+    diagnose = commands.add_parser("diagnose", help="whether the limits hold, what made the difference, what helps")
+    for command, what, run_it in ((compare, "comparison", _compare), (diagnose, "diagnosis", _diagnose)):
+        _add_arguments(command, what)
+        command.set_defaults(run=run_it)
+    add_forecast(commands, files=_files, span=span, moment=moment)
+    add_watch(commands, files=_files, span=span, window=window)
+    return parser
+
+
+def _add_arguments(command: argparse.ArgumentParser, what: str) -> None:
+    command.add_argument("scenario", type=Path, help="scenario in YAML or JSON")
+    command.add_argument("source", type=Path, help="source of live data in YAML or JSON")
+    command.add_argument("--json", action="store_true", help=f"print the whole {what} as JSON")
+    command.add_argument("--window", type=window, metavar="TIME", help="such as 15m or 1h; default: the source's")
+    command.add_argument(
         "--at",
         type=moment,
         metavar="TIME",
         help="end of the window: 2026-11-20T14:00Z or seconds since 1970; default: now",
     )
-    compare.add_argument("--served-as", default="", metavar="NAME", help="name under which the planned model is served")
-    compare.add_argument(
+    command.add_argument("--served-as", default="", metavar="NAME", help="name under which the planned model is served")
+    command.add_argument(
         "--analytic",
         action="store_true",
         help="take the plan of the analytic load model; it may have another number of instances than the pages show",
     )
-    compare.set_defaults(run=_compare)
-    add_forecast(commands, files=_files, span=span, moment=moment)
-    add_watch(commands, files=_files, span=span, window=window)
-    return parser
 
 
 def window(text: str) -> float:
@@ -116,6 +125,23 @@ def _compare(given: argparse.Namespace) -> int:
         served_as=given.served_as,
     )
     return show(comparison, as_text, json=given.json)
+
+
+def _diagnose(given: argparse.Namespace) -> int:
+    scenario, source = _files(given.scenario, given.source)
+    from reality.diagnosis.diagnose import diagnose_source
+    from reality.diagnosis.sentences import as_text
+    from sizing.planning.analytic import analytic_plan
+    from sizing.planning.answered import Answer
+
+    diagnosis = diagnose_source(
+        Answer.of(scenario, analytic_plan if given.analytic else None),
+        source,
+        at_s=given.at,
+        window_s=given.window,
+        served_as=given.served_as,
+    )
+    return show(diagnosis, as_text, json=given.json)
 
 
 def _files(scenario: Path, source: Path) -> tuple[Scenario, Source]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import date
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import streamlit as st
 
@@ -25,36 +24,16 @@ from sizing.planning.answered import Answer
 from sizing.planning.plan import plan
 from sizing.scenario.costs import Costs
 from sizing.scenario.schema import Scenario
+from ui.shell.progress import Held
 from ui.state import answer_of
-
-Value = TypeVar("Value")
 
 _kept = st.cache_resource(max_entries=32, ttl="6h", show_spinner=False)
 
 
-class _Held(Generic[Value]):
-    """A place for what is computed under a progress bar.
-
-    Streamlit keeps with a cached value what its function draws, and fails to draw that again where the bar is gone: so
-    the place is cached, and filled outside of the cached function.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._value: Value | None = None
-
-    def computed(self, compute: Callable[[], Value]) -> Value:
-        """The value, computed by the first who asks."""
-        with self._lock:
-            if self._value is None:
-                self._value = compute()
-            return self._value
-
-
 @_kept
-def _held(key: tuple[str, ...]) -> _Held[Any]:
+def _held(key: tuple[str, ...]) -> Held[Any]:
     """The place of one computation."""
-    return _Held()
+    return Held()
 
 
 def _scenario(scenario_json: str, costs_json: str) -> Scenario:
@@ -121,13 +100,13 @@ def _plans(scenario_json: str) -> Answers:
 
 def tornado_of(scenario_json: str, costs_json: str, progress: Progress) -> Tornado:
     """Every input moved alone. Raises InvalidScenario."""
-    held: _Held[Tornado] = _held(("tornado", scenario_json, costs_json))
+    held: Held[Tornado] = _held(("tornado", scenario_json, costs_json))
     return held.computed(lambda: tornado(*_answers(scenario_json, costs_json), progress))
 
 
 def flips_of(scenario_json: str, costs_json: str, progress: Progress) -> tuple[Flip, ...]:
     """What flips the answer. Raises InvalidScenario."""
-    held: _Held[tuple[Flip, ...]] = _held(("flips", scenario_json, costs_json))
+    held: Held[tuple[Flip, ...]] = _held(("flips", scenario_json, costs_json))
     return held.computed(lambda: flips(*_answers(scenario_json, costs_json), progress).nearest)
 
 
@@ -140,5 +119,5 @@ def promises_of(scenario_json: str, costs_json: str) -> tuple[Promise, ...]:
 def two_inputs_of(scenario_json: str, costs_json: str, x: str, y: str, progress: Progress) -> TwoInputs:
     """Two inputs moved together. Raises SizingError."""
     scenario, answers = _answers(scenario_json, costs_json)
-    held: _Held[TwoInputs] = _held(("two", scenario_json, costs_json, x, y))
+    held: Held[TwoInputs] = _held(("two", scenario_json, costs_json, x, y))
     return held.computed(lambda: two_inputs(scenario, x, y, answers, progress))

@@ -19,6 +19,7 @@ from ui import shell, sources
 from ui.format import as_markdown
 from ui.library import draw_bond
 from ui.live.verdict import OF_A_WINDOW, word_for
+from ui.reality.diagnosis import draw_diagnosis
 from ui.reality.foresight import draw_foresight
 from ui.reality.moment import draw_window
 from ui.reality.results import draw_results
@@ -145,6 +146,7 @@ def _compared(picked: Picked, scenario: Scenario, window: Window, read: Read) ->
         draw_problems(error.problems)
         return
     _draw_other_verdict(picked, window, read.observed)
+    draw_diagnosis(picked, scenario, window, served_as, every_s=_every(window))
     draw_results(compared, ends_now=window.end_s is None, dark=st.context.theme.type == "dark")
     if compared.unmatched_name or served_as:
         name = compared.unmatched_name or served_as
