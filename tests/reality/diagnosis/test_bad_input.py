@@ -8,6 +8,7 @@ from collectors.reading.observation import State
 from reality.compare import planned_of
 from reality.diagnosis.diagnose import Reading, diagnose
 from sizing.planning.analytic import analytic_plan
+from sizing.planning.answered import Answer
 from sizing.scenario.schema import Scenario
 from tests.reality.truths import deployed, in_buckets, observation, scenario, silent
 
@@ -15,7 +16,7 @@ from tests.reality.truths import deployed, in_buckets, observation, scenario, si
 @pytest.fixture(scope="module")
 def ready():
     asked = scenario()
-    return planned_of(asked, analytic_plan(asked))
+    return planned_of(Answer.of(asked, analytic_plan))
 
 
 def told(ready, observed, seen=None):
@@ -55,13 +56,13 @@ def test_no_limits():
     asked = scenario().model_copy(
         update={"limits": scenario().limits.model_copy(update={"ttft_ms": None, "itl_ms": None})}
     )
-    said = told(planned_of(asked, analytic_plan(asked)), observation({"arrivals_rps": 5.0}))
+    said = told(planned_of(Answer.of(asked, analytic_plan)), observation({"arrivals_rps": 5.0}))
     assert said.state == "unclear"
     assert "no latency limit" in said.headline
 
 
 def test_a_plan_that_deploys_nothing():
     asked = Scenario.model_validate(scenario().model_dump() | {"limits": {"ttft_ms": 1.0, "itl_ms": 0.01}})
-    said = told(planned_of(asked, analytic_plan(asked)), observation({"arrivals_rps": 5.0}))
+    said = told(planned_of(Answer.of(asked, analytic_plan)), observation({"arrivals_rps": 5.0}))
     assert said.state == "unclear"
     assert "The plan deploys nothing" in said.headline

@@ -47,7 +47,7 @@ def slow_replica(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]
     command = ["promtool", "tsdb", "create-blocks-from", "openmetrics", str(folder / "h.om"), str(folder / "tsdb")]
     subprocess.run(command, check=True, capture_output=True)
     scenario = folder / "scenario.yaml"
-    asked = one.ground.planned.question.scenario
+    asked = one.ground.planned.answer.question.scenario
     scenario.write_text(yaml.safe_dump(asked.model_dump(mode="json", exclude_defaults=True)))
     with running_prometheus(folder) as prometheus:
         yield Recorded(url=prometheus.url, end_s=end_s, case=one, scenario=scenario)

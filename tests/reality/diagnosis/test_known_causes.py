@@ -86,7 +86,7 @@ def test_the_scenario_as_measured_has_the_measured_traffic() -> None:
     assert workload.peak_rps == pytest.approx(world.rps, rel=0.03)
     assert workload.input_tokens.p50 == pytest.approx(world.prompt[0], rel=0.06)
     assert workload.input_tokens.p95 == pytest.approx(world.prompt[1], rel=0.08)
-    assert said.as_measured.limits == one.ground.planned.question.scenario.limits
+    assert said.as_measured.limits == one.ground.planned.answer.question.scenario.limits
     assert said.as_measured.benchmark is None
     _, slower = told("engine")
     assert slower.as_measured.benchmark is not None

@@ -19,7 +19,7 @@ def learned(decode: float, prefill: float, profile: tuple[float, ...]) -> Recali
     )
     history = run(given.world.changed(steps=slower, profile=profile, seconds=len(profile) * WINDOW_S))
     backend, source = backend_of(history, given)
-    limits = given.planned.question.limits
+    limits = given.planned.answer.question.limits
     reading = read_for_diagnosis(limits, source, backend=backend, at_s=NOW, clock=lambda: NOW)
     return diagnose(given.planned, reading).recalibration
 
