@@ -71,8 +71,10 @@ format:
 	$(IN_VENV) ruff check --fix --select I .
 	$(IN_VENV) ruff format .
 
+# Benchmarks start the servers, databases and browsers that tests do.
 bench:
-	@$(ENSURE_VENV) requirements.txt
+	@$(ENSURE_VENV) requirements.txt requirements-test.txt
+	@tests/install_system_packages.sh
 	@$(IN_VENV) bench $(BENCH)
 
 # Real components, outside make test: rewrites docs/CHAIN.md and the recording that a test reads again.

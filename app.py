@@ -7,18 +7,12 @@ import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
 from ui import access, shell, state
-
-HERE = Path(__file__).parent
+from ui.place import ICON
 
 # Chosen: the longest title of a page on one line; what is left belongs to the answer.
 SIDEBAR_PX = 208
 
-st.set_page_config(
-    page_title="Inference sizing",
-    page_icon=str(HERE / "ui" / "icon.png"),
-    layout="wide",
-    initial_sidebar_state=SIDEBAR_PX,
-)
+st.set_page_config(page_title="Inference sizing", page_icon=str(ICON), layout="wide", initial_sidebar_state=SIDEBAR_PX)
 
 
 def offered(file: str, *, title: str, icon: str, help: str) -> StreamlitPage:

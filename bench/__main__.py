@@ -29,16 +29,17 @@ def benchmarks() -> dict[str, Benchmark]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print each benchmark's table as soon as it is measured. Exit code 0, 2 where none or an unknown one is named."""
+    """Print each benchmark's table as soon as it is measured, or which there are. Exit code 0, 2 for an unknown one."""
     known = benchmarks()
     parser = argparse.ArgumentParser(prog="python -m bench", description="Run benchmarks and print their tables.")
     parser.add_argument("name", nargs="*", help="one or more of those that it lists when none is named")
     names = parser.parse_args(arguments).name
     unknown = sorted(set(names) - set(known))
-    if unknown or not names:
-        problem = f"No benchmark is named {', '.join(unknown)}." if unknown else "Name one or more benchmarks."
-        print(f"{problem} There are:\n{listed(known)}", file=sys.stderr)
+    if unknown:
+        print(f"No benchmark is named {', '.join(unknown)}. There are:\n{listed(known)}", file=sys.stderr)
         return INVALID_INPUT
+    if not names:
+        print(f"Name one or more benchmarks. There are:\n{listed(known)}")
     for name in names:
         print(f"\n{known[name].NAME}\n{render(known[name].run())}", flush=True)
     return 0

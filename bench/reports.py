@@ -13,7 +13,8 @@ from sharing.formats import FORMATS
 from sharing.formats.brand import Brand
 from sharing.formats.source import ReportSource, source_of
 from sharing.report.content import Released
-from sizing import Plan, Scenario, plan
+from sizing import Scenario
+from sizing.planning.answered import Answer
 
 NAME = "Reports: from a plan to the file"
 
@@ -54,19 +55,19 @@ def run() -> list[Row]:
     scenarios = {name: presets()[name].scenario for name in PRESETS}
     scenarios["lengths that vary"] = Scenario.model_validate(VARYING)
     scenarios["pools"] = Scenario.model_validate(POOLS)
-    plans = {name: plan(scenario) for name, scenario in scenarios.items()}
-    rows = [_row(f"document, {name}", partial(_source, scenarios[name], plans[name])) for name in scenarios]
+    known = {name: Answer.of(scenario) for name, scenario in scenarios.items()}
+    rows = [_row(f"document, {name}", partial(_source, known[name])) for name in scenarios]
     first = next(iter(scenarios))
     files = [*((end, first) for end in FORMATS), (".xlsx", "pools")]
-    return rows + [_row(f"{end}, {name}", partial(_file, end, scenarios[name], plans[name])) for end, name in files]
+    return rows + [_row(f"{end}, {name}", partial(_file, end, known[name])) for end, name in files]
 
 
-def _source(scenario: Scenario, answer: Plan) -> ReportSource:
-    return source_of(scenario, answer, released=Released.LIST_PRICES, made_at=MADE_AT, brand=Brand())
+def _source(answer: Answer) -> ReportSource:
+    return source_of(answer, released=Released.LIST_PRICES, made_at=MADE_AT, brand=Brand())
 
 
-def _file(suffix: str, scenario: Scenario, answer: Plan) -> bytes:
-    return FORMATS[suffix].write(_source(scenario, answer))
+def _file(suffix: str, answer: Answer) -> bytes:
+    return FORMATS[suffix].write(_source(answer))
 
 
 def _row(what: str, build: Callable[[], object]) -> Row:

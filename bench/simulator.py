@@ -13,8 +13,8 @@ from bench.yardstick import Times, in_yardsticks
 from sizing.base.choices import Routing
 from sizing.base.units import MIB
 from sizing.planning.analytic import analytic_plan
+from sizing.planning.answered import Answer
 from sizing.planning.plan import plan
-from sizing.question.understand import understand
 from sizing.replay.day import day
 from sizing.replay.planned_deployment import planned
 from sizing.scenario.day_profile import working_day
@@ -88,11 +88,11 @@ def _days() -> list[Row]:
         }
     )
     rows = []
-    known = plan(scenario, alternatives=0)
-    for what, answer in (("page: its plan is known", known), ("command line: with its plan", None)):
+    known = Answer.of(scenario, partial(plan, alternatives=0))
+    for what, scenario_or_answer in (("page: its plan is known", known), ("command line: with its plan", scenario)):
         times = Times()
         for _ in range(RUNS):
-            times.time(partial(day, scenario, plan=answer))
+            times.time(partial(day, scenario_or_answer))
         rows.append(times.row(f"plan of a day at {DAY_RPS:g} requests/s, {what}", DAY_LIMIT, unit="s"))
     return rows
 
@@ -111,8 +111,8 @@ def busy_rate() -> float:
 
 def simulated(replicas: int, routing: Routing, rate_rps: float, requests: int) -> Outcome:
     """So many requests through a fleet of the planned replica."""
-    question = understand(Scenario.model_validate(SCENARIO))
-    chosen = planned(question, analytic_plan(question.scenario))
+    answer = Answer.of(Scenario.model_validate(SCENARIO), analytic_plan)
+    question, chosen = answer.question, planned(answer)
     if chosen is None:
         raise RuntimeError("the benchmark's scenario has no deployment")
     horizon = requests / rate_rps

@@ -40,5 +40,5 @@ def _busier(scenario: Scenario, step: int) -> Scenario:
 
 def _time(scenario: Scenario, times: Times) -> None:
     answers = Answers()
-    answers.plan(scenario)
+    answers.answer(scenario)
     times.time(lambda: tornado(scenario, answers))

@@ -2,6 +2,7 @@
 
 # Definitions: nothing here is chosen but the last.
 MS_PER_S = 1e3
+S_PER_MINUTE = 60.0
 S_PER_HOUR = 3600.0
 S_PER_DAY = 86_400.0
 GB = 1e9

@@ -61,5 +61,10 @@ def problems_of(error: Exception) -> Sequence[str]:
 
 def show(result: R, as_text: Callable[[R], str], *, json: bool) -> int:
     """Print a result, as JSON where that was asked for; returns exit code 0."""
-    print(result.model_dump_json(indent=2) if json else as_text(result))
+    print(as_json(result) if json else as_text(result))
     return 0
+
+
+def as_json(result: Result) -> str:
+    """The JSON of a result, the same at every door."""
+    return result.model_dump_json(indent=2)

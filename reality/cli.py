@@ -1,4 +1,7 @@
-"""Command line: ``python -m reality compare SCENARIO SOURCE``. Exit code 0 with an answer, 2 on an invalid file."""
+"""Command line: ``python -m reality compare | diagnose | forecast | watch``.
+
+Exit code 0 with an answer, 2 on an invalid file.
+"""
 
 import argparse
 import re
@@ -11,6 +14,9 @@ from typing import TypeVar
 from collectors.errors import InvalidSource
 from collectors.source import Source, load_source
 from commandline.run import run, show
+from reality.forecast.command import add_command as add_forecast
+from reality.watch.command import add_command as add_watch
+from sharing.errors import SharingError
 from sizing.base.errors import InvalidScenario, SizingError
 from sizing.base.units import S_PER_DAY, S_PER_HOUR, S_PER_MINUTE
 from sizing.scenario.file import load_scenario
@@ -26,40 +32,63 @@ T = TypeVar("T")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code. Problems go to stderr, one clear line each, never a traceback."""
-    return run(_parser(), arguments, malformed=(SizingError, InvalidSource), nameless="Input or output")
+    return run(_parser(), arguments, malformed=(SizingError, InvalidSource, SharingError), nameless="Input or output")
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m reality", description="Hold a plan against a running deployment.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     compare = commands.add_parser("compare", help="planned, predicted and measured, with verdicts")
-    compare.add_argument("scenario", type=Path, help="scenario in YAML or JSON")
-    compare.add_argument("source", type=Path, help="source of live data in YAML or JSON")
-    compare.add_argument("--json", action="store_true", help="print the whole comparison as JSON")
-    compare.add_argument("--window", type=window, metavar="TIME", help="such as 15m or 1h; default: the source's")
-    compare.add_argument(
+    diagnose = commands.add_parser("diagnose", help="whether the limits hold, what made the difference, what helps")
+    for command, what, run_it in ((compare, "comparison", _compare), (diagnose, "diagnosis", _diagnose)):
+        _add_arguments(command, what)
+        command.set_defaults(run=run_it)
+    add_forecast(commands, files=_files, span=span, moment=moment)
+    add_watch(commands, files=_files, span=span, window=window)
+    return parser
+
+
+def _add_arguments(command: argparse.ArgumentParser, what: str) -> None:
+    command.add_argument("scenario", type=Path, help="scenario in YAML or JSON")
+    command.add_argument("source", type=Path, help="source of live data in YAML or JSON")
+    command.add_argument("--json", action="store_true", help=f"print the whole {what} as JSON")
+    command.add_argument("--window", type=window, metavar="TIME", help="such as 15m or 1h; default: the source's")
+    command.add_argument(
         "--at",
         type=moment,
         metavar="TIME",
         help="end of the window: 2026-11-20T14:00Z or seconds since 1970; default: now",
     )
-    compare.add_argument("--served-as", default="", metavar="NAME", help="name under which the planned model is served")
-    compare.add_argument(
+    command.add_argument("--served-as", default="", metavar="NAME", help="name under which the planned model is served")
+    command.add_argument(
         "--analytic",
         action="store_true",
         help="take the plan of the analytic load model; it may have another number of instances than the pages show",
     )
-    compare.set_defaults(run=_compare)
-    return parser
 
 
 def window(text: str) -> float:
     """Seconds of 15m, 1h, 7d or a plain number of seconds, from 5 s to 30 days."""
-    parts = WINDOW.fullmatch(text.strip().lower())
-    seconds = float(parts[1]) * UNITS_S[parts[2]] if parts else -1.0
-    if not SHORTEST_S <= seconds <= LONGEST_S:
-        raise argparse.ArgumentTypeError("must be a time such as 15m, 1h or 7d, from 5 s to 30 days")
-    return seconds
+    return span(SHORTEST_S, LONGEST_S)(text)
+
+
+def span(shortest_s: float, longest_s: float) -> Callable[[str], float]:
+    """Seconds of 15m, 1h, 7d or a plain number of seconds, within bounds."""
+
+    def read(text: str) -> float:
+        parts = WINDOW.fullmatch(text.strip().lower())
+        seconds = float(parts[1]) * UNITS_S[parts[2]] if parts else -1.0
+        if not shortest_s <= seconds <= longest_s:
+            bounds = f"from {_in_words(shortest_s)} to {_in_words(longest_s)}"
+            raise argparse.ArgumentTypeError(f"must be a time such as 15m, 1h or 7d, {bounds}")
+        return seconds
+
+    return read
+
+
+def _in_words(seconds: float) -> str:
+    days = seconds / S_PER_DAY
+    return f"{seconds:g} s" if days < 1.0 else f"{days:g} day{'s' if days != 1.0 else ''}"
 
 
 def moment(text: str) -> float:
@@ -86,16 +115,33 @@ def _compare(given: argparse.Namespace) -> int:
     from reality.answer import as_text
     from reality.compare import compare_source
     from sizing.planning.analytic import analytic_plan
+    from sizing.planning.answered import Answer
 
     comparison = compare_source(
-        scenario,
+        Answer.of(scenario, analytic_plan if given.analytic else None),
         source,
         at_s=given.at,
         window_s=given.window,
         served_as=given.served_as,
-        plan=analytic_plan(scenario) if given.analytic else None,
     )
     return show(comparison, as_text, json=given.json)
+
+
+def _diagnose(given: argparse.Namespace) -> int:
+    scenario, source = _files(given.scenario, given.source)
+    from reality.diagnosis.diagnose import diagnose_source
+    from reality.diagnosis.sentences import as_text
+    from sizing.planning.analytic import analytic_plan
+    from sizing.planning.answered import Answer
+
+    diagnosis = diagnose_source(
+        Answer.of(scenario, analytic_plan if given.analytic else None),
+        source,
+        at_s=given.at,
+        window_s=given.window,
+        served_as=given.served_as,
+    )
+    return show(diagnosis, as_text, json=given.json)
 
 
 def _files(scenario: Path, source: Path) -> tuple[Scenario, Source]:

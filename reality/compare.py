@@ -2,11 +2,12 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from collectors.backends.backend import Backend
-from collectors.questions.deployments import Deployed, read_deployment
+from collectors.questions.deployments import Deployed
+from collectors.questions.judged import read_judged
 from collectors.reading.observation import Observation, State
 from collectors.reading.remarks import Kind
 from collectors.source import Source
@@ -16,14 +17,11 @@ from reality.performance import Blocked, performance_rows
 from reality.prediction import Prediction, predict, traffic_spread
 from reality.result import Comparison
 from reality.traffic import length_variation, observed_traffic, traffic_rows
-from sizing.base.result import Plan
 from sizing.base.version import ENGINE_VERSION
 from sizing.catalog import data_version
-from sizing.planning.plan import plan as plan_of
+from sizing.planning.answered import Answer, as_answer
 from sizing.question.configuration import Configuration
-from sizing.question.understand import Question, understand
 from sizing.scenario.schema import Scenario
-from sizing.search.considered import configuration_of
 
 SATURATED = (
     "Too close to saturation to judge latency: while a queue grows, it depends on how long one watches. Choose a "
@@ -38,62 +36,55 @@ WITHOUT_DATA = {
 
 @dataclass(frozen=True, kw_only=True)
 class Planned:
-    """The plan with its question and the configuration it deploys (None where it deploys none that can be stepped)."""
+    """An answer and the configuration of its instances (None where none is deployed that can be stepped)."""
 
-    question: Question
-    plan: Plan
+    answer: Answer
     row: Configuration | None
     why_not: str = ""
 
 
 def compare_source(
-    scenario: Scenario,
+    scenario_or_answer: Scenario | Answer,
     source: Source,
     *,
     at_s: float | None = None,
     window_s: float | None = None,
-    plan: Plan | None = None,
     served_as: str = "",
     backend: Backend | None = None,
     clock: Callable[[], float] = time.time,
 ) -> Comparison:
-    """Read the source and compare. ``plan`` None: the one of ``python -m sizing plan``. Raises InvalidScenario."""
-    planned = planned_of(scenario, plan)  # before anything is read: a scenario that cannot be understood ends here
-    observed, deployed = read_deployment(source, at_s=at_s, window_s=window_s, backend=backend, clock=clock)
+    """Read the source and compare; a scenario is answered first, as by ``python -m sizing plan``. Raises
+    InvalidScenario."""
+    planned = planned_of(scenario_or_answer)  # before anything is read: a scenario that cannot be understood ends here
+    observed, deployed = read_judged(source, at_s=at_s, window_s=window_s, backend=backend, clock=clock)
     return compare(planned, observed, deployed, served_as=served_as)
 
 
-def planned_of(scenario: Scenario, plan: Plan | None = None) -> Planned:
+def planned_of(scenario_or_answer: Scenario | Answer) -> Planned:
     """The plan of a scenario, ready to be compared. Raises InvalidScenario."""
-    question = understand(scenario)
-    chosen = plan or plan_of(scenario)
-    if chosen.deployment is None:
-        return Planned(question=question, plan=chosen, row=None, why_not=f"The plan deploys nothing. {chosen.answer}")
-    if scenario.measured is not None:
+    answer = as_answer(scenario_or_answer)
+    if answer.plan.deployment is None:
+        return Planned(answer=answer, row=None, why_not=f"The plan deploys nothing. {answer.plan.answer}")
+    if answer.scenario.measured is not None:
         return Planned(
-            question=question,
-            plan=chosen,
+            answer=answer,
             row=None,
             why_not="The scenario rests on a measured record, which says nothing about other loads: leave measured out "
             "to have the engine predict.",
         )
-    row = configuration_of(question, chosen.deployment)
-    if row is not None:
-        row = replace(row, batch_limit=chosen.deployment.batch_limit)
-    why = "" if row else "The planned configuration cannot be stepped."
-    return Planned(question=question, plan=chosen, row=row, why_not=why)
+    return Planned(answer=answer, row=answer.chosen[-1])
 
 
 def compare(planned: Planned, observed: Observation, deployed: Deployed, *, served_as: str = "") -> Comparison:
     """The comparison of a plan with one observation."""
-    question, row = planned.question, planned.row
+    question, row = planned.answer.question, planned.row
     silent = WITHOUT_DATA.get(observed.state, "")
     identity = Identity() if silent else check(question.model, row, observed, deployed, served_as=served_as)
     foreign = " ".join(identity.foreign)
     prediction, problem = (None, "") if silent or foreign else _predicted(planned, observed, deployed)
     blocked = Blocked(all=_short(foreign), load=_load_blocked(observed, problem))
     traffic = traffic_rows(question, observed, deployed, blocked.all)
-    performance = performance_rows(observed, prediction, row, planned.plan.deployment, blocked)
+    performance = performance_rows(observed, prediction, row, planned.answer.plan.deployment, blocked)
     reasons = (
         *([silent] if silent else []),
         *identity.foreign,
@@ -133,7 +124,7 @@ def _predicted(planned: Planned, observed: Observation, deployed: Deployed) -> t
     """The prediction for the observed traffic, or why there is none."""
     if planned.row is None:
         return None, planned.why_not
-    traffic = observed_traffic(planned.question, observed, deployed)
+    traffic = observed_traffic(planned.answer.question, observed, deployed)
     if traffic is None:
         if observed.number("arrivals_rps") is None:
             return None, "The deployment does not report how many requests arrive, so that nothing can be predicted."
@@ -142,7 +133,12 @@ def _predicted(planned: Planned, observed: Observation, deployed: Deployed) -> t
     kv = observed.number("kv_capacity_tokens")
     try:
         return predict(
-            planned.question, planned.row, traffic, replicas=_replicas(planned, observed), kv_tokens=kv, spread=spread
+            planned.answer.question,
+            planned.row,
+            traffic,
+            replicas=_replicas(planned, observed),
+            kv_tokens=kv,
+            spread=spread,
         ), ""
     except ValueError as error:
         return None, f"There is no prediction: {error}."
@@ -153,7 +149,7 @@ def _replicas(planned: Planned, observed: Observation) -> int:
     seen = observed.number("replicas")
     if seen:
         return int(seen)
-    return planned.plan.deployment.instances if planned.plan.deployment else 1
+    return planned.answer.plan.deployment.instances if planned.answer.plan.deployment else 1
 
 
 def _load_blocked(observed: Observation, problem: str) -> str:
@@ -191,7 +187,7 @@ def _assumptions(
 ) -> tuple[str, ...]:
     if prediction is None:
         return ()
-    traffic = observed_traffic(planned.question, observed, deployed)
+    traffic = observed_traffic(planned.answer.question, observed, deployed)
     assumed = traffic.assumed if traffic else ()
     seen = () if observed.number("replicas") else ("Replicas are not seen: as many as planned.",)
     return (
@@ -221,7 +217,7 @@ def _notes(observed: Observation, deployed: Deployed) -> tuple[str, ...]:
 
 
 def _named(planned: Planned) -> str:
-    deployment = planned.plan.deployment
+    deployment = planned.answer.plan.deployment
     if deployment is None:
         return ""
     if planned.row is None:

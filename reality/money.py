@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from collectors.reading.observation import Observation
-from sizing.base.result import Plan
 from sizing.base.units import HOURS_PER_MONTH, MILLION, S_PER_HOUR
 from sizing.economics.ways import ways_of
+from sizing.planning.answered import Answer
 from sizing.prices.cost import usd_per_million
-from sizing.question.understand import understand
-from sizing.scenario.schema import Scenario
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,12 +21,12 @@ class PlannedCost:
     api_usd_per_million_tokens: float | None
 
 
-def planned_cost(scenario: Scenario, plan: Plan) -> PlannedCost:
+def planned_cost(answer: Answer) -> PlannedCost:
     """The plan and an API per million tokens, prompts and answers together, over the day of the plan.
 
     Raises InvalidScenario where nothing serves the scenario.
     """
-    ways = ways_of(understand(scenario), plan)
+    ways = ways_of(answer)
     chosen, month, prices = ways.by_name[ways.chosen](1.0), ways.month, ways.prices
     tokens = month.input_tokens + month.output_tokens
     usd = chosen.usd_per_month.value if chosen.known else None

@@ -76,11 +76,10 @@ def _asked(given: argparse.Namespace) -> tuple[Scenario, str]:
 
 def _report(scenario: Scenario, suffix: str, given: argparse.Namespace, customer: str) -> bytes:
     from sharing.formats.source import source_of
-    from sizing.planning.plan import plan
+    from sizing.planning.answered import Answer
 
     source = source_of(
-        scenario,
-        plan(scenario),
+        Answer.of(scenario),
         released=BY_WORD[given.prices or "list"],
         made_at=datetime.now(UTC).replace(microsecond=0),
         author=owner().name if given.author is None else given.author,
@@ -91,6 +90,6 @@ def _report(scenario: Scenario, suffix: str, given: argparse.Namespace, customer
 
 def _export_manifests(scenario: Scenario, folder: Path) -> None:
     from sharing.manifests import manifests, write_folder
-    from sizing.planning.plan import plan
+    from sizing.planning.answered import Answer
 
-    write_folder(manifests(scenario, plan(scenario)), folder)
+    write_folder(manifests(Answer.of(scenario)), folder)

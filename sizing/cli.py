@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,23 +16,33 @@ from commandline.arguments import day_of_calendar, number, whole
 from commandline.files import replacing
 from commandline.run import Commands, run, show
 from sizing.base.errors import InvalidScenario, SizingError
+from sizing.base.version import ENGINE_VERSION
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sizing.base.result import Plan
     from sizing.economics.allowance import Allowed
-    from sizing.economics.routing import Planner
-    from sizing.scenario.schema import Scenario
+    from sizing.planning.answered import Answer, Planner
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code. Problems go to stderr, one clear line each, never a traceback."""
-    return run(_parser(), arguments, malformed=(SizingError,), nameless="File")
+def main(
+    arguments: Sequence[str] | None = None,
+    *,
+    program: str = "python -m sizing",
+    others: Iterable[Callable[[Commands], None]] = (),
+    malformed: tuple[type[Exception], ...] = (SizingError,),
+) -> int:
+    """Run one command; returns the exit code. Problems go to stderr, one clear line each, never a traceback.
+
+    ``program`` is what the help calls it; each of ``others`` adds commands of packages above this one, and
+    ``malformed`` are errors that say what is wrong with the input of any.
+    """
+    return run(_parser(program, others), arguments, malformed=malformed, nameless="File")
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m sizing", description="Size LLM inference deployments.")
+def _parser(program: str, others: Iterable[Callable[[Commands], None]]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=program, description="Size LLM inference deployments.")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {ENGINE_VERSION}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     plan = commands.add_parser("plan", help="answer a scenario file")
     plan.add_argument("scenario", type=Path, help="scenario in YAML or JSON")
@@ -64,6 +75,8 @@ def _parser() -> argparse.ArgumentParser:
     _compare_arguments(commands.add_parser("compare", help="scenarios side by side, and what drives the difference"))
     _cost_arguments(commands.add_parser("cost", help="what the plan of a scenario costs, in every way to pay for it"))
     _table_commands(commands)
+    for add in others:
+        add(commands)
     return parser
 
 
@@ -121,6 +134,10 @@ def _table_commands(commands: Commands) -> None:
     model.add_argument("model", help="config.json or params.json, a folder with one, or a name")
     model.add_argument("--json", action="store_true", help="print everything as JSON")
     model.set_defaults(run=_model)
+    models = commands.add_parser("models", help="models of the catalogue whose names hold some words")
+    models.add_argument("words", nargs="+", help="such as llama 70b")
+    models.add_argument("--json", action="store_true", help="print what is known of each as JSON")
+    models.set_defaults(run=_models)
     predict = commands.add_parser("predict", help="predict measured configurations from a CSV table")
     predict.add_argument("points", type=Path, help="CSV with the columns of the evidence library")
     predict.add_argument("--out", type=Path, required=True, help="CSV to write")
@@ -154,6 +171,7 @@ def _writable(path: Path) -> Path:
 def _plan(given: argparse.Namespace) -> int:
     from sizing.economics.allowance import load_allowed
     from sizing.planning.analytic import analytic_plan
+    from sizing.planning.answered import Answer
     from sizing.planning.plan import plan
     from sizing.planning.text import as_text
     from sizing.scenario.file import load_scenario
@@ -162,18 +180,18 @@ def _plan(given: argparse.Namespace) -> int:
     allowed = None if given.check is None else load_allowed(given.check)
     planner = analytic_plan if given.analytic else plan
     shown = {} if given.alternatives is None else {"alternatives": given.alternatives}
-    answer = planner(scenario, **shown, second_opinion=given.second_opinion)
+    answer = Answer.of(scenario, partial(planner, **shown, second_opinion=given.second_opinion))
     if allowed is not None:
-        return _checked(allowed, given, scenario, answer, planner)
-    return show(answer, as_text, json=given.json)
+        return _checked(allowed, given, answer, planner)
+    return show(answer.plan, as_text, json=given.json)
 
 
-def _checked(allowed: Allowed, given: argparse.Namespace, scenario: Scenario, answer: Plan, planner: Planner) -> int:
+def _checked(allowed: Allowed, given: argparse.Namespace, answer: Answer, planner: Planner) -> int:
     """The plan beside what is allowed; exit code 1 where it needs or costs more."""
     from sizing.economics.allowance import as_markdown, check
     from sizing.economics.cost import cost
 
-    checked = check(allowed, answer, cost(scenario, plan=answer, planner=planner) if answer.feasible else None)
+    checked = check(allowed, answer.plan, cost(answer, planner=planner) if answer.plan.feasible else None)
     show(checked, as_markdown, json=given.json)
     return 0 if checked.kept else 1
 
@@ -274,6 +292,12 @@ def _model(given: argparse.Namespace) -> int:
     from sizing.catalog.described import as_text, describe
 
     return show(describe(given.model), as_text, json=given.json)
+
+
+def _models(given: argparse.Namespace) -> int:
+    from sizing.catalog.finding import as_text, find_models
+
+    return show(find_models(" ".join(given.words)), as_text, json=given.json)
 
 
 def _catalog(given: argparse.Namespace) -> int:

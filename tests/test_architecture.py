@@ -8,24 +8,29 @@ import ast
 import gc
 import re
 from collections.abc import Callable
+from functools import cache
 from itertools import chain
 
 import pytest
 
 from tests.tools.source_files import ROOT, Source, files, is_within, sources
 
-# Arrows point down only: pages -> ui -> (reality, sharing) -> (sizing, collectors).
+# Arrows point down only: pages -> ui -> reality -> sharing -> (sizing, collectors); api, beside ui, -> sharing.
 MAY_IMPORT = {
     "commandline": set(),
     "sizing": {"commandline"},
     "collectors": {"commandline"},
-    "reality": {"commandline", "sizing", "collectors"},
+    "reality": {"commandline", "sizing", "collectors", "sharing"},
     "sharing": {"commandline", "sizing", "collectors"},
+    "api": {"commandline", "sizing", "sharing"},
     "ui": {"sizing", "collectors", "reality", "sharing"},
     "pages": {"sizing", "collectors", "reality", "sharing", "ui"},
     "app": {"sizing", "collectors", "reality", "sharing", "ui"},
+    "inference_sizing": {"commandline", "sizing", "api", "ui"},
 }
 OURS = {*MAY_IMPORT, "bench", "tests"}
+# Some names of what collectors observe are those of results of the engine, which they do not know.
+KNOWS_RESULTS = MAY_IMPORT.keys() - {"collectors", "commandline"}
 KNOWS_STREAMLIT = {"ui", "pages", "app"}
 # The engine is pure: same inputs, same bytes. No network, no clock, no randomness but a generator that is passed in.
 IMPURE_MODULES = {"requests", "urllib.request", "http.client", "http.server", "socket", "time", "random", "secrets"}
@@ -159,6 +164,49 @@ def missing_guard(source: Source) -> list[str]:
     return [f"does not start with {guard}"]
 
 
+@cache
+def derived_from(base: str) -> frozenset[str]:
+    """Names of the classes that derive from ``base``, through others or not, where results of the engine are known."""
+    ours = (source for source in sources() if source.package in KNOWS_RESULTS)
+    classes = [node for source in ours for node in source.nodes if isinstance(node, ast.ClassDef)]
+    names = {base}
+    while more := {c.name for c in classes if any(last_name(b) in names for b in c.bases)} - names:
+        names |= more
+    return frozenset(names - {base})
+
+
+def is_typed_dict(annotation: ast.expr | None) -> bool:
+    return annotation is not None and last_name(annotation) in derived_from("TypedDict")
+
+
+@cache
+def typed_fields() -> frozenset[str]:
+    """Names of the functions that return a TypedDict, of which mypy knows keys and types."""
+    functions = (node for source in sources() for node in source.nodes if isinstance(node, ast.FunctionDef))
+    return frozenset(function.name for function in functions if is_typed_dict(function.returns))
+
+
+def last_name(node: ast.expr) -> str:
+    """``Plan`` of ``result.Plan``; nothing of what is no name."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def unchecked_results(source: Source) -> list[str]:
+    """mypy cannot see which fields a dictionary holds, nor what model_construct is given."""
+    if source.package not in KNOWS_RESULTS:
+        return []
+    typed = {node.arg for node in source.nodes if isinstance(node, ast.arg) and is_typed_dict(node.annotation)}
+    calls = [node for node in source.nodes if isinstance(node, ast.Call)]
+    found = [f"line {call.lineno} uses model_construct" for call in calls if last_name(call.func) == "model_construct"]
+    for call in calls:
+        if last_name(call.func) in derived_from("Result"):
+            for fields in (keyword.value for keyword in call.keywords if keyword.arg is None):
+                made = isinstance(fields, ast.Call) and last_name(fields.func) in typed_fields()
+                if not made and last_name(fields) not in typed:
+                    found.append(f"line {call.lineno} builds {last_name(call.func)} from a dictionary")
+    return found
+
+
 RULES: list[Callable[[Source], list[str]]] = [
     arrows_pointing_up,
     pages_importing_pages,
@@ -170,6 +218,7 @@ RULES: list[Callable[[Source], list[str]]] = [
     unsafe_markup_and_emoji,
     glued_percent,
     missing_guard,
+    unchecked_results,
 ]
 
 
@@ -189,8 +238,10 @@ PLANTED = [
     (arrows_pointing_up, "collectors/a.py", "def f():\n    from sizing import plan"),
     (arrows_pointing_up, "reality/a.py", "from ui import shell"),
     (arrows_pointing_up, "sharing/a.py", "from ui import shell"),
-    (arrows_pointing_up, "reality/a.py", "import sharing.library"),
+    (arrows_pointing_up, "sharing/a.py", "import reality.compare"),
     (arrows_pointing_up, "ui/a.py", "import pages.size"),
+    (arrows_pointing_up, "api/a.py", "from ui import state"),
+    (arrows_pointing_up, "sharing/a.py", "import api.routes"),
     (pages_importing_pages, "pages/a.py", "from pages import size"),
     (streamlit_below_ui, "sizing/a.py", "import streamlit as st"),
     (streamlit_below_ui, "reality/a.py", "from streamlit import cache_data"),
@@ -218,6 +269,10 @@ PLANTED = [
     (missing_guard, "pages/size.py", "import streamlit as st\nst.title('Size')"),
     (missing_guard, "pages/size.py", "from ui import shell\nshell.require('home')"),
     (missing_guard, "pages/size.py", ""),
+    (unchecked_results, "sizing/a.py", "Plan(answer='', **fields)"),
+    (unchecked_results, "sizing/a.py", "results.CostAnswer(**{'answer': ''})"),
+    (unchecked_results, "reality/a.py", "TrafficRow(**vars(row))"),
+    (unchecked_results, "sizing/a.py", "Plan.model_construct(answer='')"),
 ]
 INNOCENT = [
     (arrows_pointing_up, "sizing/a.py", "from . import units\nfrom sizing.steps import kernel\nimport numpy"),
@@ -230,6 +285,8 @@ INNOCENT = [
     (unsafe_markup_and_emoji, "ui/a.py", "st.button('Save', icon=':material/save:'); t = 'a → b × c ≥ 3, 12:30:15'"),
     (unsafe_markup_and_emoji, "ui/a.py", '"""Format: see :func:`sizing.plan`."""'),
     (glued_percent, "ui/a.py", "text = f'{percent(share)} of 95 %, {at:%H:%M}'"),
+    (unchecked_results, "sizing/a.py", "Plan(answer='', **of_every_plan(question))"),
+    (unchecked_results, "sizing/a.py", "def f(simulated: Simulated):\n    return SimulationResult(**simulated)"),
     (missing_guard, "pages/size.py", '"""Size."""\nfrom ui import shell\n\nshell.require("size")\nx = 1'),
 ]
 

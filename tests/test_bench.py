@@ -20,14 +20,15 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "problem"), [([], "Name one or more benchmarks."), (["quick", "odd"], "No benchmark is named odd.")]
+    ("names", "code", "sentence"),
+    [([], 0, "Name one or more benchmarks."), (["quick", "odd"], INVALID_INPUT, "No benchmark is named odd.")],
 )
 def test_without_a_known_name_the_names_are_listed(
-    names: list[str], problem: str, capsys: pytest.CaptureFixture[str]
+    names: list[str], code: int, sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert bench.main(names) == INVALID_INPUT
-    listed = "  quick   Quick: nothing at all\n  slower  Quick: nothing at all\n"
-    assert capsys.readouterr() == ("", f"{problem} There are:\n{listed}")
+    assert bench.main(names) == code
+    listed = f"{sentence} There are:\n  quick   Quick: nothing at all\n  slower  Quick: nothing at all\n"
+    assert capsys.readouterr() == ((listed, "") if code == 0 else ("", listed))
 
 
 def test_a_named_benchmark_prints_its_table(capsys: pytest.CaptureFixture[str]) -> None:

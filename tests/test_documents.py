@@ -14,13 +14,13 @@ ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted(
     ["README.md", "CONTRIBUTING.md", "NOTICE", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
 )
-PACKAGES = ("sizing", "collectors", "reality", "sharing", "commandline", "ui", "pages", "bench", "tests")
+PACKAGES = ("sizing", "collectors", "reality", "sharing", "commandline", "api", "ui", "pages", "bench", "tests")
 FOLDERS = (*PACKAGES, "docs", ".ci")
 
 CODE = re.compile(r"```\w*\n(?P<block>.*?)```|`(?P<span>[^`]+)`|\]\((?P<link>[^)\s]+)\)", re.DOTALL)
 PATH = re.compile(rf"(?<![\w./-])((?:{'|'.join(map(re.escape, FOLDERS))})/[\w./*-]*)")
 FILE = re.compile(r"(?<![\w./-])([a-z_][\w-]*\.(?:py|md|toml|txt))(?![\w./])")
-DOTTED = re.compile(rf"(?<![\w./-])((?:{'|'.join(PACKAGES)})(?:\.[A-Za-z_]\w*)+)(?![\w/])")
+DOTTED = re.compile(rf"(?<![\w./-])((?:{'|'.join(PACKAGES)})(?!\.py\b)(?:\.[A-Za-z_]\w*)+)(?![\w/])")
 COMMAND = re.compile(r"python -m ([\w.]+)")
 TARGET = re.compile(r"(?:^|`)make ([a-z]+)", re.MULTILINE)
 
@@ -99,8 +99,8 @@ def test_everything_that_a_document_names_exists(document: str) -> None:
 
 def test_the_architecture_names_every_room() -> None:
     text = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"`?((?:sizing|collectors|reality|sharing|commandline|ui)/(?:\w+/)?)", text))
-    packages = [ROOT / name for name in ("sizing", "collectors", "reality", "commandline", "ui")]
+    named = set(re.findall(r"`?((?:sizing|collectors|reality|sharing|commandline|api|ui)/(?:\w+/)?)", text))
+    packages = [ROOT / name for name in ("sizing", "collectors", "reality", "commandline", "api", "ui")]
     folders = [folder for package in packages for folder in (package, *package.iterdir())]
     rooms = {f"{f.relative_to(ROOT).as_posix()}/" for f in folders if (f / "__init__.py").is_file()}
     assert rooms - named == set()

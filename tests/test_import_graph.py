@@ -12,7 +12,7 @@ import pytest
 
 from tests.tools.source_files import Source, is_within, sources
 
-PACKAGES = {"sizing", "collectors", "reality", "sharing", "ui", "pages", "app"}
+PACKAGES = {"sizing", "collectors", "reality", "sharing", "api", "ui", "pages", "app", "inference_sizing"}
 
 # The rooms of a package (folders, or modules at its top) in order: each imports only those before it. Its doors may
 # import every room, and no room imports them.
@@ -25,15 +25,17 @@ ORDERS = {
         errors names units format queries prometheus vocabulary source backends reading connect questions benchmarks
         demo huggingface prices
     """,
-    "sharing": "errors form access author document library report formats links manifests export",
+    "sharing": "settings errors form access author document library bonds report formats links manifests export",
+    "api": "problems access limits openapi questions routes server tools",
     "ui": """
-        format currency state access shell library figures sources inputs live home benchmarks size explore compare cost
-        reality shared scenarios methodology
+        place format currency state access shell library figures sources inputs live home benchmarks size explore
+        compare cost reality shared scenarios methodology
     """,
 }
 ROOMS = {package: order.split() for package, order in ORDERS.items()}
 DOORS = {"sizing": {"__init__", "__main__", "cli"}, "collectors": {"__init__", "__main__", "cli"}}
 DOORS |= {"sharing": {"__init__", "__main__", "cli"}, "ui": {"__init__", "__main__"}}
+DOORS |= {"api": {"__init__", "__main__", "cli"}}
 MODULES_AT_THE_TOP = 8
 
 

@@ -8,12 +8,13 @@ import gc
 import sys
 import threading
 import time
-from pathlib import Path
+from collections.abc import Sequence
 
 from streamlit import runtime
 from streamlit.web import cli
 
-APP = Path(__file__).parents[1] / "app.py"
+from ui.place import APP
+
 LOOK_S = 0.01
 """Between two looks for the server. Chosen: nobody notices it, and it costs nothing."""
 
@@ -29,12 +30,12 @@ def load() -> None:
     state.warm_up()
 
 
-def main() -> None:
-    """Serve, until the server is stopped."""
+def main(options: Sequence[str] | None = None) -> None:
+    """Serve, until the server is stopped. ``options`` of ``streamlit run``; None: those of the process."""
     # Looking for garbage among what is being loaded, and stays, is a fifth of the work; ui.state turns it on again.
     gc.disable()
     threading.Thread(target=load, name="load", daemon=True).start()
-    cli.main(["run", str(APP), *sys.argv[1:]], prog_name="streamlit")
+    cli.main(["run", str(APP), *(sys.argv[1:] if options is None else options)], prog_name="streamlit")
 
 
 if __name__ == "__main__":

@@ -77,9 +77,12 @@ def without_zeros(buckets: Sequence[Bucket], zeros: float) -> tuple[Bucket, ...]
 def quantile(q: float, buckets: Sequence[Bucket]) -> tuple[float, float, float] | None:
     """The q-quantile by linear interpolation as Prometheus does it, with the edges of its bucket.
 
-    In a bucket without an upper end the value is its lower edge and the upper edge is infinite. None without data.
+    In a bucket without an upper end the value is its lower edge and the upper edge is infinite. None without data, and
+    where everything lies in such a bucket: the lower edge of all is no quantile.
     """
     total = sum(b.count for b in buckets)
+    if not any(b.count > 0 for b in buckets if math.isfinite(b.high)):
+        return None
     if not buckets or not total > 0 or not math.isfinite(total):
         return None
     rank, seen = q * total, 0.0

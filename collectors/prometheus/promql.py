@@ -22,6 +22,10 @@ _ESCAPES = str.maketrans({**_CONTROLS, "\\": "\\\\", '"': '\\"', "\n": "\\n", "\
 LabelValue = str | Sequence[str]
 
 
+class AnyCase(tuple[str, ...]):
+    """Values of a label that match in any case: some software writes the name of a model in small letters."""
+
+
 def quoted(text: str) -> str:
     """``text`` as a PromQL string: quotes, backslashes and control characters escaped, so that it cannot end early."""
     return f'"{text.translate(_ESCAPES)}"'
@@ -38,7 +42,8 @@ def matcher(label: str, value: LabelValue) -> str:
         raise ValueError(f"“{label[:60]}” is not a label name: letters, digits and underscores, no digit first.")
     if isinstance(value, str):
         return f"{label}={quoted(value)}"
-    return f"{label}=~{quoted('|'.join(regex_quoted(v) for v in value))}"
+    values = "|".join(regex_quoted(v) for v in value)
+    return f"{label}=~{quoted(f'(?i:{values})' if isinstance(value, AnyCase) else values)}"
 
 
 def matchers(labels: Mapping[str, LabelValue]) -> str:

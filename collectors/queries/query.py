@@ -44,6 +44,8 @@ class Part(StrEnum):
     MAX = "_max"
     MIN = "_min"
     GROWTH = "_growth"
+    CHANGE = "_change"
+    """What the quantity is more at the end of the window than at its begin, per second of it."""
     BUCKETS = ".buckets"
     SUM = ".sum"
     COUNT = ".count"
@@ -52,7 +54,7 @@ class Part(StrEnum):
     MEAN = ".mean"
 
 
-OF_GAUGE = (Part.WHOLE, Part.MAX, Part.MIN, Part.GROWTH)
+OF_GAUGE = (Part.WHOLE, Part.MAX, Part.MIN, Part.GROWTH, Part.CHANGE)
 
 
 class Subject(NamedTuple):

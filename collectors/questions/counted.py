@@ -13,7 +13,6 @@ from collectors.queries.query import Group, Query, Subject
 from collectors.reading.discovery import discover
 from collectors.reading.topology import find_topology
 from collectors.source import Source
-from collectors.vocabulary.detect import detect_engine
 from collectors.vocabulary.expressions import selected
 
 COUNTED = ("first_tokens", "finished", "prompt_tokens", "generation_tokens", "preemptions")
@@ -32,7 +31,7 @@ def counted_between(
 ) -> Counted:
     """Counts of the deployment from start to end. Raises SourceError; empty when no engine is seen at the end."""
     discovery = discover(backend, source, end_s, clock)
-    engine = detect_engine(discovery.names, wanted=source.engine)
+    engine = discovery.engine
     if engine is None:
         return Counted(counts={})
     topology = find_topology(backend, source, discovery, engine, max(1.0, end_s - start_s))

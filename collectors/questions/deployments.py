@@ -6,21 +6,19 @@ time: numbers of another model, or from other GPUs, say nothing about the plan.
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from collectors.backends.backend import Backend, Vectors
-from collectors.connect import read_and
+from collectors.backends.backend import Backend, Ranges, Vectors
 from collectors.errors import SourceError
 from collectors.prometheus.promql import step_for
 from collectors.queries.query import GROUPED, Group, Query, Subject, of_source
 from collectors.reading.discovery import discover
+from collectors.reading.engine_values import arrival_queries
 from collectors.reading.gpu_join import gpu_scope
-from collectors.reading.observation import Observation
 from collectors.reading.topology import MIN_SCRAPES, Topology, choices_for, find_topology, presence
 from collectors.source import Source
-from collectors.vocabulary.detect import detect_engine
-from collectors.vocabulary.expressions import scalar_queries, scope_of, selected
+from collectors.vocabulary.expressions import MODEL_KEYS, scope_of, selected
 
 MOST = 200
 """Deployments listed; a source with more needs a selector. Chosen: what a list still shows."""
@@ -52,21 +50,29 @@ def find_deployments(
 ) -> tuple[Deployment, ...]:
     """The deployments within the selector of a source, largest first. Raises SourceError; empty without an engine."""
     discovery = discover(backend, source, at_s, clock)
-    engine = detect_engine(discovery.names, wanted=source.engine)
+    engine = discovery.engine
     if engine is None:
         return ()
-    scope = scope_of(source.labels, engine.vocabulary, window_s=source.window_s, step_s=15.0, spelling=engine.spelling)
+    scope = scope_of(source.labels, engine, window_s=source.window_s)
     series = presence(choices_for(engine, discovery.names, source), scope)
     if series is None:
         return ()
-    by = (engine.vocabulary.model_label or "job", "namespace")
+    models = engine.vocabulary.model_labels
+    by = (*(models or ("job",)), "namespace")
     query = of_source("deployments", f"count by ({', '.join(by)}) ({series})", weight=GROUPED)
     deployments = [
-        Deployment(labels={label: s.labels[label] for label in by if s.labels.get(label)}, series=int(s.value))
+        Deployment(labels=_selecting(s.labels, by, models), series=int(s.value))
         for s in backend.vectors([query], at_s=discovery.at_s).of(query.subject)
     ]
     known = [one for one in deployments if one.labels]
     return tuple(sorted(known, key=lambda one: (-one.series, one.name))[:MOST])
+
+
+def _selecting(labels: Mapping[str, str], by: Sequence[str], models: Sequence[str]) -> dict[str, str]:
+    """The labels that select a deployment; whatever its engine calls the model, a source calls it so, too."""
+    model = next((label for label in models if labels.get(label)), None)
+    own = {label: labels[label] for label in by if labels.get(label) and (label not in models or label == model)}
+    return {("model_name" if label == model and label not in MODEL_KEYS else label): v for label, v in own.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,34 +120,16 @@ def read_deployed(
         return Deployed(problem=str(error))
 
 
-def read_deployment(
-    source: Source,
-    *,
-    at_s: float | None = None,
-    window_s: float | None = None,
-    backend: Backend | None = None,
-    clock: Callable[[], float] = time.time,
-    wait: Callable[[float], None] = time.sleep,
-) -> tuple[Observation, Deployed]:
-    """One observation and what is deployed, at the same moment. A source that cannot be reached is an answer."""
-
-    def deployed(own: Backend, observed: Observation) -> Deployed:
-        return read_deployed(own, source, at_s=observed.at_s, window_s=observed.window_s, clock=clock)
-
-    observed, seen = read_and(deployed, source, at_s=at_s, window_s=window_s, backend=backend, clock=clock, wait=wait)
-    return observed, seen or Deployed()
-
-
 def _read(backend: Backend, source: Source, at_s: float, window_s: float, clock: Callable[[], float]) -> Deployed:
     discovery = discover(backend, source, at_s, clock)
-    engine = detect_engine(discovery.names, wanted=source.engine)
+    engine = discovery.engine
     if engine is None:
         return Deployed()
     topology = find_topology(backend, source, discovery, engine, window_s)
     answer = backend.vectors(_queries(topology), at_s=discovery.at_s)
     return Deployed(
-        models=_values(answer, MODELS, engine.vocabulary.model_label),
-        gpu_products=_values(answer, PRODUCTS, _product_label(topology)),
+        models=_values(answer, MODELS, *engine.vocabulary.model_labels),
+        gpu_products=_values(answer, PRODUCTS, *([product] if (product := _product_label(topology)) else [])),
         gpus_by=topology.gpus.how,
         kv=_kv(answer),
         load=_load(backend, topology, discovery.at_s),
@@ -155,10 +143,10 @@ def _product_label(topology: Topology) -> str | None:
 
 def _queries(topology: Topology) -> list[Query]:
     queries = []
-    series, model = presence(topology.choices, topology.scope), topology.scope.model_label
+    series, models = presence(topology.choices, topology.scope), topology.engine.vocabulary.model_labels
     product = _product_label(topology)
-    if series and model:
-        queries.append(of_source(MODELS.quantity, f"count by ({model}) ({series})", weight=GROUPED))
+    if series and models:
+        queries.append(of_source(MODELS.quantity, f"count by ({', '.join(models)}) ({series})", weight=GROUPED))
     if product:
         inside = gpu_scope(topology.gpus, topology.scope).selection()
         counted = f"count by ({product}) ({topology.gpus.sign}{{{inside}}})"
@@ -171,8 +159,8 @@ def _queries(topology: Topology) -> list[Query]:
     return queries
 
 
-def _values(answer: Vectors, subject: Subject, label: str | None) -> tuple[str, ...]:
-    values = {sample.labels.get(label, "") for sample in answer.of(subject)} if label else set()
+def _values(answer: Vectors, subject: Subject, *labels: str) -> tuple[str, ...]:
+    values = {sample.labels.get(label, "") for sample in answer.of(subject) for label in labels}
     return tuple(sorted(value for value in values if value))
 
 
@@ -195,18 +183,25 @@ def _whole(text: str | None) -> int | None:
 
 def _load(backend: Backend, topology: Topology, at_s: float) -> LoadOverTime | None:
     """Arrivals over the window; None where the window holds no two steps of enough scrapes."""
-    key = next((k for k in ("arrivals", "first_tokens") if (c := topology.choices.get(k)) and c.candidate), None)
-    candidate = topology.choices[key].candidate if key else None
-    if key is None or candidate is None:
-        return None
     window = topology.scope.window_s
     step = step_for(window, interval_s=max(LEAST_STEP_S, MIN_SCRAPES * topology.scope.step_s), points=LOAD_POINTS)
-    if window < 2 * step:
+    queries = arrival_queries(topology.choices, replace(topology.scope, window_s=step))
+    if not queries or window < 2 * step:
         return None
-    query = scalar_queries(key, candidate, replace(topology.scope, window_s=step))[0]
-    answer = backend.ranges([query], start_s=at_s - window + step, end_s=at_s, step_s=step)
-    series = answer.of(query.subject)
-    if not series:
+    answer = backend.ranges(queries, start_s=at_s - window + step, end_s=at_s, step_s=step)
+    rps = arrivals_over_time(answer, queries)
+    return None if rps is None else LoadOverTime(step_s=answer.step_s, rps=rps)
+
+
+def arrivals_over_time(answer: Ranges, queries: Sequence[Query]) -> tuple[float, ...] | None:
+    """Arrivals at every step, from the answer to :func:`arrival_queries`: what was served, and the queue's growth."""
+    lines = []
+    for query in queries:
+        series = answer.of(query.subject)
+        if series:
+            lines.append(series[0].on_grid(answer.start_s, answer.end_s, answer.step_s)[1])
+    if not answer.of(queries[0].subject):
         return None
-    values = series[0].on_grid(answer.start_s, answer.end_s, answer.step_s)[1]
-    return LoadOverTime(step_s=answer.step_s, rps=tuple(v if math.isfinite(v) else math.nan for v in values))
+    steps = zip(*lines, strict=True)
+    sums = (values[0] + sum(v for v in values[1:] if math.isfinite(v)) for values in steps)
+    return tuple(max(0.0, v) if math.isfinite(v) else math.nan for v in sums)

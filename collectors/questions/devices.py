@@ -22,7 +22,6 @@ from collectors.reading.gpu_join import gpu_scope
 from collectors.reading.gpu_values import HARMFUL, THROTTLE_BITS, per_device
 from collectors.reading.topology import find_topology
 from collectors.source import Source
-from collectors.vocabulary.detect import detect_engine
 from collectors.vocabulary.expressions import Scope, selected
 from collectors.vocabulary.schema import GPU_CONCEPTS, Candidate, GpuVocabulary
 
@@ -48,6 +47,8 @@ TTL_OF_COLUMNS: Mapping[str, Ttl] = {
 COLUMNS = tuple(TTL_OF_COLUMNS)
 LABELS = Subject("device_labels", group=Group.DEVICE)
 
+NUMBERS = ("gpu", "gpu_id", "index")
+"""Labels of the number of a GPU within its host."""
 KEPT = 20
 """Readings that are kept, of the deployment read last: columns, places, GPUs. Of 10,000 a column takes 30 ms."""
 Identity = tuple[str | None, ...]
@@ -97,7 +98,7 @@ def read_devices(
     ``columns`` are the concepts to read, the others are left out: of thousands of GPUs each is a megabyte.
     """
     discovery = discover(backend, source, at_s, clock)
-    engine = detect_engine(discovery.names, wanted=source.engine)
+    engine = discovery.engine
     if engine is None:
         return ()
     topology = find_topology(backend, source, discovery, engine, source.window_s)
@@ -106,7 +107,8 @@ def read_devices(
         return ()
     scope = gpu_scope(topology.gpus, topology.scope)
     own = vocabulary.device_labels
-    every = tuple(dict.fromkeys((*own, *vocabulary.host_labels, *vocabulary.pod_labels, vocabulary.product_label)))
+    where = (*vocabulary.host_labels, *vocabulary.pod_labels, vocabulary.product_label)
+    every = tuple(dict.fromkeys((*own, *where, *NUMBERS, "instance")))
     places = f"count by ({', '.join(every)}) ({topology.gpus.sign}{{{scope.selection()}}})"
     queries = [Query(expression=places, subject=LABELS, weight=GROUPED, ttl=slow(15))]
     for key in columns:
@@ -235,8 +237,8 @@ def _identity(labels: Mapping[str, str], names: Sequence[str]) -> Identity:
 
 
 def number_of(labels: Mapping[str, str]) -> str:
-    """The number of a GPU within its host."""
-    return labels.get("gpu") or labels.get("gpu_id") or labels.get("UUID", "?")
+    """The number of a GPU within its host, else what tells it from others."""
+    return next((labels[name] for name in (*NUMBERS, "UUID", "uuid", "gpu_uuid", "device") if labels.get(name)), "?")
 
 
 def _pairs(names: Sequence[str], identity: Sequence[str | None]) -> dict[str, str]:

@@ -11,8 +11,9 @@ from collectors.prometheus.histograms import QUANTILES, buckets_of, quantile
 from collectors.prometheus.promql import step_for
 from collectors.queries.query import Group, Part, Query, Subject
 from collectors.queries.ttl import GRID_S
+from collectors.questions.deployments import arrivals_over_time
 from collectors.reading.discovery import discover
-from collectors.reading.engine_values import DIRECT, SHOWN_AS, engine_queries
+from collectors.reading.engine_values import DIRECT, SHOWN_AS, arrival_queries, engine_queries
 from collectors.reading.gpu_join import gpu_scope
 from collectors.reading.gpu_sums import Plain, plain_queries
 from collectors.reading.gpu_values import gpu_queries
@@ -21,7 +22,6 @@ from collectors.reading.observation import DISTRIBUTIONS
 from collectors.reading.topology import MIN_SCRAPES, Topology, find_topology, steady
 from collectors.source import Source
 from collectors.units import ROUNDING
-from collectors.vocabulary.detect import detect_engine
 from collectors.vocabulary.expressions import Scope
 from collectors.vocabulary.schema import DISTRIBUTIONS as UNITS
 
@@ -75,7 +75,7 @@ def history(
 ) -> History:
     """Lines from start to end with at most ``points`` points each. Raises SourceError."""
     discovery = discover(backend, source, end_s, clock)
-    engine = detect_engine(discovery.names, wanted=source.engine)
+    engine = discovery.engine
     if engine is None:
         return History(times_s=(), lines={}, step_s=0.0)
     topology = find_topology(backend, source, discovery, engine, min(source.window_s, LOOK_BACK_S))
@@ -85,8 +85,7 @@ def history(
     # A fleet's lines have the window of its observation, so that one answer serves both.
     least = topology.scope.window_s if discovery.fleet else MIN_SCRAPES * interval
     scope = replace(topology.scope, window_s=max(step, least), step_s=interval)
-    chosen = {key: choice for key, choice in topology.choices.items() if key in concepts}
-    queries = [q for q in engine_queries(chosen, scope) if q.subject.part not in (Part.MIN, Part.GROWTH)]
+    queries, arriving = _engine_queries(topology, scope, concepts)
     exact, plain = _gpu_queries(topology, scope, points=points, fleet=discovery.fleet)
     queries += [plain[query].query if query in plain else query for query in exact]
     answer = backend.ranges(queries, start_s=start_s, end_s=end_s, step_s=step)
@@ -98,12 +97,21 @@ def history(
     steps = math.floor((answer.end_s - answer.start_s) / answer.step_s + ROUNDING) + 1
     return History(
         times_s=tuple(answer.start_s + i * answer.step_s for i in range(steps)),
-        lines=_Lines(answer).all(chosen.keys()),
+        lines=_Lines(answer).all(concepts, arriving),
         step_s=answer.step_s,
         since_s=answer.since_s if answer.since_s is not None and answer.since_s > answer.start_s else None,
         engine=engine.vocabulary.id,
         problems=tuple(dict.fromkeys(answer.problems.values())),
     )
+
+
+def _engine_queries(topology: Topology, scope: Scope, concepts: Collection[str]) -> tuple[list[Query], Sequence[Query]]:
+    """The queries for the engine's lines, and those of them that arrivals are made of."""
+    chosen = {key: choice for key, choice in topology.choices.items() if key in concepts}
+    queries = [q for q in engine_queries(chosen, scope) if q.subject.part not in (Part.MIN, Part.GROWTH, Part.CHANGE)]
+    arriving = arrival_queries(topology.choices, scope) if {"arrivals", "first_tokens"} & set(chosen) else []
+    known = {query.subject for query in queries}
+    return [*queries, *(query for query in arriving if query.subject not in known)], arriving
 
 
 def _gpu_queries(
@@ -148,11 +156,13 @@ class _Lines:
     def __init__(self, answer: Ranges) -> None:
         self._answer = answer
 
-    def all(self, concepts: Collection[str]) -> dict[str, tuple[float, ...]]:
-        """Every line there is data for."""
+    def all(self, concepts: Collection[str], arriving: Sequence[Query]) -> dict[str, tuple[float, ...]]:
+        """Every line there is data for; ``arriving`` is what arrivals are made of."""
         lines: dict[str, tuple[float, ...]] = {}
         names = {subject: number for number, subject in DIRECT.items()}
-        names |= {Subject("arrivals"): "arrivals_rps", Subject("first_tokens"): "arrivals_rps"}
+        arrivals = arrivals_over_time(self._answer, arriving) if arriving else None
+        if arrivals is not None:
+            lines["arrivals_rps"] = arrivals
         for subject in self._answer.series:
             if subject in names:
                 lines.setdefault(names[subject], self._one(subject))

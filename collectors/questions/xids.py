@@ -10,11 +10,13 @@ from collectors.prometheus.answers import Series
 from collectors.prometheus.promql import step_for
 from collectors.queries.query import SPREAD, Group, Query, Subject
 from collectors.queries.ttl import THIRD
+from collectors.questions.devices import number_of
 from collectors.reading.discovery import discover
 from collectors.reading.gpu_join import gpu_scope
+from collectors.reading.gpu_values import FORMER_XIDS
+from collectors.reading.lost_replicas import former_xids
 from collectors.reading.topology import find_topology
 from collectors.source import Source
-from collectors.vocabulary.detect import detect_engine
 from collectors.vocabulary.expressions import selected
 from collectors.vocabulary.schema import GPU_CONCEPTS, GpuVocabulary
 
@@ -67,7 +69,7 @@ def xid_log(
     The gauge holds the last code until the driver is loaded anew: the same error twice looks like one.
     """
     discovery = discover(backend, source, end_s, clock)
-    engine = detect_engine(discovery.names, wanted=source.engine)
+    engine = discovery.engine
     if engine is None:
         return ()
     topology = find_topology(backend, source, discovery, engine, source.window_s)
@@ -88,21 +90,27 @@ def xid_log(
         for i, use in enumerate(concept.use)
         if use.gauge
     ]
+    former = former_xids(topology.gpus, window_s=topology.scope.window_s)
+    if former is not None:
+        queries.append(
+            Query(expression=former, subject=FORMER_XIDS, unit=GPU_CONCEPTS["xid"], weight=SPREAD, ttl=THIRD)
+        )
     step = step_for(end_s - start_s, interval_s=topology.layout.interval_s or 15.0, points=POINTS)
     answer = backend.ranges(queries, start_s=start_s, end_s=end_s, step_s=step)
-    events = [
-        event
-        for several in answer.series.values()
-        for series in several
-        for event in _events(series, vocabulary, answer.start_s)
-    ]
-    return tuple(sorted(events, key=lambda event: (-event.at_s, event.host, event.gpu))[:MOST_EVENTS])
+    events: dict[tuple[str, str, int], list[XidEvent]] = {}
+    for subject in (*(query.subject for query in queries if query.subject != FORMER_XIDS), FORMER_XIDS):
+        for event in (e for series in answer.of(subject) for e in _events(series, vocabulary, answer.start_s)):
+            same = events.setdefault((event.host, event.gpu, event.code), [])
+            if subject != FORMER_XIDS or not same:
+                same.append(event)
+    every = [event for several in events.values() for event in several]
+    return tuple(sorted(every, key=lambda event: (-event.at_s, event.host, event.gpu))[:MOST_EVENTS])
 
 
 def _events(series: Series, vocabulary: GpuVocabulary, start_s: float) -> list[XidEvent]:
     """One event where a code first stands, and one where it changes."""
     host = next((series.labels[name] for name in (*vocabulary.host_labels, "instance") if series.labels.get(name)), "")
-    gpu = series.labels.get("gpu") or series.labels.get("gpu_id") or series.labels.get("UUID", "?")
+    gpu = number_of(series.labels)
     points = [(t, int(v)) for t, v in zip(series.times_s, series.values, strict=True) if v == v and 0 < v < 10_000]
     first = points[:1]
     changed = [now for before, now in pairwise(points) if now[1] != before[1]]

@@ -17,9 +17,9 @@ from collectors.reading.no_data import silent, stale_or_empty
 from collectors.reading.observation import Observation, State, without_data
 from collectors.reading.observe import observe
 from collectors.reading.remarks import Kind, remark
-from collectors.reading.topology import find_topology, known_names, refusal
+from collectors.reading.topology import find_topology, refusal
 from collectors.source import Source
-from collectors.vocabulary.detect import detect_engine
+from collectors.vocabulary.detect import names_of
 
 
 def read_from(
@@ -49,10 +49,10 @@ def _read(
     backend: Backend, source: Source, at_s: float | None, window_s: float, clock: Callable[[], float]
 ) -> Observation:
     discovery = discover(backend, source, at_s, clock)
-    engine = detect_engine(discovery.names, wanted=source.engine)
-    if engine is None or not any(name in discovery.names for name in known_names(engine)):
+    engine = discovery.engine
+    if engine is None or not any(name in discovery.names for name in names_of(engine.vocabulary, engine.spelling)):
         return silent(backend, source, discovery, window_s)
-    refused = refusal(engine, source)
+    refused = refusal(engine, source, dedicated=backend.dedicated)
     if refused is not None:
         return without_data(
             name=source.name,

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from collectors.reading.health import FEW_REQUESTS, FULL_KV
+from collectors.reading.engine_values import FULL_KV
+from collectors.reading.health import FEW_REQUESTS
 from collectors.reading.observation import Observation, State
 from collectors.reading.remarks import Kind, Remark, remark
 
@@ -13,6 +14,15 @@ ABORTS_FROM = 0.05
 """Share of requests that end early. Chosen: users who close a page are usually fewer."""
 GROWTH_FROM_PER_S = 0.05
 """Growth of the queue. Chosen: three requests a minute."""
+NAMED_GPUS = (
+    Kind.XID_ON,
+    Kind.XIDS_ON,
+    Kind.GPU_SLOWED_DOWN,
+    Kind.GPUS_SLOWED_DOWN,
+    Kind.GPU_SLOWED_BY_HEAT,
+    Kind.GPUS_SLOWED_BY_HEAT,
+)
+"""What is said of single GPUs and is an alert."""
 LATE_SCRAPES = 2.5
 """Scrape intervals after which the newest sample counts as late. Chosen: one that is missed is no alert."""
 
@@ -21,7 +31,8 @@ def alerts(observed: Observation) -> tuple[Remark, ...]:
     """Alerts beyond the causes of the state; none for an observation without values."""
     if observed.state in (State.NO_DATA, State.STALE, State.UNREACHABLE):
         return ()
-    return (*_errors(observed), *_load(observed), *_gpus(observed), *_age(observed))
+    fewer = (note for note in observed.remarks if note.kind is Kind.REPLICAS_FEWER)
+    return (*fewer, *_errors(observed), *_load(observed), *_gpus(observed), *_age(observed))
 
 
 def _errors(observed: Observation) -> Iterator[Remark]:
@@ -48,13 +59,8 @@ def _load(observed: Observation) -> Iterator[Remark]:
 
 
 def _gpus(observed: Observation) -> Iterator[Remark]:
-    xids, slow = observed.number("gpus_with_xid"), observed.number("gpus_throttled")
     errors = observed.number("ecc_uncorrected")
-    if xids:
-        yield remark(Kind.ONE_XID if xids == 1 else Kind.XIDS, gpus=xids)
-    if slow:
-        known = (note for note in observed.remarks if note.kind in (Kind.GPUS_SLOWED_DOWN, Kind.GPUS_SLOWED_BY_HEAT))
-        yield next(known, remark(Kind.ONE_GPU_SLOW if slow == 1 else Kind.GPUS_SLOW, gpus=slow))
+    yield from (note for note in observed.remarks if note.kind in NAMED_GPUS)
     if errors:
         yield remark(Kind.ONE_ECC_ERROR if errors == 1 else Kind.ECC_ERRORS, errors=errors)
 

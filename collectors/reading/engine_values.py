@@ -2,19 +2,29 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 from collectors.backends.backend import Vectors
 from collectors.prometheus.histograms import Distribution, buckets_of, distribution, finite, native
+from collectors.prometheus.promql import duration
 from collectors.queries.query import Part, Query, Subject
+from collectors.queries.ttl import FIRST
 from collectors.reading.observation import DISTRIBUTIONS, Mapped, Missing
 from collectors.units import MS_PER_S
 from collectors.vocabulary.detect import Choice
-from collectors.vocabulary.expressions import Scope, distribution_queries, quantile_expression, scalar_queries
+from collectors.vocabulary.expressions import Scope, distribution_queries, quantile_expression, scalar_queries, selected
 from collectors.vocabulary.schema import DISTRIBUTIONS as UNITS
-from collectors.vocabulary.schema import SCALARS
+from collectors.vocabulary.schema import SCALARS, Candidate
 
 SHOWN_QUANTILE = 0.95
 """Of the expression that is shown to be copied. Chosen: the percentile that scenarios limit by default."""
+JUDGED_STEP_S = 60.0
+"""Steps of a window that are judged apart. Chosen: a minute in a window of half an hour."""
+LEAST_SCRAPES = 4
+"""Scrapes that a step holds at least: a rate over two is noise."""
+FULL_KV = 0.95
+"""KV use from which the cache counts as full. Chosen: the last
+blocks are seldom all in use, so that a full cache reads a little less than 1."""
 SHOWN_AS = {"s": MS_PER_S, "tokens": 1.0}
 """What turns the unit of a distribution into the one it is shown in: milliseconds, tokens."""
 
@@ -32,6 +42,8 @@ DIRECT = {
     "waiting_growth_per_s": Subject("waiting", Part.GROWTH),
     "kv_usage": Subject("kv_usage"),
     "kv_usage_max": Subject("kv_usage", Part.MAX),
+    "kv_host_usage": Subject("kv_host_usage"),
+    "saturated_ratio": Subject("saturated"),
     "prefix_hit_ratio": Subject("prefix_hit"),
     "preemptions_per_s": Subject("preemptions"),
 }
@@ -70,7 +82,50 @@ def engine_queries(choices: Mapping[str, Choice], scope: Scope) -> list[Query]:
     return queries
 
 
-def engine_numbers(vectors: Vectors, choices: Mapping[str, Choice]) -> dict[str, float | None]:
+def saturation_query(choices: Mapping[str, Choice], scope: Scope) -> Query | None:
+    """The share of the minutes in which more was asked than could be served; None where the window holds too few.
+
+    A minute is such a one when the queue never emptied within it, or requests were preempted beside a full KV cache.
+    """
+    step_s = judged_step_s(scope)
+    saturated = saturated_steps(choices, scope, step_s=step_s)
+    if saturated is None or scope.window_s < 2 * step_s:
+        return None
+    text = f"avg_over_time({saturated}[{scope.window}:{duration(step_s)}])"
+    return Query(expression=text, subject=Subject("saturated"), unit="ratio", ttl=FIRST)
+
+
+def judged_step_s(scope: Scope) -> float:
+    """Seconds of the steps that are judged apart."""
+    return max(JUDGED_STEP_S, LEAST_SCRAPES * scope.step_s)
+
+
+def saturated_steps(choices: Mapping[str, Choice], scope: Scope, *, step_s: float) -> str | None:
+    """1 where the step before was saturated, else 0."""
+    step, inner = duration(step_s), duration(max(scope.step_s, step_s / LEAST_SCRAPES))
+
+    def gauge(*keys: str) -> Candidate | None:
+        candidates = (choice.candidate for key in keys if (choice := choices.get(key)))
+        return next((one for one in candidates if one and one.gauge), None)
+
+    parts = []
+    queue, kv = gauge("waiting_for_capacity", "waiting"), gauge("kv_usage")
+    if queue is not None:
+        total = f"sum({scope.once(selected(queue, queue.gauge or '', scope))})"
+        parts.append(f"(min_over_time({total}[{step}:{inner}]) >= bool 1)")
+    choice = choices.get("preemptions")
+    preempted = choice.candidate if choice else None
+    if kv is not None and preempted is not None and preempted.counter:
+        within = replace(scope, window_s=step_s)
+        events = f"sum({selected(preempted, preempted.counter, within, over='increase')}) > bool 0"
+        full = f"max({selected(kv, kv.gauge or '', within, over='max_over_time')}) >= bool {FULL_KV:g}"
+        parts.append(f"(({events}) * ({full}))")
+    if not parts:
+        return None
+    return parts[0] if len(parts) == 1 else f"(clamp_max({' + '.join(parts)}, 1) or {parts[0]})"
+
+
+def engine_numbers(vectors: Vectors, choices: Mapping[str, Choice], scope: Scope) -> dict[str, float | None]:
     """The numbers of the engine; a series that is born with its first event counts 0 while the engine is seen."""
 
     def value(subject: Subject) -> float | None:
@@ -84,7 +139,7 @@ def engine_numbers(vectors: Vectors, choices: Mapping[str, Choice]) -> dict[str,
     for key in ("kv_capacity_tokens", "max_concurrency"):
         choice = choices.get(key)
         numbers[key] = _capacity(vectors, key, choice) if choice else None
-    numbers["arrivals_rps"] = _arrivals(one(vectors, "arrivals"), one(vectors, "first_tokens"), vectors)
+    numbers["arrivals_rps"] = _arrivals(vectors, choices, scope)
     if numbers["computed_prompt_tokens_per_s"] is None:
         numbers["computed_prompt_tokens_per_s"] = _less(
             numbers["prompt_tokens_per_s"], one(vectors, "cached_prompt_tokens")
@@ -166,23 +221,25 @@ def missing_of(
     distributions: Mapping[str, Distribution],
 ) -> tuple[Missing, ...]:
     """Quantities without data, each with its reason: no metric, a query that failed, or nothing happened."""
+
+    def known(quantity: str) -> float | None:
+        return distributions[quantity].mean if quantity in distributions else numbers[quantity]
+
     missing = [
         Missing(quantity=quantity, reason=choices[key].reason)
         for key, quantity in QUANTITY.items()
-        if key in choices and choices[key].candidate is None
+        if key in choices and choices[key].candidate is None and known(quantity) is None
     ]
     rejected = {subject.name for subject in vectors.problems}
     for key, quantity in QUANTITY.items():
         if key not in choices or choices[key].candidate is None:
             continue
-        known = distributions[quantity].mean if quantity in distributions else numbers[quantity]
-        if known is None:
+        if known(quantity) is None:
             why = "the query failed" if key in rejected else "nothing was recorded in the window"
             missing.append(Missing(quantity=quantity, reason=why))
     explained = {one.quantity for one in missing}
     for quantity in dict.fromkeys(QUANTITY.values()):
-        known = distributions[quantity].mean if quantity in distributions else numbers[quantity]
-        if known is None and quantity not in explained:
+        if known(quantity) is None and quantity not in explained:
             missing.append(Missing(quantity=quantity, reason="this engine has no metric for it"))
     return tuple(missing)
 
@@ -205,21 +262,48 @@ def _capacity(vectors: Vectors, key: str, choice: Choice) -> float | None:
         return None
     if not candidate.info:
         return one(vectors, key)
-    values = []
-    for sample in vectors.of(Subject(key)):
+    values = [_held(sample.labels, candidate) for sample in vectors.of(Subject(key))]
+    return finite(min((value for value in values if value is not None), default=None))
+
+
+def _held(labels: Mapping[str, str], candidate: Candidate) -> float | None:
+    """The number in the labels of an info metric, in either of its two forms."""
+    for names in (candidate.labels, candidate.times):
         try:
-            values.append(math.prod(float(sample.labels.get(n, "")) for n in candidate.labels + candidate.times))
+            if names:
+                return math.prod(float(labels.get(name, "")) for name in names)
         except ValueError:  # vLLM writes None for what it does not know
             continue
-    return finite(min(values)) if values else None
+    return None
 
 
-def _arrivals(true: float | None, first_tokens: float | None, vectors: Vectors) -> float | None:
-    """Arrivals; from first tokens plus the growth of a queue that never empties, where the engine counts none."""
-    if true is not None or first_tokens is None:
-        return true
-    growth = one(vectors, "waiting", Part.GROWTH) if queue_persists(vectors) else 0.0
-    return max(0.0, first_tokens + (growth or 0.0))
+def arrival_queries(choices: Mapping[str, Choice], scope: Scope) -> list[Query]:
+    """What arrivals are made of: as counted, else what left the queue, then what the queue has more than before.
+
+    What left the queue got its first token; where that is told at the end only, what runs changes, too.
+    """
+    for key in ("arrivals", "first_tokens", "finished"):
+        choice = choices.get(key)
+        if choice is None or choice.candidate is None:
+            continue
+        own = scalar_queries(key, choice.candidate, scope)[:1]
+        if key == "arrivals":
+            return own
+        growing = ("waiting", "running") if choice.concept.at_finish else ("waiting",)
+        candidates = ((name, more.candidate) for name in growing if (more := choices.get(name)))
+        parts = [q for name, one in candidates if one is not None for q in scalar_queries(name, one, scope)]
+        return [*own, *(q for q in parts if q.subject.part is Part.CHANGE)]
+    return []
+
+
+def _arrivals(vectors: Vectors, choices: Mapping[str, Choice], scope: Scope) -> float | None:
+    """Arrivals over the window; where the metric that counts them has no data, from the next best."""
+    for without in ((), ("arrivals",), ("arrivals", "first_tokens")):
+        queries = arrival_queries({key: choice for key, choice in choices.items() if key not in without}, scope)
+        values = [finite_of(vectors, query.subject) for query in queries]
+        if values and values[0] is not None:
+            return max(0.0, values[0] + sum(value for value in values[1:] if value is not None))
+    return None
 
 
 def _aborted(first_tokens: float | None, finished: float | None, running_growth: float | None) -> float | None:

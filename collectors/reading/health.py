@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 from collectors.backends.backend import Vectors
 from collectors.prometheus.histograms import Distribution
-from collectors.reading.engine_values import queue_persists
+from collectors.reading.engine_values import FULL_KV, queue_persists
 from collectors.reading.layout import Layout
+from collectors.reading.lost_replicas import Lost
 from collectors.reading.observation import State
 from collectors.reading.remarks import Kind, Names, Remark, remark
 
-FULL_KV = 0.95
-"""KV use from which the cache counts as full. Chosen: the last
-blocks are seldom all in use, so that a full cache reads a little less than 1."""
+SATURATED_SHARE = 0.5
+"""Share of the minutes of a window from which all of it counts as saturated. Chosen: with fewer, most can be judged."""
 GROWTH_FROM_PER_S = 0.01
 """Growth of a queue from which it is worth a word. Chosen: a request in 100 s."""
 QUEUE_SHARE = 0.5
@@ -42,11 +42,11 @@ def verdict(
     vectors: Vectors,
     layout: Layout,
     core_missing: Sequence[str],
-    down: Sequence[str],
+    lost: Lost,
 ) -> Verdict:
     """Saturated before partial before ok; the causes of all are kept."""
     full = saturation(numbers, distributions, vectors)
-    gaps = incompleteness(vectors, layout, core_missing, down)
+    gaps = incompleteness(vectors, layout, core_missing, lost)
     state = State.SATURATED if full else State.PARTIAL if gaps else State.OK
     return Verdict(state=state, causes=(*full, *gaps))
 
@@ -62,20 +62,20 @@ def saturation(
             causes.append(remark(Kind.QUEUE_PERSISTS_AND_GROWS, waiting=waiting, growth_per_s=growth))
         else:
             causes.append(remark(Kind.QUEUE_PERSISTS, waiting=waiting))
-    preempted, kv = numbers["preemptions_per_s"], numbers["kv_usage_max"]
-    if preempted and kv is not None and kv >= FULL_KV:
-        causes.append(remark(Kind.KV_FULL, kv_usage=kv, preemptions_per_s=preempted))
     queue, ttft = distributions["queue_ms"], distributions["ttft_ms"]
     if queue.mean is not None and ttft.mean and (queue.count or 0) >= FEW_REQUESTS:
         share = min(1.0, queue.mean / ttft.mean)
         if share >= QUEUE_SHARE and queue.mean >= LONG_QUEUE_MS:
             causes.append(remark(Kind.LONG_QUEUE, queue_ms=queue.mean, share=share))
+    preempted, kv, ratio = numbers["preemptions_per_s"], numbers["kv_usage_max"], numbers["saturated_ratio"]
+    if preempted and kv is not None and kv >= FULL_KV and (ratio is None or ratio >= SATURATED_SHARE):
+        causes.append(remark(Kind.KV_FULL, kv_usage=kv, preemptions_per_s=preempted))
     return causes
 
 
-def incompleteness(vectors: Vectors, layout: Layout, core_missing: Sequence[str], down: Sequence[str]) -> list[Remark]:
+def incompleteness(vectors: Vectors, layout: Layout, core_missing: Sequence[str], lost: Lost) -> list[Remark]:
     """Signs that part of the deployment or of the answer is not in the numbers."""
-    causes = []
+    causes = [lost.dead] if lost.dead is not None else []
     if vectors.notes.partial:
         warning = f": {vectors.notes.warnings[0]}".removesuffix(".") if vectors.notes.warnings else ""
         causes.append(remark(Kind.PARTIAL_ANSWER, warning=warning))
@@ -86,7 +86,7 @@ def incompleteness(vectors: Vectors, layout: Layout, core_missing: Sequence[str]
         causes.append(remark(Kind.QUERIES_REJECTED, quantities=Names(rejected, most=5)))
     if layout.lost:
         causes.append(remark(Kind.REPLICAS_LOST, replicas=_named(layout.lost)))
-    missing_targets = [name for name in down if name not in layout.lost]
+    missing_targets = [name for name in lost.down if name not in layout.lost]
     if missing_targets:
         causes.append(remark(Kind.TARGETS_DOWN, targets=_named(missing_targets)))
     if core_missing:

@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,9 +16,15 @@ from collectors.vocabulary.expressions import Scope
 
 REPLICA_LABELS = ("instance", "pod", "exported_pod", "namespace")
 HOST_LABELS = ("node", "hostname", "Hostname", "kubernetes_node")
-LAYOUT_LABELS = ("job", *REPLICA_LABELS, *HOST_LABELS)
+RELAY_LABELS = ("server", "worker_addr", "worker_url", "source", "WorkerId")
+"""Labels by which what passes gauges on names the engine: production-stack, SMG and sglang-router, Ray's agent."""
+LAYOUT_LABELS = ("job", *REPLICA_LABELS, *HOST_LABELS, *RELAY_LABELS)
 LOOK_BACK_S = S_PER_HOUR
 """How long ago something may have fallen silent and still count as stale. Chosen: an hour."""
+FEW_SCRAPES = 8
+"""Scrapes of a span below which their interval is taken from the last hour. Chosen: the ends blur it by an eighth."""
+PAST_STEP_S = 60.0
+"""Between two looks at the replicas of the last hour. Chosen: a replica that lived for less is no loss."""
 TIMING_STEPS = 60
 """Steps of the subquery for the age of the oldest sample. Chosen: 5 s of five minutes."""
 FLEET_TIMING_STEPS = 6
@@ -34,15 +40,22 @@ STALE_AFTER_S = 30.0
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """Replicas now and within the window, when the newest sample came and how often samples come."""
+    """Replicas now and within the window, when the newest sample came and how often samples come.
+
+    ``past`` are replicas of the last hour with the moment of their last sample, ``most`` how many there were at once.
+    ``relayed`` are labels of a router that passes on the gauges of the replicas.
+    """
 
     live: tuple[Mapping[str, str], ...]
     seen: tuple[Mapping[str, str], ...]
     newest_s: float | None
     oldest_s: float | None
     interval_s: float | None
+    past: tuple[tuple[Mapping[str, str], float], ...] = ()
+    most: float | None = None
     duplicates: tuple[str, ...] = ()
     job: str | None = None
+    relayed: tuple[str, ...] = ()
 
     @cached_property
     def replicas(self) -> int:
@@ -55,10 +68,29 @@ class Layout:
         live = {replica_key(labels) for labels in self.live}
         return tuple(sorted({replica_name(labels) for labels in self.seen if replica_key(labels) not in live}))
 
+    @cached_property
+    def lost_labels(self) -> tuple[Mapping[str, str], ...]:
+        """The labels of replicas of the last hour that have no data now."""
+        live = {replica_key(labels) for labels in self.live}
+        return tuple(
+            labels for labels in (*self.seen, *(one for one, _ in self.past)) if replica_key(labels) not in live
+        )
+
+    @cached_property
+    def gone(self) -> dict[str, float]:
+        """Replicas of the last hour that had no data within the window, with the moment of their last sample."""
+        here = {replica_key(labels) for labels in (*self.live, *self.seen)}
+        return {replica_name(labels): last_s for labels, last_s in self.past if replica_key(labels) not in here}
+
+    @property
+    def known(self) -> tuple[Mapping[str, str], ...]:
+        """The labels of the replicas seen within the window."""
+        return (*self.live, *self.seen)
+
     def values(self, labels: Sequence[str]) -> dict[str, set[str]]:
         """The values of each label, of replicas seen within the window."""
         values: dict[str, set[str]] = defaultdict(set)
-        for replica in (*self.live, *self.seen):
+        for replica in self.known:
             for label in labels:
                 if replica.get(label):
                     values[label].add(replica[label])
@@ -67,12 +99,13 @@ class Layout:
 
 def replica_key(labels: Mapping[str, str]) -> tuple[str, ...]:
     """What tells one replica from another; the job does not, because two jobs may scrape one server."""
-    return tuple(labels.get(label, "") for label in REPLICA_LABELS)
+    return tuple(labels.get(label, "") for label in (*REPLICA_LABELS, *RELAY_LABELS))
 
 
 def replica_name(labels: Mapping[str, str]) -> str:
     """The name of a replica for a person: its pod, else its address."""
-    return labels.get("exported_pod") or labels.get("pod") or labels.get("instance") or "replica"
+    relayed = next((labels[label] for label in RELAY_LABELS if labels.get(label)), "")
+    return relayed or labels.get("exported_pod") or labels.get("pod") or labels.get("instance") or "replica"
 
 
 def layout_queries(
@@ -97,7 +130,16 @@ def layout_queries(
     if fleet:
         queries.append(of_source("newest_then", f"max(timestamp({series}))", ttl=THIRD))
     else:
-        queries.append(of_source("oldest_lately", f"min(min_over_time(timestamp({series})[30s:500ms]))"))
+        hour = duration(LOOK_BACK_S)
+        last = f"max_over_time(timestamp({series})[{hour}:{duration(PAST_STEP_S)}])"
+        at_once = f"count(count by ({', '.join((*REPLICA_LABELS, *RELAY_LABELS))}) ({series}))"
+        queries += [
+            of_source("oldest_lately", f"min(min_over_time(timestamp({series})[30s:500ms]))"),
+            of_source("past", f"max by ({by}) ({last})", weight=GROUPED),
+            of_source("most", f"max_over_time({at_once}[{hour}:{duration(PAST_STEP_S)}])"),
+            of_source("oldest_hour", f"min(min_over_time(timestamp({series})[{hour}:{duration(PAST_STEP_S)}]))"),
+            of_source("scrapes_hour", f"max(count_over_time({series}[{hour}]))"),
+        ]
     return [
         *queries,
         of_source(LIVE.quantity, f"count by ({by}) ({series})", weight=GROUPED),
@@ -115,18 +157,32 @@ def read_layout(vectors: Vectors, *, at_s: float, window_s: float) -> Layout:
         return vectors.of(Subject(quantity, group=Group.SOURCE))
 
     newest = _highest(of("newest"), of("newest_lately"), of("newest_now"))
+    past = tuple((sample.labels, sample.value) for sample in of("past"))
+    newest = max((last_s for _, last_s in past), default=None) if newest is None else newest
     begun = [_highest(of("oldest")), _highest(of("oldest_lately"))]
     oldest = min((moment for moment in begun if moment is not None), default=None)
+    interval = _interval(of("newest_then"), of("scrapes"), newest, oldest, at_s=at_s, window_s=window_s)
+    here, lately = _highest(of("scrapes")) or 0, _highest(of("scrapes_hour")) or 0
+    if not of("newest_then") and here < min(FEW_SCRAPES, lately):  # so rare that the hour tells more
+        hour = _highest(of("oldest_hour"))
+        rare = _interval((), of("scrapes_hour"), newest, hour, at_s=at_s, window_s=LOOK_BACK_S)
+        if rare is not None:
+            interval, oldest = rare, hour
     live = tuple(sample.labels for sample in of(LIVE.quantity))
+    if not live and interval is not None:
+        live = tuple(labels for labels, last_s in past if at_s - last_s <= STALE_AFTER_SCRAPES * interval)
     duplicates, job = _duplicates(live)
     return Layout(
         live=live,
         seen=tuple(sample.labels for sample in of("seen")),
         newest_s=newest,
         oldest_s=oldest,
-        interval_s=_interval(of("newest_then"), of("scrapes"), newest, oldest, at_s=at_s, window_s=window_s),
+        interval_s=interval,
+        past=past,
+        most=_highest(of("most")),
         duplicates=duplicates,
         job=job,
+        relayed=_relayed(live),
     )
 
 
@@ -154,11 +210,17 @@ def _interval(
 
 
 def _duplicates(live: Sequence[Mapping[str, str]]) -> tuple[tuple[str, ...], str | None]:
-    """Jobs that scrape the same replicas, and the one job to keep: the one that sees most replicas."""
+    """Jobs that scrape the same replicas, and the one job to keep: the one that sees most replicas.
+
+    A pod under two jobs is one, whatever address each job has for it.
+    """
     jobs: dict[tuple[str, ...], set[str]] = defaultdict(set)
     size: dict[str, int] = defaultdict(int)
+    spaced = all(labels.get("namespace") for labels in live)
     for labels in live:
-        jobs[replica_key(labels)].add(labels.get("job", ""))
+        pod = labels.get("exported_pod") or labels.get("pod")
+        own = (pod, labels["namespace"] if spaced else "") if pod else replica_key(labels)
+        jobs[own].add(labels.get("job", ""))
         size[labels.get("job", "")] += 1
     twice = [key for key, scraping in jobs.items() if len(scraping) > 1]
     if not twice:
@@ -168,22 +230,47 @@ def _duplicates(live: Sequence[Mapping[str, str]]) -> tuple[tuple[str, ...], str
     return tuple(sorted(rivals)), keep
 
 
-def without_duplicates(layout: Layout, scope: Scope) -> tuple[Layout, Scope]:
-    """Layout and scope that count every replica once."""
-    if layout.job is None:
+def _relayed(live: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
+    """The labels of a router that passes on the gauges of replicas which are scraped themselves, too.
+
+    Such a label holds an address, or has several values at one target.
+    """
+    relayed = []
+    for label in RELAY_LABELS:
+        values: dict[str, set[str]] = defaultdict(set)
+        for labels in live:
+            if labels.get(label):
+                values[labels.get("instance", "")].add(labels[label])
+        direct = any(not labels.get(label) for labels in live)
+        several = any(len(some) > 1 or any(":" in value for value in some) for some in values.values())
+        if direct and several:
+            relayed.append(label)
+    return tuple(relayed)
+
+
+def counted_once(layout: Layout, scope: Scope) -> tuple[Layout, Scope]:
+    """Layout and scope that count every replica once: of one job, and not again at a router."""
+
+    def keeping(layout: Layout, own: Callable[[Mapping[str, str]], bool]) -> Layout:
+        return replace(
+            layout,
+            live=tuple(labels for labels in layout.live if own(labels)),
+            seen=tuple(labels for labels in layout.seen if own(labels)),
+            past=tuple((labels, last_s) for labels, last_s in layout.past if own(labels)),
+        )
+
+    if layout.relayed:
+        layout = keeping(layout, lambda labels: not any(labels.get(label) for label in layout.relayed))
+        scope = replace(scope, labels={**scope.labels, **dict.fromkeys(layout.relayed, "")})
+    duplicates, job = _duplicates(layout.live)
+    layout = replace(layout, duplicates=duplicates, job=job)
+    if job is None:
         return layout, scope
-    dropped = set(layout.duplicates) - {layout.job}
+    dropped = set(duplicates) - {job}
     kept = sorted({labels.get("job", "") for labels in layout.live} - dropped)
     jobs = kept[0] if len(kept) == 1 else kept
     narrowed = replace(scope, labels={**scope.labels, "job": jobs})
-    return (
-        replace(
-            layout,
-            live=tuple(labels for labels in layout.live if labels.get("job", "") not in dropped),
-            seen=tuple(labels for labels in layout.seen if labels.get("job", "") not in dropped),
-        ),
-        narrowed,
-    )
+    return keeping(layout, lambda labels: labels.get("job", "") not in dropped), narrowed
 
 
 def is_stale(layout: Layout, at_s: float) -> bool:

@@ -1,11 +1,10 @@
 """Third round: every number at once."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from collectors.backends.backend import Backend, Vectors
-from collectors.prometheus.promql import matchers
-from collectors.queries.query import GROUPED, Group, Part, Query, Subject, by_subject, of_source
-from collectors.queries.ttl import FIRST, FLEET_REPLICAS
+from collectors.queries.query import Group, Part, Query, Subject, by_subject
+from collectors.queries.ttl import FLEET_REPLICAS
 from collectors.reading.discovery import Discovery
 from collectors.reading.engine_values import (
     QUANTITY,
@@ -14,12 +13,14 @@ from collectors.reading.engine_values import (
     engine_queries,
     mapping_of,
     missing_of,
+    saturation_query,
 )
 from collectors.reading.gpu_join import FLEET_GPUS, gpu_scope
 from collectors.reading.gpu_sums import Plain, plain_queries, with_sums
 from collectors.reading.gpu_values import gpu_numbers, gpu_queries, missing_fields
-from collectors.reading.health import CORE, verdict
-from collectors.reading.layout import Layout
+from collectors.reading.health import CORE, SATURATED_SHARE, verdict
+from collectors.reading.layout import RELAY_LABELS
+from collectors.reading.lost_replicas import Lost, former_queries, lost_replicas, target_queries
 from collectors.reading.observation import Missing, Observation, Replica, unknown_numbers
 from collectors.reading.remarks import Ages, Kind, Names, Remark, remark
 from collectors.reading.topology import Topology
@@ -35,8 +36,6 @@ REPLICA_COLUMNS = {
 }
 MAX_REPLICAS = 5000
 """Chosen: beyond it a table of replicas is no longer read."""
-DOWN = Subject("down", group=Group.SOURCE)
-ANSWERING = Subject("answering", group=Group.SOURCE)
 
 
 def observe(backend: Backend, source: Source, discovery: Discovery, topology: Topology) -> Observation:
@@ -45,23 +44,26 @@ def observe(backend: Backend, source: Source, discovery: Discovery, topology: To
     plain: dict[Query, Plain] = {}
     if topology.gpus.vocabulary is not None:
         scope = gpu_scope(topology.gpus, topology.scope)
-        exact = gpu_queries(topology.gpus.vocabulary, scope, sign=topology.gpus.sign)
+        gpus = topology.gpus
+        exact = gpu_queries(topology.gpus.vocabulary, scope, sign=gpus.sign, partitioned=gpus.partitioned)
         plain = plain_queries(exact, topology.gpus, scope)
-    queries = [*_engine_queries(topology), *_target_queries(topology.layout)]
+    queries = [*_engine_queries(topology), *target_queries(topology.layout), *former_queries(topology)]
     queries += [plain[query].query if query in plain else query for query in exact]
     answer = with_sums(backend, backend.vectors(queries, at_s=discovery.at_s), plain, discovery.at_s)
-    down = _down(answer, topology.layout, dedicated=backend.dedicated)
+    lost = lost_replicas(answer, topology.layout, at_s=discovery.at_s, dedicated=backend.dedicated)
     ages = _ages(queries, answer, discovery)
-    return _assembled(source, discovery, topology, answer, down, ages)
+    return _assembled(source, discovery, topology, answer, lost, ages)
 
 
 def _engine_queries(topology: Topology) -> list[Query]:
     """What is asked of the engine, as a whole and by replica; of a fleet only the buckets that can be pruned."""
     layout, choices = topology.layout, topology.choices
     queries = engine_queries(choices, topology.scope)
+    if layout.replicas <= FLEET_REPLICAS and (judged := saturation_query(choices, topology.scope)):
+        queries.append(judged)
     if layout.replicas > FLEET_REPLICAS:
         queries = [query for query in queries if query.subject.part is not Part.BUCKETS or query.prunable]
-    by = tuple(label for label in ("instance", "pod", "exported_pod") if layout.values((label,)))
+    by = tuple(label for label in ("instance", "pod", "exported_pod", *RELAY_LABELS) if layout.values((label,)))
     if by and layout.replicas <= MAX_REPLICAS:
         candidates = {key: choice.candidate for key in REPLICA_COLUMNS if (choice := choices.get(key))}
         split = [replica_query(key, one, by, topology.scope) for key, one in candidates.items() if one is not None]
@@ -69,44 +71,25 @@ def _engine_queries(topology: Topology) -> list[Query]:
     return queries
 
 
-def _target_queries(layout: Layout) -> list[Query]:
-    """Which targets of the jobs of the deployment are down, and how many answer."""
-    jobs = sorted(layout.values(("job",)).get("job", set()))
-    if not jobs:
-        return []
-    up = f"up{{{matchers({'job': jobs})}}}"
-    answering = f"count by (job) ({up} == 1)"
-    return [of_source(DOWN.quantity, f"{up} == 0"), of_source(ANSWERING.quantity, answering, weight=GROUPED, ttl=FIRST)]
-
-
-def _down(answer: Vectors, layout: Layout, *, dedicated: bool) -> list[str]:
-    """Targets that are down and surely of this deployment: those of jobs in which everything that answers is of it."""
-    own: dict[str, set[str]] = {}
-    for labels in layout.live:
-        own.setdefault(labels.get("job", ""), set()).add(labels.get("instance", ""))
-    answering = {s.labels.get("job", ""): s.value for s in answer.of(ANSWERING)}
-    sure = {job for job, instances in own.items() if dedicated or answering.get(job, 0) <= len(instances)}
-    return sorted(s.labels.get("instance", "") for s in answer.of(DOWN) if s.labels.get("job", "") in sure)
-
-
 def _assembled(
-    source: Source, discovery: Discovery, topology: Topology, answer: Vectors, down: list[str], ages: list[Remark]
+    source: Source, discovery: Discovery, topology: Topology, answer: Vectors, lost: Lost, ages: list[Remark]
 ) -> Observation:
     layout, scope, choices, at_s = topology.layout, topology.scope, topology.choices, discovery.at_s
-    numbers = unknown_numbers() | engine_numbers(answer, choices)
+    numbers = unknown_numbers() | engine_numbers(answer, choices, scope)
     numbers |= {"replicas": float(layout.replicas), "replicas_lost": float(len(layout.lost))}
     distributions = engine_distributions(answer, choices, scope)
     missing = list(missing_of(choices, answer, numbers, distributions))
     about_gpus = _add_gpus(numbers, missing, topology, answer)
     core = [m.quantity for m in missing if m.quantity in _core_quantities(topology.engine)]
     judged = verdict(
-        numbers=numbers, distributions=distributions, vectors=answer, layout=layout, core_missing=core, down=down
+        numbers=numbers, distributions=distributions, vectors=answer, layout=layout, core_missing=core, lost=lost
     )
+    fewer = [lost.fewer] if lost.fewer is not None else []
     return Observation(
         name=source.name,
         state=judged.state,
         causes=judged.causes,
-        remarks=(*topology.remarks, *about_gpus, *_remarks_on(topology), *ages),
+        remarks=(*topology.remarks, *fewer, *about_gpus, *_remarks_on(topology), *_steps(numbers), *ages),
         warnings=tuple(dict.fromkeys((*discovery.warnings, *answer.notes.warnings))),
         at_s=at_s,
         window_s=scope.window_s,
@@ -138,8 +121,17 @@ def _add_gpus(
     return [*gpus.remarks, *([remark(Kind.GPUS_OF_HOSTS)] if topology.gpus.how == "host" else [])]
 
 
+def _steps(numbers: Mapping[str, float | None]) -> list[Remark]:
+    """Of a window that is saturated at times, at how many: the rest can be judged."""
+    share = numbers["saturated_ratio"]
+    if share is None or not 0 < share < SATURATED_SHARE:
+        return []
+    return [remark(Kind.SATURATED_AT_TIMES, share=share)]
+
+
 def _core_quantities(engine: DetectedEngine) -> set[str]:
-    return {QUANTITY[key] for key in CORE if key in engine.vocabulary.concepts and engine.vocabulary.concepts[key].use}
+    concepts = engine.vocabulary.concepts
+    return {QUANTITY[key] for key in CORE if key in concepts and concepts[key].use and not concepts[key].optional}
 
 
 def _remarks_on(topology: Topology) -> list[Remark]:

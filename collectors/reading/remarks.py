@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from collectors.format import sentence
+from collectors.units import S_PER_MINUTE
 
 
 class Kind(Enum):
@@ -19,7 +20,7 @@ class Kind(Enum):
     NO_MODEL_LABEL = "{engine} has no model label: select by job or instance instead of {label}."
     NO_PREFIX = "{engine} names its metrics without a prefix: select by job, namespace or instance."
     NO_ENGINE = "{where} answers, but holds no metrics of a known engine{targets}."
-    NOTHING_SELECTED = "{engine} is seen, but no series matches {{{selector}}}{targets}."
+    NOTHING_SELECTED = "{engine} is seen, but no series matches {{{selector}}}{hint}{targets}."
     STALE = "The newest sample is {age_s:.0f} s old{targets}: the engine or its scrape stopped."
 
     # More is asked than can be served.
@@ -35,24 +36,44 @@ class Kind(Enum):
     QUERIES_FAILED = "Some queries failed: {error}"
     QUERIES_REJECTED = "The server rejects the query of {quantities}."
     REPLICAS_LOST = "{replicas} stopped reporting within the window."
+    REPLICAS_DOWN = "{replicas} is down: the last sample came {ago} ago{xids}."
+    REPLICAS_FEWER = (
+        "{replicas} stopped reporting {ago} ago: {live:g} of the {most:g} replicas of the last hour report. Scaled "
+        "down, or lost."
+    )
     TARGETS_DOWN = "{targets} of the same scrape job is down."
     CORE_MISSING = "No data for {quantities}."
 
     # What to know about the numbers.
     DUPLICATE_JOBS = "The jobs {jobs} scrape the same servers: only {job} is counted."
+    RELAYED = "A router passes on what engines report themselves (label {labels}): each engine is counted once."
     SHORT_DATA = "Data goes back {covered_s:.0f} s only: the window is {window_s:.3g} s instead of {asked_s:g} s."
     WINDOW_WIDENED = (
         "A window of {asked_s:g} s holds too few scrapes ({interval_s:g} s apart): {window_s:g} s are used."
     )
     ONE_STAGE = "Of the models {models} only {model} is counted: give model in selector."
+    CALM_STRETCH = (
+        "Judged over {judged} of the {asked}: in the other minutes more was asked than could be served, or they lie "
+        "beyond such minutes."
+    )
+    SATURATED_AT_TIMES = (
+        "In {share:percent} of the minutes more was asked than could be served: the queue never emptied, or requests "
+        "were preempted."
+    )
     FLEET_OF_REPLICAS = "More than {most} replicas: quantiles of TTFT, ITL and E2E only, means of the rest."
     FLEET_OF_GPUS = "More than {most:,} GPUs: their values are those of the last scrape, not of the window."
     OTHER_ENGINES = "Also seen at this source: {engines}."
     OLD_AND_NEW_NAMES = "Old and new metric names are both present ({quantities}): the newer ones are used."
     READ_IN_TURNS = "This fleet is read in turns; values are older than this moment by up to: {ages}."
-    GPUS_SLOWED_DOWN = "{gpus:g} GPUs are slowed down: {causes}."
-    GPUS_SLOWED_BY_HEAT = "{gpus:g} GPUs are slowed down by heat."
-    GPUS_PARTITIONED = "GPUs are partitioned (MIG): busy is the activity of the graphics engine."
+    GPU_SLOWED_DOWN = "GPU {which} is slowed down: {causes}."
+    GPUS_SLOWED_DOWN = "{gpus:g} GPUs are slowed down ({which}): {causes}."
+    GPU_SLOWED_BY_HEAT = "GPU {which} is slowed down by heat."
+    GPUS_SLOWED_BY_HEAT = "{gpus:g} GPUs are slowed down by heat ({which})."
+    XID_ON = "GPU {which} shows an XID error{codes}."
+    XIDS_ON = "{gpus:g} GPUs show XID errors{codes} ({which})."
+    GPUS_PARTITIONED = (
+        "GPUs are partitioned (MIG): busy is the activity of the graphics engine, weighted by the slices of the parts."
+    )
     ROW_NOT_REMAPPED = "A GPU failed to remap a memory row: it needs replacing."
     GPUS_OF_HOSTS = "GPUs are joined by host: all GPUs of these hosts are counted."
 
@@ -65,10 +86,6 @@ class Kind(Enum):
     QUEUE_GROWS = "The queue grows by {growth_per_s:.2g} requests/s; up to {waiting:.3g} wait."
     PREEMPTIONS = "Requests are preempted ({per_s:.2g}/s): the KV cache ran out, their prefill is repeated."
     KV_NEARLY_FULL = "The KV cache reached {kv_usage:percent}."
-    ONE_XID = "1 GPU shows an XID error."
-    XIDS = "{gpus:g} GPUs show an XID error."
-    ONE_GPU_SLOW = "1 GPU is slowed down."
-    GPUS_SLOW = "{gpus:g} GPUs are slowed down."
     ONE_ECC_ERROR = "1 uncorrected memory error."
     ECC_ERRORS = "{errors:g} uncorrected memory errors."
     LATE = "The newest sample is {age_s:.0f} s old; they come every {interval_s:.0f} s."
@@ -96,6 +113,17 @@ class Ages:
 
     def __str__(self) -> str:
         return ", ".join(f"{what} {age_s:.0f} s" for what, age_s in self.seconds.items())
+
+
+@dataclass(frozen=True)
+class Ago:
+    """How long ago something was."""
+
+    seconds: float
+
+    def __str__(self) -> str:
+        minutes = round(self.seconds / S_PER_MINUTE)
+        return f"{self.seconds:.0f} s" if minutes < 2 else f"{minutes} minutes"
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collectors.prometheus.promql import quoted
 from collectors.queries.query import GROUPED, Group, Subject, of_source
 from collectors.reading.discovery import Discovery
 from collectors.reading.gpu_join import GpuJoin, join_gpus, place_queries
-from collectors.reading.layout import LEAST_SPAN_S, Layout, layout_queries, read_layout, without_duplicates
+from collectors.reading.layout import LEAST_SPAN_S, Layout, counted_once, layout_queries, read_layout
 from collectors.reading.remarks import Kind, Names, Remark, remark
 from collectors.source import Source
 from collectors.vocabulary.detect import Choice, DetectedEngine, choose, detect_gpus
@@ -25,7 +25,17 @@ MIN_SPAN_S = 1.0
 
 FRONT = Subject("front", group=Group.SOURCE)
 """The models that an engine counts requests of, where it counts them at every stage."""
-PRESENCE = ("running", "waiting", "kv_usage", "finished", "requests", "generation_tokens")
+PRESENCE = (
+    "running",
+    "waiting",
+    "kv_usage",
+    "finished",
+    "requests",
+    "generation_tokens",
+    "prompt_tokens",
+    "first_tokens",
+    "arrivals",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,24 +66,15 @@ def presence(choices: Mapping[str, Choice], scope: Scope) -> str | None:
     return None
 
 
-def refusal(engine: DetectedEngine, source: Source) -> Remark | None:
-    """Why a selector cannot be used with an engine; None when it can."""
+def refusal(engine: DetectedEngine, source: Source, *, dedicated: bool) -> Remark | None:
+    """Why a selector cannot be used with an engine; None when it can. ``dedicated``: all targets are its own."""
     v = engine.vocabulary
     models = [key for key in source.labels if key in MODEL_KEYS]
-    if models and v.model_label is None:
+    if models and not v.model_labels:
         return remark(Kind.NO_MODEL_LABEL, engine=v.label, label=models[0])
-    if v.needs_selector and not [key for key in source.labels if key not in MODEL_KEYS]:
+    if v.needs_selector and not source.labels and not dedicated:
         return remark(Kind.NO_PREFIX, engine=v.label)
     return None
-
-
-def known_names(engine: DetectedEngine) -> tuple[str, ...]:
-    """Every metric name of an engine, as spelled at the source."""
-    names = [
-        *engine.vocabulary.detect,
-        *(m for c in engine.vocabulary.concepts.values() for u in c.use for m in u.metrics),
-    ]
-    return tuple(name.replace(*engine.spelling) if engine.spelling else name for name in names)
 
 
 def find_topology(
@@ -81,31 +82,33 @@ def find_topology(
 ) -> Topology:
     """Replicas, timing, duplicates, GPUs; widens a window that holds too few scrapes."""
     choices = choices_for(engine, discovery.names, source)
-    scope = scope_of(source.labels, engine.vocabulary, window_s=window_s, step_s=15.0, spelling=engine.spelling)
+    scope = scope_of(source.labels, engine, window_s=window_s)
     series = presence(choices, scope)
     span = max(window_s, LEAST_SPAN_S)
     exporters = detect_gpus(discovery.names)
-    queries = place_queries(exporters, discovery.names, fleet=discovery.fleet)
+    selector = dict(source.gpu_selector) if source.gpu_selector is not None else None
+    queries = place_queries(exporters, discovery.names, selector=selector, fleet=discovery.fleet)
     if series is not None:
         queries += layout_queries(series, scope, window_s=span, fleet=discovery.fleet)
     if engine.vocabulary.front:
         counting = scope.fill('count by (model) ({__name__=~"nv_inference_request_success",$other})')
         queries.append(of_source(FRONT.quantity, counting, weight=GROUPED))
     answer = backend.vectors(queries, at_s=discovery.at_s)
-    layout, scope = without_duplicates(read_layout(answer, at_s=discovery.at_s, window_s=span), scope)
+    layout, scope = counted_once(read_layout(answer, at_s=discovery.at_s, window_s=span), scope)
     scope, remarks = _fitting(scope, layout, discovery.at_s)
     model, models = _front(engine, source, answer)
     if model is not None:
         scope = replace(scope, front=f"model={quoted(model)}")
         remarks.append(remark(Kind.ONE_STAGE, models=Names(models), model=model))
-    selector = dict(source.gpu_selector) if source.gpu_selector is not None else None
-    gpus = join_gpus(exporters, answer, layout, selector, discovery.names)
+    gpus = join_gpus(exporters, answer, layout, selector, discovery.names, dedicated=backend.dedicated)
     return Topology(engine=engine, choices=choices, scope=scope, layout=layout, gpus=gpus, remarks=tuple(remarks))
 
 
 def _fitting(scope: Scope, layout: Layout, at_s: float) -> tuple[Scope, list[Remark]]:
     """The window that holds enough scrapes and no time before the data, with what to say about it."""
     remarks, given, interval = [], scope.window_s, layout.interval_s
+    if layout.relayed:
+        remarks.append(remark(Kind.RELAYED, labels=Names(layout.relayed)))
     if layout.duplicates:
         remarks.append(remark(Kind.DUPLICATE_JOBS, jobs=Names(layout.duplicates), job=layout.job))
     covered = None if layout.oldest_s is None else at_s - layout.oldest_s
@@ -115,6 +118,7 @@ def _fitting(scope: Scope, layout: Layout, at_s: float) -> tuple[Scope, list[Rem
         scope = replace(scope, window_s=held)
     elif interval is not None and given < MIN_SCRAPES * interval:
         wider = MIN_SCRAPES * interval
+        wider = wider if covered is None else max(given, min(wider, covered + interval / 2))
         remarks.append(remark(Kind.WINDOW_WIDENED, asked_s=given, interval_s=interval, window_s=wider))
         scope = replace(scope, window_s=wider)
     return replace(scope, step_s=steady(interval) or scope.step_s), remarks

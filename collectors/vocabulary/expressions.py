@@ -3,13 +3,18 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from collectors.prometheus.promql import LabelValue, duration, matchers
+from collectors.prometheus.promql import AnyCase, LabelValue, duration, matchers
 from collectors.queries.query import GROUPED, PLAIN, SPREAD, Group, Part, Query, Subject
 from collectors.queries.ttl import FIRST, FOURTH, SECOND, slow
-from collectors.vocabulary.schema import DISTRIBUTIONS, SCALARS, Candidate, EngineVocabulary
+from collectors.vocabulary.detect import DetectedEngine
+from collectors.vocabulary.schema import DISTRIBUTIONS, SCALARS, Candidate
+from collectors.vocabulary.spellings import Spelling, respelled
 
 SUBQUERY_POINTS = 240
 """Points of a gauge over one window: shows a spike of a minute in four hours, cheap for thousands of replicas."""
+
+USUAL_STEP_S = 15.0
+"""Between scrapes until the interval is known: what most Prometheus servers are set to."""
 
 MODEL_KEYS = ("model", "model_name")
 """Keys of a selector that mean the label of an engine that names the model."""
@@ -25,16 +30,18 @@ TTL_OF_CAPACITIES = {"kv_capacity_tokens": slow(4), "max_concurrency": slow(5)}
 class Scope:
     """Which series and which window: matchers of the source, and what the vocabulary adds to them.
 
-    ``instant`` takes gauges as they are now.
+    ``always`` are matchers of any series; ``ranks`` are labels of processes that report the same requests; ``instant``
+    takes gauges as they are now.
     """
 
     labels: Mapping[str, LabelValue] = field(default_factory=dict)
     model_label: str | None = None
     always: str = ""
+    ranks: tuple[str, ...] = ()
     front: str = ""
     window_s: float
     step_s: float = 15.0
-    spelling: tuple[str, str] | None = None
+    spelling: Spelling = None
     instant: bool = False
 
     @property
@@ -54,7 +61,8 @@ class Scope:
         return ",".join(p.strip(", ") for p in parts if p.strip(", "))
 
     def fill(self, template: str) -> str:
-        """A template with its placeholders replaced."""
+        """A template in the spelling of the source with its placeholders replaced."""
+        template = self.respell(template)
         if not self.selection():
             template = template.replace(",$sel", "")
         if not self.selection(model=False):
@@ -64,47 +72,57 @@ class Scope:
         for token, text in (
             ("$sel", self.selection()),
             ("$other", self.selection(model=False)),
+            ("$ranks", ", ".join(self.ranks)),
             ("$front", self.front),
             ("$window_s", f"{self.window_s:g}"),
             ("$w", self.window),
             ("$step", self.resolution),
         ):
             template = template.replace(token, text)
-        return self.respell(template)
+        return template
 
     def respell(self, text: str) -> str:
         """Metric names with the prefix found at this source."""
-        return text.replace(*self.spelling) if self.spelling else text
+        return respelled(text, self.spelling)
+
+    def once(self, vector: str) -> str:
+        """A vector in which processes that report the same requests count once."""
+        return f"max without ({', '.join(self.ranks)}) ({vector})" if self.ranks else vector
 
 
 def scope_of(
     selector: Mapping[str, LabelValue],
-    vocabulary: EngineVocabulary,
+    engine: DetectedEngine,
     *,
     window_s: float,
-    step_s: float,
-    spelling: tuple[str, str] | None = None,
+    step_s: float = USUAL_STEP_S,
     front: str = "",
 ) -> Scope:
     """The scope of a source for one engine: model and model_name both mean the label this engine uses."""
+    label, any_case = engine.model_label, engine.vocabulary.any_case
     labels: dict[str, LabelValue] = {}
     for key, value in selector.items():
-        labels[vocabulary.model_label if key in MODEL_KEYS and vocabulary.model_label else key] = value
+        if key in MODEL_KEYS and label:
+            labels[label] = AnyCase((value,) if isinstance(value, str) else value) if any_case else value
+        else:
+            labels[key] = value
     return Scope(
         labels=labels,
-        model_label=vocabulary.model_label,
-        always=vocabulary.always,
+        model_label=label,
+        ranks=engine.vocabulary.ranks,
         front=front,
         window_s=window_s,
         step_s=step_s,
-        spelling=spelling,
+        spelling=engine.spelling,
     )
 
 
-def selected(candidate: Candidate, metric: str, scope: Scope) -> str:
-    """The series of a metric: ``metric{matchers}``."""
+def selected(candidate: Candidate, metric: str, scope: Scope, *, over: str = "") -> str:
+    """The series of a metric: ``metric{matchers}``; ``over`` is a function of its values over the window."""
     inside = scope.selection(model=candidate.beside is None, extra=scope.fill(candidate.where))
     series = f"{scope.respell(metric)}{{{inside}}}"
+    if over:
+        series = f"{over}({series}[{scope.window}])"
     if candidate.beside is None:
         return series
     return f"({series} and on (job, instance) {scope.respell(candidate.beside)}{{{scope.selection()}}})"
@@ -115,7 +133,7 @@ def scalar_queries(key: str, candidate: Candidate, scope: Scope) -> list[Query]:
     if candidate.gauge:
         return _gauge(key, candidate, scope)
     if candidate.counter:
-        rate = f"sum(rate({selected(candidate, candidate.counter, scope)}[{scope.window}]))"
+        rate = f"sum({scope.once(selected(candidate, candidate.counter, scope, over='rate'))})"
         return [_scalar(key, Part.WHOLE, _scaled(rate, candidate))]
     if candidate.info:
         names = ", ".join(candidate.labels + candidate.times)
@@ -126,27 +144,29 @@ def scalar_queries(key: str, candidate: Candidate, scope: Scope) -> list[Query]:
 
 def _gauge(key: str, candidate: Candidate, scope: Scope) -> list[Query]:
     """A gauge over the window. Summed ones go through a subquery, so that replicas that took turns are not added up."""
-    series = selected(candidate, candidate.gauge or "", scope)
+    metric = candidate.gauge or ""
+    series = selected(candidate, metric, scope)
     across, w, step = candidate.across, scope.window, scope.resolution
     if across == "sum":
-        total = f"sum({series})"
+        total = f"sum({scope.once(series)})"
         texts = {
             Part.WHOLE: f"avg_over_time({total}[{w}:{step}])",
             Part.MAX: f"max_over_time({total}[{w}:{step}])",
             Part.MIN: f"min_over_time({total}[{w}:{step}])",
             Part.GROWTH: f"deriv({total}[{w}:{step}])",
+            Part.CHANGE: f"delta({total}[{w}:{step}]) / {scope.window_s:g}",
         }
     else:
         kept = f" < {candidate.below:g}" if candidate.below is not None else ""
         texts = {
-            Part.WHOLE: f"{across}(avg_over_time({series}[{w}]){kept})",
-            Part.MAX: f"max(max_over_time({series}[{w}]){kept})",
+            Part.WHOLE: f"{across}({selected(candidate, metric, scope, over='avg_over_time')}{kept})",
+            Part.MAX: f"max({selected(candidate, metric, scope, over='max_over_time')}{kept})",
         }
     return [_scalar(key, part, _scaled(text, candidate)) for part, text in texts.items()]
 
 
 def _scalar(key: str, part: Part, expression: str, *, weight: int = PLAIN) -> Query:
-    unit = f"{SCALARS[key]}/s" if part is Part.GROWTH else SCALARS[key]
+    unit = f"{SCALARS[key]}/s" if part in (Part.GROWTH, Part.CHANGE) else SCALARS[key]
     ttl = TTL_OF_CAPACITIES.get(key, FIRST) if part is Part.WHOLE else FIRST
     return Query(expression=expression, subject=Subject(key, part), unit=unit, weight=weight, ttl=ttl)
 
@@ -158,13 +178,13 @@ def distribution_queries(key: str, candidate: Candidate, scope: Scope) -> list[Q
     if not candidate.histogram:
         return []
     rate = {
-        part: f"rate({selected(candidate, candidate.histogram + part, scope)}[{scope.window}])"
+        part: selected(candidate, candidate.histogram + part, scope, over="rate")
         for part in ("_bucket", "_sum", "_count", "")
     }
     queries = [
-        _piece(key, Part.BUCKETS, f"sum by (le) ({rate['_bucket']}) or sum({rate['']})"),
-        _piece(key, Part.SUM, f"sum({rate['_sum']})"),
-        _piece(key, Part.COUNT, f"sum({rate['_count']})"),
+        _piece(key, Part.BUCKETS, f"sum by (le) ({scope.once(rate['_bucket'])}) or sum({rate['']})"),
+        _piece(key, Part.SUM, f"sum({scope.once(rate['_sum'])})"),
+        _piece(key, Part.COUNT, f"sum({scope.once(rate['_count'])})"),
     ]
     if candidate.zeros:
         queries.append(_piece(key, Part.ZEROS, scope.fill(candidate.zeros)))
@@ -189,8 +209,8 @@ def _piece(key: str, part: Part, expression: str) -> Query:
 
 def quantile_expression(q: float, candidate: Candidate, scope: Scope) -> str:
     """The PromQL somebody would paste into another tool to see the same quantile."""
-    series = selected(candidate, f"{candidate.histogram}_bucket", scope)
-    return _scaled(f"histogram_quantile({q:g}, sum by (le) (rate({series}[{scope.window}])))", candidate)
+    rate = scope.once(selected(candidate, f"{candidate.histogram}_bucket", scope, over="rate"))
+    return _scaled(f"histogram_quantile({q:g}, sum by (le) ({rate}))", candidate)
 
 
 def replica_query(key: str, candidate: Candidate, by: tuple[str, ...], scope: Scope) -> Query | None:
@@ -198,10 +218,12 @@ def replica_query(key: str, candidate: Candidate, by: tuple[str, ...], scope: Sc
     labels = ", ".join(by)
     if candidate.gauge:
         how = candidate.across
-        split = f"{how} by ({labels}) ({selected(candidate, candidate.gauge, scope)})"
+        series = selected(candidate, candidate.gauge, scope)
+        split = f"{how} by ({labels}) ({scope.once(series) if how == 'sum' else series})"
     elif candidate.counter:
         how = "sum"
-        split = f"sum by ({labels}) (rate({selected(candidate, candidate.counter, scope)}[{scope.window}]))"
+        rate = selected(candidate, candidate.counter, scope, over="rate")
+        split = f"sum by ({labels}) ({scope.once(rate)})"
     else:
         return None
     return Query(

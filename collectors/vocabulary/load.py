@@ -22,10 +22,10 @@ def engine_vocabularies() -> Mapping[str, EngineVocabulary]:
 
 @cache
 def gpu_vocabularies() -> Mapping[str, GpuVocabulary]:
-    """Every GPU exporter's vocabulary by id."""
+    """Every GPU exporter's vocabulary by id, the most telling first."""
     files = sorted((FOLDER / "gpus").glob("*.yaml"))
     read = [GpuVocabulary.model_validate(yaml.safe_load(file.read_text(encoding="utf-8"))) for file in files]
-    return MappingProxyType({v.id: v for v in read})
+    return MappingProxyType({v.id: v for v in sorted(read, key=lambda v: (v.priority, v.id))})
 
 
 def engine_vocabulary(name: str) -> EngineVocabulary | None:

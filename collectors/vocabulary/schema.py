@@ -24,6 +24,7 @@ SCALARS = {
     "waiting": "requests",
     "waiting_for_capacity": "requests",
     "kv_usage": "ratio",
+    "kv_host_usage": "ratio",
     "kv_capacity_tokens": "tokens",
     "max_concurrency": "requests",
     "preemptions": "events/s",
@@ -145,7 +146,8 @@ class Concept(_Frozen):
     """One quantity: candidates newest first, its trap, and the flag that makes a missing metric appear.
 
     ``at_finish``: it moves only when a request finishes, so long answers arrive in lumps. ``absent_means_zero``: the
-    series is born with the first event, so while the engine is seen, no series means none so far.
+    series is born with the first event, so while the engine is seen, no series means none so far. ``optional``: some
+    versions lack it, so that nothing is wrong where it is missing.
     """
 
     unit: str
@@ -154,9 +156,17 @@ class Concept(_Frozen):
     enable: str = ""
     at_finish: bool = False
     absent_means_zero: bool = False
+    optional: bool = False
 
 
 class _Vocabulary(_Frozen):
+    """What names of engines and of GPU exporters have in common.
+
+    ``detect`` holds names that only this one has. ``prefix`` is how its names begin; ``spellings`` are other beginnings
+    of the same names, beside those of :mod:`collectors.vocabulary.spellings`. ``priority``: the lowest of several goes
+    first.
+    """
+
     id: str
     label: str
     endpoint: str
@@ -166,29 +176,46 @@ class _Vocabulary(_Frozen):
     detect: tuple[str, ...]
     labels: tuple[str, ...]
     concepts: dict[str, Concept]
+    priority: int = 50
+    prefix: str = ""
+    spellings: tuple[str, ...] = ()
 
 
 class EngineVocabulary(_Vocabulary):
-    """Names of one engine. ``always`` holds matchers that keep series from being counted twice; ``covers``
-    are engines whose names it exposes too.
+    """Names of one engine.
 
     ``engine`` is the engine of the sizing catalogue that computes behind these names, "" where they do not tell;
-    ``front_end`` says that latencies are measured before the engine, by what routes to it.
+    ``front_end`` says that latencies are measured before the engine, by what routes to it. ``covers`` are engines whose
+    names it exposes too; ``completes`` are those whose missing quantities it has, on the same page.
+
+    ``model_labels`` are the labels that name the model, the usual one first; ``any_case`` says that its value is
+    written in several cases. ``ranks`` tell processes apart that report the same requests: they count once.
+
+    Names without a prefix are shared by engines. ``weak`` ones stand for this engine only where nothing stronger is
+    seen; ``bare`` ones are its own although they lack the prefix, and so is any of its names with ``bare_label``.
     """
 
     engine: str = ""
     front_end: bool = False
     aliases: tuple[str, ...] = ()
-    priority: int = 50
-    model_label: str | None = None
-    always: str = ""
-    spellings: tuple[str, ...] = ()
+    model_labels: tuple[str, ...] = ()
+    any_case: bool = False
+    ranks: tuple[str, ...] = ()
     variants: dict[str, tuple[str, ...]] = {}
     front: tuple[str, ...] = ()
+    weak: tuple[str, ...] = ()
+    bare: tuple[str, ...] = ()
+    bare_label: str = ""
     needs_selector: bool = False
     covers: tuple[str, ...] = ()
+    completes: tuple[str, ...] = ()
     renamed: dict[str, str] = {}
     buckets: dict[str, tuple[float, ...]] = {}
+
+    @property
+    def model_label(self) -> str | None:
+        """The usual label that names the model; None where there is none."""
+        return self.model_labels[0] if self.model_labels else None
 
     @model_validator(mode="after")
     def _known_concepts(self) -> EngineVocabulary:
@@ -197,13 +224,18 @@ class EngineVocabulary(_Vocabulary):
 
 
 class GpuVocabulary(_Vocabulary):
-    """Names of one GPU exporter: which labels tell devices, hosts and pods apart; blanks are ``blank_from`` or more."""
+    """Names of one GPU exporter: which labels tell devices, hosts and pods apart; blanks are ``blank_from`` or more.
+
+    The first name of ``detect`` that has data stands for a GPU and carries its labels. ``partition_labels`` tell the
+    parts of a device apart (MIG), ``profile_label`` says how large a part is.
+    """
 
     device_labels: tuple[str, ...]
     host_labels: tuple[str, ...]
     pod_labels: tuple[str, ...]
     product_label: str
     partition_labels: tuple[str, ...] = ()
+    profile_label: str = ""
     blank_from: float | None = None
 
     @model_validator(mode="after")

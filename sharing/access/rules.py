@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -11,10 +12,14 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 
 from sharing.access.identity import Claims, claim_values, verified_email
 from sharing.access.roles import Role
+from sharing.access.tokens import token_hash
 from sharing.errors import InvalidRules
+from sharing.settings import SETTINGS
 
 VARIABLE = "SHARING_ACCESS"
-"""Environment variable: path of the file of rules; else access.yaml beside app.py."""
+"""Environment variable: path of the file of rules; else :data:`FILE`."""
+
+FILE = SETTINGS / "access.yaml"
 
 
 def _address(text: str) -> str:
@@ -33,6 +38,8 @@ Folded = Annotated[str, StringConstraints(strip_whitespace=True, to_lower=True, 
 Address = Annotated[Folded, AfterValidator(_address)]
 Domain = Annotated[Folded, AfterValidator(_domain)]
 Word = Annotated[str, StringConstraints(min_length=1)]
+Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+"""What is kept of a token: SHA-256 in hexadecimal digits."""
 
 
 class _Part(BaseModel):
@@ -40,11 +47,15 @@ class _Part(BaseModel):
 
 
 class Members(_Part):
-    """Who has a role: any one of these is enough. ``pages``: the only ones they see; None: every page."""
+    """Who has a role: any one of these is enough. ``pages``: the only ones they see; None: every page.
+
+    ``tokens``: of programs, which do not log in (``python -m api token`` makes one).
+    """
 
     claims: tuple[Word, ...] = ()
     emails: tuple[Address, ...] = ()
     domains: tuple[Domain, ...] = ()
+    tokens: tuple[Digest, ...] = ()
     pages: tuple[Word, ...] | None = None
 
     def include(self, email: str, values: Sequence[str]) -> bool:
@@ -73,6 +84,11 @@ class Rules(_Part):
                 return role
         return Role.VIEWER if self.others == "viewer" else None
 
+    def role_of_token(self, token: str) -> Role | None:
+        """The highest role that a program has by its token; ``others`` are people, so that an unknown one has none."""
+        kept = token_hash(token)
+        return next((role for role in reversed(Role) if kept in self.members(role).tokens), None)
+
     def members(self, role: Role) -> Members:
         """Who has this role by name."""
         members: Members = getattr(self, role.value)
@@ -84,6 +100,14 @@ class Rules(_Part):
             return False
         pages = self.members(role).pages
         return pages is None or page in pages
+
+
+def file_of_rules() -> Path | None:
+    """The file of rules: the one that is named, whether it exists or not, else the usual one where it does."""
+    named = os.environ.get(VARIABLE, "").strip()
+    if named:
+        return Path(named).expanduser()
+    return FILE if FILE.exists() else None
 
 
 def read_rules(file: Path) -> Rules:

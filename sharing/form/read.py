@@ -224,7 +224,8 @@ def _speculation(values: Values) -> dict[str, Any]:
 
 def _own_gpu(values: Values) -> dict[str, Any]:
     required = {key: needed(values, key) for key in ("own_mem", "own_bw", "own_fp16")}
-    further = {key: optional(values, key) for key in ("own_fp8", "own_link", "own_watts", "own_usd")}
+    rates = ("own_bf16", "own_fp8", "own_int8", "own_fp4")
+    further = {key: optional(values, key) for key in (*rates, "own_link", "own_watts", "own_usd")}
     named = {FIELDS[key].leaf: number for key, number in (required | further).items()}
     stated = further["own_link"] and str(values["own_domain"]).strip()
     linked = {"domain_gpus": _whole(values, "own_domain")} if stated else {}

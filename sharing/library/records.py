@@ -71,7 +71,7 @@ def figures_of(plan: Plan) -> Figures:
         answer=plan.answer,
         engine_version=plan.engine_version,
         gpus=deployed.gpus if deployed else None,
-        usd_per_month=cost.usd_per_month if cost else None,
+        usd_per_month=cost.hardware_usd_per_month if cost else None,
         power_kw=cost.power_kw if cost else None,
     )
 

@@ -20,7 +20,7 @@ from sqlalchemy import (
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator
 
-REVISION = "0002"
+REVISION = "0003"
 """The migration that leads to these tables."""
 
 
@@ -119,4 +119,27 @@ LINKS = Table(
     Column("report", Text, nullable=False),
     Index("uq_links_token_hash", "token_hash", unique=True),
     Index("ix_links_scenario_id", "scenario_id"),
+)
+# Where a scenario runs: the name of a source of live data, as addresses and credentials stay with sources.
+BONDS = Table(
+    "bonds",
+    METADATA,
+    Column("scenario_id", Integer, ForeignKey("scenarios.id", name="fk_bonds_scenario"), primary_key=True),
+    Column("source", Text, nullable=False),
+    Column("deployment", Text, nullable=False),
+    Column("made_by", Text, nullable=False),
+    Column("made_at", Moment, nullable=False),
+)
+COMPARISONS = Table(
+    "comparisons",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("scenario_id", Integer, ForeignKey("scenarios.id", name="fk_comparisons_scenario"), nullable=False),
+    Column("source", Text, nullable=False),
+    Column("at", Moment, nullable=False),
+    Column("state", String(20), nullable=False),
+    Column("judged", Integer, nullable=False),
+    Column("answer", Text, nullable=False),
+    Column("comparison", Text, nullable=False),
+    Index("ix_comparisons_scenario_id", "scenario_id"),
 )

@@ -150,13 +150,13 @@ def _project_id(connection: Connection, project: Project | None) -> int | None:
         return None
     row = {"name": project.name, "customer": project.customer}
     searched = {"name_words": words(project.name), "customer_words": words(project.customer)}
-    make = _insert_of(connection)(PROJECTS).values(**row, **searched)
+    make = insert_of(connection)(PROJECTS).values(**row, **searched)
     connection.execute(make.on_conflict_do_nothing(index_elements=["name", "customer"]))
     same = (PROJECTS.c.name == project.name, PROJECTS.c.customer == project.customer)
     return int(connection.execute(select(PROJECTS.c.id).where(*same)).scalar_one())
 
 
-def _insert_of(connection: Connection) -> Any:
+def insert_of(connection: Connection) -> Any:
     """The INSERT that knows ON CONFLICT, of the dialect that is spoken. Loaded when it is: PostgreSQL's takes 0.1 s,
     and every start of the dashboard would wait for it."""
     return import_module(f"sqlalchemy.dialects.{connection.dialect.name}").insert

@@ -10,11 +10,10 @@ from sharing.report.addresses import cleared
 from sharing.report.answer import answer, answer_text
 from sharing.report.build import Progress, build_report
 from sharing.report.content import Fact, Facts, Released, Report, Section
-from sharing.report.prices import Planner
 from sharing.report.subject import subject_of
 from sizing.base.version import ENGINE_VERSION
 from sizing.catalog import data_version
-from sizing.planning.plan import plan as simulated_plan
+from sizing.planning.answered import Answer, Planner
 
 
 def frozen(
@@ -23,13 +22,13 @@ def frozen(
     *,
     made_at: datetime,
     author: str,
-    planner: Planner = simulated_plan,
+    planner: Planner | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """The report of a version as it is computed now. Raises UnreadableVersion, SizingError."""
     scenario = version.scenario()
     customer = version.project.customer if version.project else ""
-    subject = subject_of(scenario, planner(scenario), released, planner=planner)
+    subject = subject_of(Answer.of(scenario, planner), released, planner=planner)
     return build_report(subject, made_at=made_at, author=author, customer=customer, progress=progress)
 
 
@@ -57,13 +56,12 @@ class Today:
         return sum(one.stored != one.today for one in self.figures)
 
 
-def today(report: Report, version: Version, *, planner: Planner = simulated_plan) -> Today:
+def today(report: Report, version: Version, *, planner: Planner | None = None) -> Today:
     """What a stored report would say if it were made now, with the same money released.
 
     Raises UnreadableVersion, SizingError.
     """
-    scenario = version.scenario()
-    subject = subject_of(scenario, planner(scenario), report.released, planner=planner)
+    subject = subject_of(Answer.of(version.scenario(), planner), report.released, planner=planner)
     stored = _facts(next((section for section in report.sections if section.key == "answer"), None))
     now = _facts(answer(subject))
     figures = (Compared(label=label, stored=stored.get(label, ""), today=now.get(label, "")) for label in stored | now)

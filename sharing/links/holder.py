@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import ColumnElement, Connection, select, update
 
+from sharing.access.tokens import token_hash
 from sharing.errors import LinkRefused, Refusal
 from sharing.library import reading
 from sharing.library.records import Version
@@ -13,7 +14,7 @@ from sharing.library.schema import LINKS
 from sharing.library.store import Library
 from sharing.links.records import Link, Shared, State, Unlocked
 from sharing.links.rows import link_where, report_of
-from sharing.links.secrets import LONGEST_TOKEN, is_password, token_hash
+from sharing.links.secrets import LONGEST_TOKEN, is_password
 
 FREE_GUESSES = 5
 """Wrong passwords before a link makes its holder wait. Chosen: enough for typing errors."""

@@ -1,4 +1,4 @@
-"""What opens a frozen link: its token, and a password where it has one. Neither is kept, only what recognises it."""
+"""The password of a frozen link, where it has one. It is not kept, only what recognises it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import unicodedata
 
 from sharing.errors import InvalidEntry
 
-TOKEN_BYTES = 24
-"""192 bits, which nobody guesses; 32 signs of an address."""
 LONGEST_TOKEN = 200
 
 SHORTEST_PASSWORD = 8
@@ -19,16 +17,6 @@ SALT_BYTES = 16
 COST = {"n": 2**14, "r": 8, "p": 5}
 """Of scrypt: 16 MiB and some 0.2 s. Source: OWASP, Password Storage Cheat Sheet."""
 _MEMORY = 64 * 2**20
-
-
-def new_token() -> str:
-    """A token for one link, made of signs that an address leaves as they are."""
-    return secrets.token_urlsafe(TOKEN_BYTES)
-
-
-def token_hash(token: str) -> str:
-    """What is kept of a token. It is random, so that no slow hash is needed."""
-    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
 def password_hash(password: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from sqlalchemy import ColumnElement, and_, insert, select, update
 
 from sharing.access import Actor, Right, demand, may
+from sharing.access.tokens import new_token, token_hash
 from sharing.errors import InvalidEntry, NotInLibrary
 from sharing.library.reading import version
 from sharing.library.records import NAME_LENGTH, json_text
@@ -14,7 +15,7 @@ from sharing.library.schema import LINKS
 from sharing.library.store import Library
 from sharing.links.records import Link, Made, Terms
 from sharing.links.rows import LISTED, link_of, link_where
-from sharing.links.secrets import new_token, password_hash, token_hash
+from sharing.links.secrets import password_hash
 from sharing.report.content import Report
 
 

@@ -27,7 +27,7 @@ from sharing.manifests.facts import Facts, facts_of
 from sharing.manifests.readme import readme
 from sharing.manifests.targets import File, Json, Reason, Target, Yaml
 from sizing.base.result import Plan
-from sizing.scenario.schema import Scenario
+from sizing.planning.answered import Answer
 
 TARGETS: tuple[Target, ...] = (
     kubernetes.TARGET,
@@ -55,17 +55,17 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-def manifests(scenario: Scenario, plan: Plan) -> dict[str, str]:
+def manifests(answer: Answer) -> dict[str, str]:
     """Content by file name: the manifests, README.md, and index.json with the sums of all of them.
 
     Same inputs, same bytes. Raises NothingToDeploy where the plan deploys nothing.
     """
-    facts = facts_of(scenario, plan)
+    facts = facts_of(answer)
     left_out = refused(facts)
     files = {target.id: target.files(facts) for target in TARGETS if target not in left_out}
     contents = {name: rendered(file) for own in files.values() for name, file in own.items()}
     contents[README] = readme(facts, {target: list(own) for target, own in files.items()}, left_out)
-    return contents | {INDEX: index(plan, contents)}
+    return contents | {INDEX: index(answer.plan, contents)}
 
 
 def refused(facts: Facts) -> dict[Target, Reason]:

@@ -16,8 +16,14 @@ from sizing.base.units import MS_PER_S
 
 ENGINES = ("vllm", "sglang", "trtllm")
 KV_ROLES = {"prefill": "kv_producer", "decode": "kv_consumer"}
-ROUTER_MODE: Mapping[Routing, str] = {"random": "random", "prefix_aware": "kv", "least_loaded": "least-loaded"}
-"""How the frontend spreads requests; round robin otherwise."""
+ROUTER_MODE: Mapping[Routing, str] = {
+    "random": "random",
+    "round_robin": "round-robin",
+    "weighted": "round-robin",
+    "least_loaded": "least-loaded",
+    "prefix_aware": "kv",
+}
+"""How the frontend spreads requests; round robin where it has nothing nearer to what the plan assumed."""
 
 
 def refuses(facts: Facts) -> Reason | None:
@@ -47,7 +53,7 @@ def image(facts: Facts) -> str:
 
 def frontend(facts: Facts) -> Document:
     """What takes requests and spreads them."""
-    mode = ROUTER_MODE.get(facts.scenario.deployment.routing, "round-robin")
+    mode = ROUTER_MODE[facts.scenario.deployment.routing]
     main = {
         "name": "main",
         "image": image(facts),

@@ -18,9 +18,9 @@ from sizing.catalog import gpus
 from sizing.catalog.engines import Engine, resolve_engine, with_fraction
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
+from sizing.planning.answered import Answer
 from sizing.question.limits import LatencyLimits
 from sizing.question.traffic import Lengths
-from sizing.question.understand import understand
 from sizing.scenario.schema import Scenario
 
 Role = Literal["both", "prefill", "decode"]
@@ -122,12 +122,12 @@ class Facts:
         return self.deployment.kv_precision == "fp8"
 
 
-def facts_of(scenario: Scenario, plan: Plan) -> Facts:
+def facts_of(answer: Answer) -> Facts:
     """What is deployed. Raises NothingToDeploy where nothing meets the limits, InvalidScenario as the plan did."""
+    scenario, plan, question = answer.scenario, answer.plan, answer.question
     deployment = plan.deployment
     if deployment is None or plan.per_instance is None:
         raise NothingToDeploy
-    question = understand(scenario)
     custom = {gpu.id: gpu for gpu in question.gpus}
     engine = with_fraction(resolve_engine(deployment.engine), scenario.deployment.memory_fraction)
     gpu = custom.get(deployment.gpu) or gpus()[deployment.gpu]

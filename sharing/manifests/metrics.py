@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from collectors.vocabulary import Candidate, EngineVocabulary, engine_vocabularies
+from collectors.vocabulary.detect import DetectedEngine
 from collectors.vocabulary.expressions import Scope, scope_of, selected
 from sharing.manifests.facts import Facts
 
@@ -27,7 +28,7 @@ class Metrics:
     def sum_of(self, concept: str) -> str | None:
         """Its sum over all instances now, of a gauge; None where the engine has none."""
         gauge = next((use for use in self._uses(concept) if use.gauge), None)
-        return f"sum({selected(gauge, gauge.gauge or '', self.scope)})" if gauge else None
+        return f"sum({self.scope.once(selected(gauge, gauge.gauge or '', self.scope))})" if gauge else None
 
     def highest(self, concept: str) -> str | None:
         """The highest over the instances, of a gauge."""
@@ -37,7 +38,10 @@ class Metrics:
     def rate_of(self, concept: str, window: str) -> str | None:
         """Its rate a second, of a counter."""
         counter = next((use for use in self._uses(concept) if use.counter), None)
-        return f"sum(rate({selected(counter, counter.counter or '', self.scope)}[{window}]))" if counter else None
+        if counter is None:
+            return None
+        rate = f"rate({selected(counter, counter.counter or '', self.scope)}[{window}])"
+        return f"sum({self.scope.once(rate)})"
 
     def histogram(self, concept: str) -> Candidate | None:
         """The histogram of a concept."""
@@ -64,5 +68,6 @@ def metrics_of(facts: Facts) -> Metrics | None:
     if name is None:
         return None
     vocabulary = engine_vocabularies()[name]
-    scope = scope_of({"model": facts.checkpoint.served_as}, vocabulary, window_s=300, step_s=15)
+    engine = DetectedEngine(vocabulary=vocabulary, model_label=vocabulary.model_label)
+    scope = scope_of({"model": facts.checkpoint.served_as}, engine, window_s=300)
     return Metrics(vocabulary=vocabulary, scope=scope)

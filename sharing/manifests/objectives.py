@@ -7,32 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from collectors.vocabulary import Candidate
+from collectors.vocabulary.burn_rates import BURNS, LEAST_REQUESTS, WINDOWS
 from sharing.manifests.facts import Facts
 from sharing.manifests.metrics import LATENCIES, Metrics, metrics_of
 from sharing.manifests.pods import metadata
 from sharing.manifests.targets import Document, File, Reason, Target, Yaml
-
-
-@dataclass(frozen=True, kw_only=True)
-class Burn:
-    """An alert: the budget burns ``factor`` times as fast as it may over both windows."""
-
-    factor: float
-    long: str
-    short: str
-    severity: str
-
-
-BURNS = (
-    Burn(factor=14.4, long="1h", short="5m", severity="page"),
-    Burn(factor=6.0, long="6h", short="30m", severity="page"),
-    Burn(factor=3.0, long="1d", short="2h", severity="ticket"),
-    Burn(factor=1.0, long="3d", short="6h", severity="ticket"),
-)
-"""Google SRE workbook, chapter 5: 2 % of a month's budget in an hour, 5 % in six hours, 10 % in a day and in three."""
-
-LEAST_REQUESTS = 100
-"""Requests of the long window below which nothing is alerted. Chosen: a slow request of a few is no burning budget."""
 
 PYRRA_WINDOW = "4w"
 
@@ -119,8 +98,7 @@ def recorded(one: Objective, window: str) -> str:
 
 def recordings(facts: Facts, metrics: Metrics, one: Objective) -> Iterator[Document]:
     """The share of slower requests over every window of an alert."""
-    windows = dict.fromkeys(window for burn in BURNS for window in (burn.short, burn.long))
-    for window in windows:
+    for window in WINDOWS:
         within = f"sum(rate({metrics.buckets(one.histogram, one.edge_s)}[{window}]))"
         everything = f"sum(rate({metrics.count(one.histogram)}[{window}]))"
         yield {"record": recorded(one, window), "expr": f"1 - {within} / {everything}", "labels": {"plan": facts.name}}

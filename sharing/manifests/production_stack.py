@@ -19,7 +19,13 @@ OWN_FIELDS = {
 }
 """Arguments that the chart has a field for; the others stand in ``extraArgs``."""
 
-ROUTING: Mapping[Routing, str] = {"prefix_aware": "prefixaware"}
+ROUTING: Mapping[Routing, str] = {
+    "random": "roundrobin",
+    "round_robin": "roundrobin",
+    "weighted": "roundrobin",
+    "least_loaded": "roundrobin",
+    "prefix_aware": "prefixaware",
+}
 """How the chart's router spreads requests; round robin where it has nothing nearer to what the plan assumed."""
 
 
@@ -48,7 +54,7 @@ def files(facts: Facts) -> Mapping[str, File]:
         "hf_token": {"secretName": SECRET, "secretKey": "token"},
         "vllmConfig": config(facts),
     }
-    routing = ROUTING.get(facts.scenario.deployment.routing, "roundrobin")
+    routing = ROUTING[facts.scenario.deployment.routing]
     values = {"servingEngineSpec": {"modelSpec": [model]}, "routerSpec": {"routingLogic": routing}}
     return {"production-stack-values.yaml": Yaml((values,))}
 

@@ -37,7 +37,7 @@ def alternatives(subject: Subject) -> Section | None:
 
 def ranked(candidates: Sequence[Candidate]) -> list[Candidate]:
     """In the order of the plan, what has no price last."""
-    return sorted(candidates, key=lambda one: one.usd_per_month is None)
+    return sorted(candidates, key=lambda one: one.hardware_usd_per_month is None)
 
 
 def _table(subject: Subject, others: Sequence[Candidate]) -> Table:
@@ -85,7 +85,7 @@ def _planned(subject: Subject) -> tuple[Cell, ...]:
     name, *rest = _what(plan.deployment, subject)
     now = plan.latency
     latencies = (now.ttft_ms.at_percentile, now.itl_ms.at_percentile, now.e2e_ms.at_percentile) if now else (None,) * 3
-    usd, power = (plan.cost.usd_per_month, plan.cost.power_kw) if plan.cost else (None, None)
+    usd, power = (plan.cost.hardware_usd_per_month, plan.cost.power_kw) if plan.cost else (None, None)
     about = gpu_range(plan.gpus_low, plan.gpus_high).removesuffix(" (80 % interval)")
     return f"Plan: {name}", *rest, *latencies, *_amount(subject, usd), power, about, ORIGIN[plan.decided_by]
 
@@ -93,7 +93,7 @@ def _planned(subject: Subject) -> tuple[Cell, ...]:
 def _row(subject: Subject, one: Candidate) -> tuple[Cell, ...]:
     about = gpu_range(one.gpus_low, one.gpus_high).removesuffix(" (80 % interval)")
     latencies = (one.ttft_ms, one.itl_ms, one.e2e_ms)
-    money = _amount(subject, one.usd_per_month)
+    money = _amount(subject, one.hardware_usd_per_month)
     return *_what(one.deployment, subject), *latencies, *money, one.power_kw, about, ORIGIN[one.decided_by]
 
 
@@ -107,9 +107,9 @@ def _chart(subject: Subject) -> Chart | None:
     """The best deployment of each GPU type: what it costs, or how many GPUs it takes where no money is shown."""
     plan = subject.plan
     assert plan.deployment is not None
-    best = {plan.deployment.gpu: (plan.deployment, plan.cost.usd_per_month if plan.cost else None)}
+    best = {plan.deployment.gpu: (plan.deployment, plan.cost.hardware_usd_per_month if plan.cost else None)}
     for one in ranked(plan.alternatives):
-        best.setdefault(one.deployment.gpu, (one.deployment, one.usd_per_month))
+        best.setdefault(one.deployment.gpu, (one.deployment, one.hardware_usd_per_month))
     shown = list(best.values())[:DRAWN]
     if len(shown) < 2:
         return None

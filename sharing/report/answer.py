@@ -8,8 +8,9 @@ from sharing.report.content import Block, Column, Fact, Facts, Paragraph, Releas
 from sharing.report.names import engine_name, gpu_name, kv_name, precision_name
 from sharing.report.prices import has_own_prices
 from sharing.report.subject import Subject
-from sizing.base.deployed import Deployed, Latency
+from sizing.base.deployed import Deployed
 from sizing.base.format import count, interval, kilowatts, ms, significant
+from sizing.base.latency_and_cost import Latency
 from sizing.base.result import Plan
 from sizing.planning.answer import NO_ROOM, hardware_price
 from sizing.planning.sentences import split_text, systems_named
@@ -39,7 +40,7 @@ def answer(subject: Subject) -> Section:
 
 def _released(subject: Subject) -> str:
     """Which prices stand behind the report; and that others chose the deployment, where a reader sees none."""
-    if subject.released is Released.NOTHING and has_own_prices(subject.sized):
+    if subject.released is Released.NOTHING and has_own_prices(subject.sized.scenario):
         return f"{RELEASED[Released.NOTHING]} The deployment was chosen with prices that are not shown."
     return RELEASED[subject.released]
 
@@ -52,8 +53,8 @@ def answer_text(subject: Subject) -> str:
 def _sentences(subject: Subject) -> Iterator[str]:
     cost = subject.plan.cost
     for one in subject.plan.sentences:
-        if one.about == "cost" and cost is not None and cost.usd_per_month is not None:
-            yield hardware_price(cost, subject.written(cost.usd_per_month))
+        if one.about == "cost" and cost is not None and cost.hardware_usd_per_month is not None:
+            yield hardware_price(cost, subject.written(cost.hardware_usd_per_month))
         else:
             yield one.text
 
@@ -118,7 +119,7 @@ def _money(subject: Subject) -> Iterator[Fact]:
         return
     yield Fact(
         label="Hardware a month",
-        value=subject.written(hardware.usd_per_month),
+        value=subject.written(hardware.hardware_usd_per_month),
         note="rented" if hardware.system_usd is None else "before power and operation",
     )
     if cost is not None and cost.usd_per_month is not None:

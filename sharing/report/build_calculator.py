@@ -11,14 +11,12 @@ from sharing.report.content import Released
 from sharing.report.money import Dollars, Money
 from sharing.report.names import engine_name, gpu_name, precision_name
 from sizing.base.deployed import Deployed
-from sizing.base.result import Plan
 from sizing.economics.cash import MONTHS, cash, load_in
 from sizing.economics.fleet import Fleet, fleet_of
 from sizing.economics.views import PartName, View
 from sizing.economics.ways import Ways, ways_of
-from sizing.explore.load_steps import AnswerAt, Planner, Progress, answers_over_load
-from sizing.question.understand import understand
-from sizing.scenario.schema import Scenario
+from sizing.explore.load_steps import AnswerAt, Progress, answers_over_load
+from sizing.planning.answered import Answer, Planner
 
 FOLLOWED: dict[WayName, frozenset[PartName]] = {
     "on_prem": frozenset(
@@ -31,26 +29,22 @@ FOLLOWED: dict[WayName, frozenset[PartName]] = {
 
 
 def calculator_of(
-    scenario: Scenario,
-    planned: Plan,
+    answer: Answer,
     released: Released,
     money: Money | None = None,
     *,
     planner: Planner | None = None,
     progress: Progress | None = None,
 ) -> Calculator | None:
-    """What a workbook of ``planned`` computes with; None where nothing serves the scenario.
+    """What a workbook of an answer computes with; None where nothing serves the scenario.
 
-    ``scenario`` and ``planned`` have no more money in them than is released
+    ``answer`` has no more money in it than is released
     (:func:`sharing.report.prices.as_released`). Raises InvalidScenario as :func:`sizing.economics.cost.cost`.
     """
-    deployed = planned.deployment
-    if not planned.feasible or deployed is None:
+    deployed = answer.plan.deployment
+    if not answer.plan.feasible or deployed is None:
         return None
-    ways, answers = (
-        ways_of(understand(scenario), planned),
-        answers_over_load(scenario, planned, planner=planner, progress=progress),
-    )
+    ways, answers = ways_of(answer), answers_over_load(answer, planner=planner, progress=progress)
     money = money or Dollars()
     bought, rented = _bought(ways), _rented(ways)
     return Calculator(

@@ -43,15 +43,15 @@ def _origin(subject: Subject) -> Iterator[str]:
         yield plan.how_sure
     if plan.cross_check is not None:
         yield f"Second opinion: {plan.cross_check.message}"
-    if narrowed := narrowed_by(subject.sized, plan):
+    if narrowed := narrowed_by(subject.sized):
         yield narrowed
 
 
 def _nearest(subject: Subject) -> Table | None:
     """The scenario's own measurements, then the published ones nearest to the plan."""
-    near = nearest_rows(subject.sized, subject.plan, 8 * NEAREST)
+    near = nearest_rows(subject.sized, 8 * NEAREST)
     published = [one for one in near if one.measurement.itl_ms or one.measurement.output_tokens_per_s][:NEAREST]
-    rows = [*own_rows(subject.sized, subject.plan, NEAREST), *published]
+    rows = [*own_rows(subject.sized, NEAREST), *published]
     if not rows:
         return None
     columns = (

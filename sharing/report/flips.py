@@ -29,7 +29,7 @@ MEANS = (
 
 def flips_found(subject: Subject, answers: Answers) -> Iterator[Block]:
     """The table, or the sentence that nothing was found, with what was searched; inputs of money where it is shown."""
-    searched = flips(subject.sized, answers, most=MOST_LOOKS, near=NEAR)
+    searched = flips(subject.sized.scenario, answers, most=MOST_LOOKS, near=NEAR)
     turning = [one for one in searched.nearest if _told(one, subject)]
     unmoved = [one for one in searched.unmoved if _told(one, subject)]
     if not turning:

@@ -21,8 +21,9 @@ def titled(key: str) -> str:
 
 def gpu_name(key: str, question: Question | None = None) -> str:
     """A GPU, of the catalogue or of the scenario's own."""
-    own = {gpu.id: gpu.name for gpu in question.gpus} if question else {}
-    return own.get(key) or (gpus()[key].name if key in gpus() else key)
+    if question is not None:
+        return question.gpu_name(key)
+    return gpus()[key].name if key in gpus() else key
 
 
 def engine_name(key: str) -> str:

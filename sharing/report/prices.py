@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import replace
 
 from sharing.report.content import Released
-from sizing.base.deployed import Cost
+from sizing.base.latency_and_cost import Cost
 from sizing.base.result import Plan
-from sizing.planning.plan import plan as simulated_plan
+from sizing.planning.answered import Answer, Planner
+from sizing.question.understand import understand
 from sizing.scenario.costs import ApiChoice, Costs
 from sizing.scenario.prices import Prices
 from sizing.scenario.schema import Scenario
-
-Planner = Callable[[Scenario], Plan]
 
 CHOICES = (
     *("region", "facility", "licence", "purchase", "cloud_provider", "cloud_region", "hybrid_base"),
@@ -28,13 +26,6 @@ ABOUT_MONEY = frozenset(
     }
 )
 """Codes of the warnings that speak of prices."""
-
-
-class Shown(NamedTuple):
-    """A scenario and its plan with no more money in them than is released."""
-
-    scenario: Scenario
-    plan: Plan
 
 
 def has_own_prices(scenario: Scenario) -> bool:
@@ -69,24 +60,30 @@ def _unpriced_gpus(scenario: Scenario) -> object:
     return scenario.deployment.model_copy(update={"custom_gpus": gpus})
 
 
-def as_released(scenario: Scenario, plan: Plan, released: Released, planner: Planner = simulated_plan) -> Shown:
-    """Both with the money that is released; planned again where the scenario has prices that lists do not.
+def as_released(answer: Answer, released: Released, planner: Planner | None = None) -> Answer:
+    """The answer with the money that is released; planned again where the scenario has prices that lists do not.
 
     Raises InvalidScenario where the scenario cannot be planned without its own prices.
     """
     if released is Released.OWN_PRICES:
-        return Shown(scenario, plan)
-    listed = at_list_prices(scenario)
-    if released is Released.LIST_PRICES:
-        return Shown(listed, planner(listed) if has_own_prices(scenario) else plan)
-    bare = listed.model_copy(update={"prices": Prices(), "costs": Costs()})
-    return Shown(bare, without_money(plan))
+        return answer
+    listed = at_list_prices(answer.scenario)
+    if released is Released.NOTHING:
+        bare = listed.model_copy(update={"prices": Prices(), "costs": Costs()})
+        return _beside(bare, without_money(answer.plan))
+    return Answer.of(listed, planner) if has_own_prices(answer.scenario) else _beside(listed, answer.plan)
+
+
+def _beside(scenario: Scenario, plan: Plan) -> Answer:
+    """The plan as the answer to the scenario that its reader sees, which lacks prices the plan was made with."""
+    return Answer(understand(scenario), plan.marked(replace(plan.made_for, scenario=scenario)))
 
 
 def without_money(plan: Plan) -> Plan:
     """The plan without any amount, price, or sentence about them; power stays."""
     sentences = tuple(one for one in plan.sentences if one.about != "cost")
-    unpriced = {"usd_per_month": None}
+    of_cost = {field.alias or name for name, field in Cost.model_fields.items()}
+    unpriced = {"hardware_usd_per_month": None}
     return plan.model_copy(
         update={
             "answer": " ".join(one.text for one in sentences),
@@ -95,11 +92,23 @@ def without_money(plan: Plan) -> Plan:
             "warnings": tuple(one for one in plan.warnings if one.code not in ABOUT_MONEY),
             "alternatives": tuple(one.model_copy(update=unpriced) for one in plan.alternatives),
             "trade_off": tuple(one.model_copy(update=unpriced) for one in plan.trade_off),
-            "explained": tuple(one for one in plan.explained if one.name not in Cost.model_fields),
+            "explained": tuple(one for one in plan.explained if one.name not in of_cost),
         }
     )
 
 
 def _power_alone(cost: Cost) -> Cost:
-    amounts = [name for name in Cost.model_fields if "usd" in name]
-    return Cost(basis="", source="", power_kw=cost.power_kw, power_from=cost.power_from, **dict.fromkeys(amounts))
+    return Cost(
+        basis="",
+        system_usd=None,
+        purchase_usd=None,
+        usd_per_hour=None,
+        hardware_usd_per_month=None,
+        hardware_usd_per_month_low=None,
+        hardware_usd_per_month_high=None,
+        usd_per_million_output_tokens=None,
+        usd_per_million_output_tokens_at_full_load=None,
+        power_kw=cost.power_kw,
+        power_from=cost.power_from,
+        source="",
+    )

@@ -26,11 +26,11 @@ def sensitivity(subject: Subject, answers: Answers, progress: Progress | None = 
     """The chapter; None where nothing is deployed. Plans every input at both ends of its range."""
     if subject.plan.deployment is None:
         return None
-    answers.knows(subject.sized, subject.plan)
-    moved = tornado(subject.sized, answers, progress)
+    answers.knows(subject.sized)
+    moved = tornado(subject.sized.scenario, answers, progress)
     moved = subject.money.converted(moved) if subject.shows_money else in_gpus(moved)
     moved = moved.model_copy(update={"bars": tuple(bar for bar in moved.bars if not bar.key.endswith(DISCOUNT))})
-    relaxed = tuple(subject.money.converted(one) for one in promises(subject.sized, answers))
+    relaxed = tuple(subject.money.converted(one) for one in promises(subject.sized.scenario, answers))
     blocks: list[Block] = [
         Paragraph(text="Each input is moved alone, everything else as it is, and the scenario is planned again."),
         *_chart(subject, moved),

@@ -1,110 +1,180 @@
-"""One deployment in an answer: what it is, what an instance holds and does, latency, cost, and whom it serves."""
+"""One deployment in an answer: what it is, and what an instance holds and does."""
 
 from __future__ import annotations
 
-from sizing.base.choices import PowerFrom, PriceBasis, PricedBy, Serving, SinglePoint
+from typing import Annotated
+
+from sizing.base.choices import Serving, SinglePoint
 from sizing.base.quantity import Result, quantity
 
 
 class Pool(Result):
     """The instances of one kind where prefill and decode run apart."""
 
-    tp: int = quantity("TP", "GPUs", "best of those considered", "Tensor parallelism of an instance.")
-    pp: int = quantity("PP", "GPUs", "best of those considered", "Pipeline parallelism of an instance.")
-    ep: int = quantity("EP", "GPUs", "best of those considered", "Expert parallelism of an instance.")
-    dp: int = quantity("DP", "GPUs", "best of those considered", "Attention data parallelism of an instance.")
-    instances: int = quantity(
-        "Instances",
-        "instances",
-        "ceil(peak requests/s / requests/s per instance) + spares",
-        "Instances of this kind, spares included.",
-    )
-    spare_instances: int = quantity("Spare instances", "instances", "asked", "Instances beyond the peak (N+k).")
-    gpus: int = quantity("GPUs", "GPUs", "instances x TP x PP x DP", "GPUs of this kind, spares included.")
-    max_rps: float = quantity(
-        "Requests/s per instance",
-        "requests/s",
-        "largest rate at which its limit holds",
-        "Capacity of one instance: TTFT limits prefill, ITL limits decode.",
-    )
-    rps: float = quantity(
-        "Load per instance", "requests/s", "peak requests/s / (instances - spares)", "Load on one instance at the peak."
-    )
+    tp: Annotated[int, quantity("TP", "GPUs", "best of those considered", "Tensor parallelism of an instance.")]
+    pp: Annotated[int, quantity("PP", "GPUs", "best of those considered", "Pipeline parallelism of an instance.")]
+    ep: Annotated[int, quantity("EP", "GPUs", "best of those considered", "Expert parallelism of an instance.")]
+    dp: Annotated[int, quantity("DP", "GPUs", "best of those considered", "Attention data parallelism of an instance.")]
+    instances: Annotated[
+        int,
+        quantity(
+            "Instances",
+            "instances",
+            "ceil(peak requests/s / requests/s per instance) + spares",
+            "Instances of this kind, spares included.",
+        ),
+    ]
+    spare_instances: Annotated[
+        int, quantity("Spare instances", "instances", "asked", "Instances beyond the peak (N+k).")
+    ]
+    gpus: Annotated[int, quantity("GPUs", "GPUs", "instances x TP x PP x DP", "GPUs of this kind, spares included.")]
+    max_rps: Annotated[
+        float,
+        quantity(
+            "Requests/s per instance",
+            "requests/s",
+            "largest rate at which its limit holds",
+            "Capacity of one instance: TTFT limits prefill, ITL limits decode.",
+        ),
+    ]
+    rps: Annotated[
+        float,
+        quantity(
+            "Load per instance",
+            "requests/s",
+            "peak requests/s / (instances - spares)",
+            "Load on one instance at the peak.",
+        ),
+    ]
 
 
 class Drafts(Result):
     """Speculative decoding of the instances that generate answers: guessed tokens, checked by one step of the model."""
 
-    method: str = quantity("Method", help="mtp, eagle3 or dspark; empty where drafts were asked for without one.")
-    checkpoint: str = quantity(
-        "Draft checkpoint", help="Of the draft; empty where the model's own holds the heads or none is named."
-    )
-    draft_tokens: int = quantity("Draft tokens", "tokens", "best of those considered", "Guessed tokens of one step.")
-    acceptance: float = quantity(
-        "Acceptance", "fraction", "with which a step has the published tokens", "How often a guessed token is right."
-    )
-    draft_cost: float = quantity(
-        "Cost of a draft token", "decode steps", "bytes read by the draft / by the model", "Time of one guess."
-    )
-    tokens_per_step: float = quantity(
-        "Tokens a step", "tokens", "(1 - a^(k+1)) / (1 - a)", "Guesses that are right and the token that checks them."
-    )
-    tokens_per_step_low: float = quantity("Tokens a step, low", "tokens", "as published", "On traffic hard to guess.")
-    tokens_per_step_high: float = quantity("Tokens a step, high", "tokens", "as published", "On traffic easy to guess.")
-    source: str = quantity("Source of the acceptance", help="Where it was published; scenario where it was asked for.")
+    method: Annotated[
+        str, quantity("Method", help="mtp, eagle3 or dspark; empty where drafts were asked for without one.")
+    ]
+    checkpoint: Annotated[
+        str,
+        quantity(
+            "Draft checkpoint", help="Of the draft; empty where the model's own holds the heads or none is named."
+        ),
+    ]
+    draft_tokens: Annotated[
+        int, quantity("Draft tokens", "tokens", "best of those considered", "Guessed tokens of one step.")
+    ]
+    acceptance: Annotated[
+        float,
+        quantity(
+            "Acceptance",
+            "fraction",
+            "with which a step has the published tokens",
+            "How often a guessed token is right.",
+        ),
+    ]
+    draft_cost: Annotated[
+        float,
+        quantity(
+            "Cost of a draft token", "decode steps", "bytes read by the draft / by the model", "Time of one guess."
+        ),
+    ]
+    tokens_per_step: Annotated[
+        float,
+        quantity(
+            "Tokens a step",
+            "tokens",
+            "(1 - a^(k+1)) / (1 - a)",
+            "Guesses that are right and the token that checks them.",
+        ),
+    ]
+    tokens_per_step_low: Annotated[
+        float, quantity("Tokens a step, low", "tokens", "as published", "On traffic hard to guess.")
+    ]
+    tokens_per_step_high: Annotated[
+        float, quantity("Tokens a step, high", "tokens", "as published", "On traffic easy to guess.")
+    ]
+    source: Annotated[
+        str, quantity("Source of the acceptance", help="Where it was published; scenario where it was asked for.")
+    ]
 
 
 class Deployed(Result):
     """What to deploy. Where prefill and decode run apart, parallelism is that of a decode instance."""
 
-    gpu: str = quantity("GPU", help="Catalogue id of the accelerator.")
-    engine: str = quantity("Engine", help="Serving engine.")
-    weight_precision: str = quantity("Weight precision", help="Number format of the weights.")
-    kv_precision: str = quantity("KV-cache precision", help="Number format of the KV cache.")
-    tp: int = quantity("TP", "GPUs", "best of those considered", "Tensor parallelism: GPUs that share every layer.")
-    pp: int = quantity(
-        "PP", "GPUs", "best of those considered", "Pipeline parallelism: groups of layers on different GPUs."
-    )
-    ep: int = quantity(
-        "EP", "GPUs", "best of those considered", "Expert parallelism: GPUs over which the experts are spread."
-    )
-    dp: int = quantity("DP", "GPUs", "best of those considered", "Attention data parallelism inside one instance.")
-    instances: int = quantity(
-        "Instances",
-        "instances",
-        "ceil(peak requests/s / requests/s per instance) + spares",
-        "Copies of the model, spares included.",
-    )
-    spare_instances: int = quantity(
-        "Spare instances", "instances", "asked, of each kind", "Instances beyond the peak (N+k), of all kinds together."
-    )
-    gpus: int = quantity("GPUs", "GPUs", "instances x TP x PP x DP", "GPUs that run the model, spares included.")
-    system: str = quantity("System", help="Server, rack or cloud instance the GPUs come in.")
-    systems: int = quantity(
-        "Systems", "systems", "ceil(instances / instances per system)", "Whole systems to buy or rent."
-    )
-    gpus_bought: int = quantity("GPUs bought", "GPUs", "systems x GPUs per system", "GPUs in the whole systems.")
-    serving: Serving = quantity(
-        "Serving",
-        help="aggregated: every instance computes prompts and answers; disaggregated: prefill and decode "
-        "instances of their own.",
-        default="aggregated",
-    )
-    batch_limit: int | None = quantity(
-        "Batch limit",
-        "requests",
-        "best of those tried, where it saves an instance",
-        "Requests that an instance may have in flight, below what memory and engine allow: more would break the ITL "
-        "limit. The rest waits for a slot. None: not limited.",
-        default=None,
-    )
-    speculation: Drafts | None = quantity(
-        "Speculative decoding",
-        help="Drafts that the instances take. None: every token has a step of its own.",
-        default=None,
-    )
-    prefill: Pool | None = quantity("Prefill instances", help="Where prefill runs apart.", default=None)
-    decode: Pool | None = quantity("Decode instances", help="Where decode runs apart.", default=None)
+    gpu: Annotated[str, quantity("GPU", help="Catalogue id of the accelerator.")]
+    engine: Annotated[str, quantity("Engine", help="Serving engine.")]
+    weight_precision: Annotated[str, quantity("Weight precision", help="Number format of the weights.")]
+    kv_precision: Annotated[str, quantity("KV-cache precision", help="Number format of the KV cache.")]
+    tp: Annotated[
+        int, quantity("TP", "GPUs", "best of those considered", "Tensor parallelism: GPUs that share every layer.")
+    ]
+    pp: Annotated[
+        int,
+        quantity("PP", "GPUs", "best of those considered", "Pipeline parallelism: groups of layers on different GPUs."),
+    ]
+    ep: Annotated[
+        int,
+        quantity(
+            "EP", "GPUs", "best of those considered", "Expert parallelism: GPUs over which the experts are spread."
+        ),
+    ]
+    dp: Annotated[
+        int, quantity("DP", "GPUs", "best of those considered", "Attention data parallelism inside one instance.")
+    ]
+    instances: Annotated[
+        int,
+        quantity(
+            "Instances",
+            "instances",
+            "ceil(peak requests/s / requests/s per instance) + spares",
+            "Copies of the model, spares included.",
+        ),
+    ]
+    spare_instances: Annotated[
+        int,
+        quantity(
+            "Spare instances",
+            "instances",
+            "asked, of each kind",
+            "Instances beyond the peak (N+k), of all kinds together.",
+        ),
+    ]
+    gpus: Annotated[
+        int, quantity("GPUs", "GPUs", "instances x TP x PP x DP", "GPUs that run the model, spares included.")
+    ]
+    system: Annotated[str, quantity("System", help="Server, rack or cloud instance the GPUs come in.")]
+    systems: Annotated[
+        int, quantity("Systems", "systems", "ceil(instances / instances per system)", "Whole systems to buy or rent.")
+    ]
+    gpus_bought: Annotated[
+        int, quantity("GPUs bought", "GPUs", "systems x GPUs per system", "GPUs in the whole systems.")
+    ]
+    serving: Annotated[
+        Serving,
+        quantity(
+            "Serving",
+            help="aggregated: every instance computes prompts and answers; disaggregated: prefill and decode "
+            "instances of their own.",
+        ),
+    ] = "aggregated"
+    batch_limit: Annotated[
+        int | None,
+        quantity(
+            "Batch limit",
+            "requests",
+            "best of those tried, where it saves an instance",
+            "Requests that an instance may have in flight, below what memory and engine allow: more would break the "
+            "ITL limit. The rest waits for a slot. None: not limited.",
+        ),
+    ] = None
+    speculation: Annotated[
+        Drafts | None,
+        quantity(
+            "Speculative decoding", help="Drafts that the instances take. None: every token has a step of its own."
+        ),
+    ] = None
+    prefill: Annotated[Pool | None, quantity("Prefill instances", help="Where prefill runs apart.")] = None
+    decode: Annotated[Pool | None, quantity("Decode instances", help="Where decode runs apart.")] = None
 
     @property
     def pools(self) -> tuple[Pool, Pool] | None:
@@ -142,205 +212,149 @@ class Deployed(Result):
 class PerInstance(Result):
     """What one copy of the model needs and can do."""
 
-    max_rps: float = quantity(
-        "Requests/s per instance",
-        "requests/s",
-        "largest rate at which every limit holds, x utilisation cap",
-        "Capacity of one instance within the limits.",
-    )
-    stable_rps: float = quantity(
-        "Stability limit", "requests/s", "max over B of B / (OSL x ITL(B))", "Beyond this rate the queue grows forever."
-    )
-    rps: float = quantity(
-        "Load per instance", "requests/s", "peak requests/s / (instances - spares)", "Load on one instance at the peak."
-    )
-    concurrency: float = quantity(
-        "Requests in flight",
-        "requests",
-        "Little: rate x (E2E - queue time)",
-        "Mean number of sequences decoding at the peak.",
-    )
-    max_concurrency: int = quantity(
-        "Maximum concurrency",
-        "requests",
-        "KV memory / KV bytes that a sequence in flight holds, capped by the engine",
-        "Sequences that run at once at mean lengths, as far as the KV cache holds them.",
-    )
-    memory_per_gpu_gb: float = quantity("Memory per GPU", "GB", "datasheet", "Memory of one GPU (10^9 bytes).")
-    weights_gb: float = quantity(
-        "Weights", "GB", "parameters x bytes per parameter", "Weights of one instance, all its GPUs together."
-    )
-    kv_gb: float = quantity(
-        "KV cache",
-        "GB",
-        "usable memory - weights - activations - overhead",
-        "Memory left for the KV cache of one instance.",
-    )
-    kv_per_sequence_gb: float = quantity(
-        "KV per sequence",
-        "GB",
-        "KV bytes per token x tokens, rounded up to blocks",
-        "KV cache of one mean request at its full length.",
-    )
-    activations_gb: float = quantity(
-        "Activations", "GB", "largest step + sampling", "Working memory of one instance, all its GPUs together."
-    )
-    overhead_gb: float = quantity(
-        "Runtime overhead",
-        "GB",
-        "captured graphs + driver context + communication buffers",
-        "Memory the runtime keeps for itself, on all GPUs of one instance.",
-    )
-    graphs_gb: float = quantity(
-        "CUDA graphs",
-        "GB",
-        "fixed part + layers x part of each",
-        "The part of the runtime overhead that captured graphs take; 0 where the engine takes it from elsewhere.",
-        default=0.0,
-    )
-    context: int = quantity(
-        "Context",
-        "tokens",
-        "prompt + answer, 99.9 % of each",
-        "The longest request that is let in (max-model-len).",
-        default=0,
-    )
-    kv_tokens: int = quantity(
-        "KV cache size",
-        "tokens",
-        "sequences of the whole context x context, as the engine counts them",
-        "What each rank of an instance prints at its start: compare the log line of the engine with it.",
-        default=0,
-    )
-    free_gb: float = quantity("Free", "GB", "KV cache - KV in use at the asked load", "KV cache not in use.")
-    kv_used_gb: float = quantity("KV in use", "GB", "requests in flight x KV that each holds", "KV cache in use.")
-    output_tokens_per_s: float = quantity(
-        "Output tokens/s per instance", "tokens/s", "requests/s x OSL", "Generated tokens per second at the peak load."
-    )
-    output_tokens_per_s_per_gpu: float = quantity(
-        "Output tokens/s per GPU",
-        "tokens/s",
-        "per instance / GPUs",
-        "Generated tokens per second and GPU at the peak load.",
-    )
-    prefill_share: float | None = quantity(
-        "Time spent on prefill", "fraction", "rate x prefill time", "Share of engine time taken by prompts."
-    )
-    decode_step_ms: float | None = quantity(
-        "Decode step", "ms", "see step times", "One decode step at this concurrency."
-    )
-    prefill_ms: float | None = quantity(
-        "Prefill of one prompt", "ms", "see step times", "Engine time for one mean prompt."
-    )
-
-
-class Latency(Result):
-    """Percentiles over requests of one latency at the asked load; low and high are for the asked percentile.
-
-    None where a measured record does not hold the value, and of ITL where an answer has one token. Not an
-    :class:`sizing.base.quantity.Estimate` of each percentile: the interval is worked out for the asked one alone, and
-    the answer's JSON names it so.
-    """
-
-    p50: float | None = quantity("p50", "ms", "see load model", "Half of the requests are faster.")
-    p95: float | None = quantity("p95", "ms", "see load model", "95 % of the requests are faster.")
-    p99: float | None = quantity("p99", "ms", "see load model", "99 % of the requests are faster.")
-    low: float | None = quantity("Low", "ms", "80 % interval", "Lower end for the asked percentile.")
-    high: float | None = quantity(
-        "High", "ms", "80 % interval", "Upper end for the asked percentile; none when the load would then be unstable."
-    )
-    at_percentile: float | None = quantity(
-        "Asked percentile", "ms", "see load model", "Value at the percentile of the limit.", alias="asked"
-    )
-
-
-class Latencies(Result):
-    """Latency of a request at the peak load."""
-
-    ttft_ms: Latency = quantity("TTFT", "ms", "queue + prefill", "Time to first token.")
-    itl_ms: Latency = quantity(
-        "ITL",
-        "ms",
-        "(decode steps + prefill interruptions) / output tokens",
-        "Mean gap between tokens of one request (TPOT); percentiles are over requests.",
-    )
-    e2e_ms: Latency = quantity("E2E", "ms", "TTFT + (OSL - 1) x ITL", "Time to last token.")
-
-
-class Cost(Result):
-    """List cost of the deployment; None where no price is known."""
-
-    basis: str = quantity("Cost basis", help="What the figure covers and where the price comes from.")
-    priced_by: PricedBy = quantity(
-        "Price from",
-        help="Where the price of a complete system comes from: asked, listed, rule (price of the GPUs, with chassis, "
-        "CPUs, memory and network by rule) or unknown.",
-        default="unknown",
-    )
-    price_basis: PriceBasis | None = quantity("Basis of the price", help="Retail, list, asp or other.", default=None)
-    price_dates: tuple[str, ...] = quantity("Dates of the price", help="Those of its sources.", default=())
-    system_usd: float | None = quantity(
-        "Price per system",
-        "USD",
-        "asked, listed, or GPUs x price + chassis, CPUs, memory, network",
-        "Price of one complete system.",
-    )
-    purchase_usd: float | None = quantity("Purchase", "USD", "systems x price", "List price of all systems.")
-    usd_per_hour: float | None = quantity(
-        "Cost per hour",
-        "USD/h",
-        "purchase / depreciation, or cloud list price",
-        "Hardware cost per hour, whole systems.",
-    )
-    usd_per_month: float | None = quantity("Hardware per month", "USD/month", "USD/h x 730", "Hardware, nothing else.")
-    usd_per_month_low: float | None = quantity(
-        "Hardware per month, low", "USD/month", "USD/h at the lowest price x 730", "At the lowest of its prices."
-    )
-    usd_per_month_high: float | None = quantity(
-        "Hardware per month, high", "USD/month", "USD/h at the highest price x 730", "At the highest of its prices."
-    )
-    usd_per_million_output_tokens: float | None = quantity(
-        "Cost per million output tokens",
-        "USD",
-        "USD/h x 24 h / output tokens a day x 10^6",
-        "At the output tokens of a day: hardware costs through the night, too.",
-    )
-    usd_per_million_output_tokens_at_full_load: float | None = quantity(
-        "Cost per million output tokens at full load",
-        "USD",
-        "USD/h / output tokens/h at the peak load x 10^6",
-        "As if the peak load lasted all day and all night: the least that a token can cost.",
-        default=None,
-    )
-    power_kw: float | None = quantity(
-        "Power", "kW", "systems x maximum power of a whole system", "Power budget of whole systems at their maximum."
-    )
-    power_from: PowerFrom = quantity(
-        "Power from",
-        help="Where the power of a whole system comes from: listed, rule (TDP of the GPUs and a rule for the rest) or "
-        "unknown.",
-        default="unknown",
-    )
-    source: str = quantity("Price source", help="Source and date of the price.")
-
-
-class Business(Result):
-    """What the deployment serves, in business terms."""
-
-    requests_per_day: float = quantity(
-        "Requests a day",
-        "requests",
-        "sustained requests/s / peak to mean x 3600 x hours",
-        "Over the working day, whose busiest time has the load that is sized for.",
-    )
-    daily_users: float = quantity("Daily users", "users", "requests a day / requests per user", "People served.")
-    input_tokens_per_day: float = quantity("Input tokens a day", "tokens", "requests a day x ISL", "Prompt tokens.")
-    output_tokens_per_day: float = quantity(
-        "Output tokens a day", "tokens", "requests a day x OSL", "Generated tokens."
-    )
-    hours: float = quantity("Hours a day", "h", "asked; 8 by default", "Working day.")
-    requests_per_user: float = quantity("Requests per user", "requests", "asked; 3 by default", "Per day.")
-    peak_to_mean: float = quantity(
-        "Busiest time to mean", "ratio", "asked; 2 by default", "How much busier the busiest time is than the mean."
-    )
-    growth: float = quantity("Growth included", "fraction", "asked", "Demand growth the plan has room for.")
+    max_rps: Annotated[
+        float,
+        quantity(
+            "Requests/s per instance",
+            "requests/s",
+            "largest rate at which every limit holds, x utilisation cap",
+            "Capacity of one instance within the limits.",
+        ),
+    ]
+    stable_rps: Annotated[
+        float,
+        quantity(
+            "Stability limit",
+            "requests/s",
+            "max over B of B / (OSL x ITL(B))",
+            "Beyond this rate the queue grows forever.",
+        ),
+    ]
+    rps: Annotated[
+        float,
+        quantity(
+            "Load per instance",
+            "requests/s",
+            "peak requests/s / (instances - spares)",
+            "Load on one instance at the peak.",
+        ),
+    ]
+    concurrency: Annotated[
+        float,
+        quantity(
+            "Requests in flight",
+            "requests",
+            "Little: rate x (E2E - queue time)",
+            "Mean number of sequences decoding at the peak.",
+        ),
+    ]
+    max_concurrency: Annotated[
+        int,
+        quantity(
+            "Maximum concurrency",
+            "requests",
+            "KV memory / KV bytes that a sequence in flight holds, capped by the engine",
+            "Sequences that run at once at mean lengths, as far as the KV cache holds them.",
+        ),
+    ]
+    memory_per_gpu_gb: Annotated[
+        float, quantity("Memory per GPU", "GB", "datasheet", "Memory of one GPU (10^9 bytes).")
+    ]
+    weights_gb: Annotated[
+        float,
+        quantity(
+            "Weights", "GB", "parameters x bytes per parameter", "Weights of one instance, all its GPUs together."
+        ),
+    ]
+    kv_gb: Annotated[
+        float,
+        quantity(
+            "KV cache",
+            "GB",
+            "usable memory - weights - activations - overhead",
+            "Memory left for the KV cache of one instance.",
+        ),
+    ]
+    kv_per_sequence_gb: Annotated[
+        float,
+        quantity(
+            "KV per sequence",
+            "GB",
+            "KV bytes per token x tokens, rounded up to blocks",
+            "KV cache of one mean request at its full length.",
+        ),
+    ]
+    activations_gb: Annotated[
+        float,
+        quantity(
+            "Activations", "GB", "largest step + sampling", "Working memory of one instance, all its GPUs together."
+        ),
+    ]
+    overhead_gb: Annotated[
+        float,
+        quantity(
+            "Runtime overhead",
+            "GB",
+            "captured graphs + driver context + communication buffers",
+            "Memory the runtime keeps for itself, on all GPUs of one instance.",
+        ),
+    ]
+    graphs_gb: Annotated[
+        float,
+        quantity(
+            "CUDA graphs",
+            "GB",
+            "fixed part + layers x part of each",
+            "The part of the runtime overhead that captured graphs take; 0 where the engine takes it from elsewhere.",
+        ),
+    ] = 0.0
+    context: Annotated[
+        int,
+        quantity(
+            "Context",
+            "tokens",
+            "prompt + answer, 99.9 % of each",
+            "The longest request that is let in (max-model-len).",
+        ),
+    ] = 0
+    kv_tokens: Annotated[
+        int,
+        quantity(
+            "KV cache size",
+            "tokens",
+            "sequences of the whole context x context, as the engine counts them",
+            "What each rank of an instance prints at its start: compare the log line of the engine with it.",
+        ),
+    ] = 0
+    free_gb: Annotated[float, quantity("Free", "GB", "KV cache - KV in use at the asked load", "KV cache not in use.")]
+    kv_used_gb: Annotated[
+        float, quantity("KV in use", "GB", "requests in flight x KV that each holds", "KV cache in use.")
+    ]
+    output_tokens_per_s: Annotated[
+        float,
+        quantity(
+            "Output tokens/s per instance",
+            "tokens/s",
+            "requests/s x OSL",
+            "Generated tokens per second at the peak load.",
+        ),
+    ]
+    output_tokens_per_s_per_gpu: Annotated[
+        float,
+        quantity(
+            "Output tokens/s per GPU",
+            "tokens/s",
+            "per instance / GPUs",
+            "Generated tokens per second and GPU at the peak load.",
+        ),
+    ]
+    prefill_share: Annotated[
+        float | None,
+        quantity("Time spent on prefill", "fraction", "rate x prefill time", "Share of engine time taken by prompts."),
+    ]
+    decode_step_ms: Annotated[
+        float | None, quantity("Decode step", "ms", "see step times", "One decode step at this concurrency.")
+    ]
+    prefill_ms: Annotated[
+        float | None, quantity("Prefill of one prompt", "ms", "see step times", "Engine time for one mean prompt.")
+    ]

@@ -3,6 +3,7 @@
 SizingError (ValueError)
 ├── InvalidScenario      the question itself is malformed; carries one problem per line
 │   └── InvalidBenchmark its benchmark cannot have run as it is described
+├── ForeignPlan          a plan that answers another scenario than the one it is put beside
 ├── UnknownName          a model, GPU, engine or precision that is not in the catalogue
 ├── InvalidModelConfig   a config.json that does not describe a transformer we can size
 ├── InvalidPoints        a table given to ``predict`` that cannot be read
@@ -25,10 +26,15 @@ LONGEST_NAME = 120
 
 
 class SizingError(ValueError):
-    """Root of every error the engine raises on purpose. ``problems`` holds one clear sentence per fault."""
+    """Root of every error the engine raises on purpose. ``problems`` holds one clear sentence per fault.
 
-    def __init__(self, *problems: str) -> None:
+    ``paths`` holds for each the keys of the scenario that it is about, as ``workload.peak_rps``; "" where it is about
+    none in particular.
+    """
+
+    def __init__(self, *problems: str, paths: Sequence[str] = ()) -> None:
         self.problems = tuple(printable(problem) for problem in problems)  # some quote what stands in a file
+        self.paths = tuple(map(printable, paths)) or ("",) * len(self.problems)
         super().__init__("\n".join(self.problems))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -39,8 +45,13 @@ class SizingError(ValueError):
 class InvalidScenario(SizingError):
     """The scenario is malformed; each problem stands on one line."""
 
-    def __init__(self, problems: Sequence[str]) -> None:
-        super().__init__(*(" ".join(problem.split()) for problem in problems))
+    def __init__(self, problems: Sequence[str], paths: Sequence[str] = ()) -> None:
+        super().__init__(*(" ".join(problem.split()) for problem in problems), paths=paths)
+
+    @classmethod
+    def at(cls, path: str, problem: object) -> InvalidScenario:
+        """One problem with the value at a path of keys, which the sentence begins with."""
+        return InvalidScenario([f"{path}: {problem}"], [path])
 
 
 class InvalidBenchmark(InvalidScenario):
@@ -48,7 +59,12 @@ class InvalidBenchmark(InvalidScenario):
 
     def __init__(self, faults: Mapping[str, str]) -> None:
         self.sentences = tuple(faults.values())
-        super().__init__([f"benchmark.{key}: {fault}" for key, fault in faults.items()])
+        paths = [f"benchmark.{key}" for key in faults]
+        super().__init__([f"{path}: {fault}" for path, fault in zip(paths, faults.values(), strict=True)], paths)
+
+
+class ForeignPlan(SizingError):
+    """A plan that answers another scenario than the one it is put beside; the message names both."""
 
 
 class MissingKey(ValueError):

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Self
+
+from pydantic import PrivateAttr
 
 from sizing.base.choices import DecidedBy, Severity
-from sizing.base.deployed import Business, Cost, Deployed, Latencies, PerInstance
+from sizing.base.deployed import Deployed, PerInstance
+from sizing.base.frame import as_html, cells_of, frame_of
+from sizing.base.latency_and_cost import Business, Cost, Latencies
 from sizing.base.provenance import Provenance
 from sizing.base.quantity import Result, quantity
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class FixSection(StrEnum):
@@ -22,12 +30,15 @@ class FixSection(StrEnum):
 class Fix(Result):
     """A change to one scenario key that would remove a warning or make a candidate fit."""
 
-    key: str = quantity("Scenario key", help="Dotted path of the scenario key to change, e.g. limits.ttft_ms.")
-    value: bool | float | int | str | list[int] | list[str] | None = quantity(
-        "New value", help="The smallest change that helps."
-    )
-    label: str = quantity("Fix", help="The change in words, for a button.")
-    also: tuple[Fix, ...] = quantity("Also", help="Changes that are made with it.", default=())
+    key: Annotated[
+        str, quantity("Scenario key", help="Dotted path of the scenario key to change, e.g. limits.ttft_ms.")
+    ]
+    value: Annotated[
+        bool | float | int | str | list[int] | list[str] | None,
+        quantity("New value", help="The smallest change that helps."),
+    ]
+    label: Annotated[str, quantity("Fix", help="The change in words, for a button.")]
+    also: Annotated[tuple[Fix, ...], quantity("Also", help="Changes that are made with it.")] = ()
 
     @property
     def section(self) -> FixSection:
@@ -48,11 +59,11 @@ class Fix(Result):
 class PlanWarning(Result):
     """Something a careful architect would point out about the chosen deployment."""
 
-    code: str = quantity("Code", help="Stable identifier of the rule.")
-    severity: Severity = quantity("Severity", help="info, warning or error.")
-    message: str = quantity("Message", help="One sentence: what is the matter and why.")
-    source: str = quantity("Source of the rule", help="Where the rule comes from.", default="")
-    fix: Fix | None = quantity("Fix", help="A one-click remedy, when there is one.", default=None)
+    code: Annotated[str, quantity("Code", help="Stable identifier of the rule.")]
+    severity: Annotated[Severity, quantity("Severity", help="info, warning or error.")]
+    message: Annotated[str, quantity("Message", help="One sentence: what is the matter and why.")]
+    source: Annotated[str, quantity("Source of the rule", help="Where the rule comes from.")] = ""
+    fix: Annotated[Fix | None, quantity("Fix", help="A one-click remedy, when there is one.")] = None
 
 
 LeftOutKind = Literal["lossy_formats", "unmeasured_gpus"]
@@ -62,93 +73,121 @@ LeftOutKind = Literal["lossy_formats", "unmeasured_gpus"]
 class LeftOut(Result):
     """The cheapest plan of a kind that was not considered, by the analytic screen."""
 
-    kind: LeftOutKind = quantity("Kind", help="Why it was not considered: lossy_formats or unmeasured_gpus.")
-    configuration: str = quantity("Configuration", help="GPU, engine, weight format and parallelism.")
-    usd_per_month: float = quantity(
-        "Hardware per month", "USD/month", "see cost", "List cost by the analytic screen, nothing simulated."
-    )
+    kind: Annotated[LeftOutKind, quantity("Kind", help="Why it was not considered: lossy_formats or unmeasured_gpus.")]
+    configuration: Annotated[str, quantity("Configuration", help="GPU, engine, weight format and parallelism.")]
+    hardware_usd_per_month: Annotated[
+        float,
+        quantity(
+            "Hardware per month",
+            "USD/month",
+            "see cost",
+            "List cost by the analytic screen, nothing simulated.",
+            alias="usd_per_month",
+        ),
+    ]
 
 
 class Explained(Result):
     """One number followed from the inputs to the formula to the source."""
 
-    name: str = quantity("Quantity", help="What is explained.")
-    value: str = quantity("Value", help="Value with unit.")
-    formula: str = quantity("Formula", help="Equation in words or symbols.")
-    numbers: str = quantity("Numbers", help="The equation with this plan's numbers.")
-    steps: tuple[str, ...] = quantity(
-        "Steps", help="The same step by step: what it is, the expression and its result.", default=()
-    )
-    source: str = quantity("Source", help="Where formula and constants come from.")
+    name: Annotated[str, quantity("Quantity", help="What is explained.")]
+    value: Annotated[str, quantity("Value", help="Value with unit.")]
+    formula: Annotated[str, quantity("Formula", help="Equation in words or symbols.")]
+    numbers: Annotated[str, quantity("Numbers", help="The equation with this plan's numbers.")]
+    steps: Annotated[
+        tuple[str, ...], quantity("Steps", help="The same step by step: what it is, the expression and its result.")
+    ] = ()
+    source: Annotated[str, quantity("Source", help="Where formula and constants come from.")]
 
 
 class Candidate(Result):
     """One ranked deployment."""
 
-    deployment: Deployed = quantity("Deployment", help="What to deploy.")
-    max_rps: float = quantity("Requests/s per instance", "requests/s", "see per instance", "Within the limits.")
-    ttft_ms: float = quantity("TTFT", "ms", "at the asked percentile and load", "Time to first token.")
-    itl_ms: float | None = quantity(
-        "ITL", "ms", "at the asked percentile and load", "Inter-token latency; none where an answer has one token."
-    )
-    e2e_ms: float = quantity("E2E", "ms", "at the asked percentile and load", "Time to last token.")
-    output_tokens_per_s_per_gpu: float = quantity(
-        "Output tokens/s per GPU", "tokens/s", "at the asked load", "Generated tokens per second and GPU."
-    )
-    gpus_low: int = quantity("GPUs, low", "GPUs", "80 % interval", "If the engine is faster than estimated.")
-    gpus_high: int | None = quantity(
-        "GPUs, high",
-        "GPUs",
-        "80 % interval",
-        "If the engine is slower than estimated; none when a limit could then not be met.",
-    )
-    usd_per_month: float | None = quantity("Hardware per month", "USD/month", "see cost", "Hardware list cost.")
-    power_kw: float | None = quantity("Power", "kW", "see cost", "Power budget.")
-    limited_by: str = quantity("Limited by", help="What binds at this load; smallest unit that fits where none does.")
-    source: str = quantity("Step times from", help="Measured, kernels with the roofline, or the roofline alone.")
-    decided_by: DecidedBy = quantity(
-        "Instances and latency from",
-        help="simulation where it was tried, else the analytic load model: an estimate "
-        "that the simulation replaces once the deployment is chosen.",
-        default="analytic",
-    )
-    provenance: Provenance = quantity(
-        "Provenance", help="What the numbers come from, as facts; source says it in words."
-    )
+    deployment: Annotated[Deployed, quantity("Deployment", help="What to deploy.")]
+    max_rps: Annotated[
+        float, quantity("Requests/s per instance", "requests/s", "see per instance", "Within the limits.")
+    ]
+    ttft_ms: Annotated[float, quantity("TTFT", "ms", "at the asked percentile and load", "Time to first token.")]
+    itl_ms: Annotated[
+        float | None,
+        quantity(
+            "ITL", "ms", "at the asked percentile and load", "Inter-token latency; none where an answer has one token."
+        ),
+    ]
+    e2e_ms: Annotated[float, quantity("E2E", "ms", "at the asked percentile and load", "Time to last token.")]
+    output_tokens_per_s_per_gpu: Annotated[
+        float,
+        quantity("Output tokens/s per GPU", "tokens/s", "at the asked load", "Generated tokens per second and GPU."),
+    ]
+    gpus_low: Annotated[int, quantity("GPUs, low", "GPUs", "80 % interval", "If the engine is faster than estimated.")]
+    gpus_high: Annotated[
+        int | None,
+        quantity(
+            "GPUs, high",
+            "GPUs",
+            "80 % interval",
+            "If the engine is slower than estimated; none when a limit could then not be met.",
+        ),
+    ]
+    hardware_usd_per_month: Annotated[
+        float | None,
+        quantity("Hardware per month", "USD/month", "see cost", "Hardware list cost.", alias="usd_per_month"),
+    ]
+    power_kw: Annotated[float | None, quantity("Power", "kW", "see cost", "Power budget.")]
+    limited_by: Annotated[
+        str, quantity("Limited by", help="What binds at this load; smallest unit that fits where none does.")
+    ]
+    source: Annotated[
+        str, quantity("Step times from", help="Measured, kernels with the roofline, or the roofline alone.")
+    ]
+    decided_by: Annotated[
+        DecidedBy,
+        quantity(
+            "Instances and latency from",
+            help="simulation where it was tried, else the analytic load model: an estimate "
+            "that the simulation replaces once the deployment is chosen.",
+        ),
+    ] = "analytic"
+    provenance: Annotated[
+        Provenance, quantity("Provenance", help="What the numbers come from, as facts; source says it in words.")
+    ]
 
 
 class Excluded(Result):
     """A GPU that cannot serve the scenario, why, and the smallest change that would let it."""
 
-    gpu: str = quantity("GPU", help="Catalogue id.")
-    closest: str = quantity("Closest configuration", help="The configuration that came nearest.")
-    reason: str = quantity("Reason", help="Why it does not fit.")
-    relaxation: str = quantity("Smallest relaxation", help="What to change so that it fits.")
-    fix: Fix | None = quantity("Fix", help="The relaxation as a scenario change.", default=None)
+    gpu: Annotated[str, quantity("GPU", help="Catalogue id.")]
+    closest: Annotated[str, quantity("Closest configuration", help="The configuration that came nearest.")]
+    reason: Annotated[str, quantity("Reason", help="Why it does not fit.")]
+    relaxation: Annotated[str, quantity("Smallest relaxation", help="What to change so that it fits.")]
+    fix: Annotated[Fix | None, quantity("Fix", help="The relaxation as a scenario change.")] = None
 
 
 class LoadPoint(Result):
     """One point of the load curve of an instance."""
 
-    rps: float = quantity("Requests/s", "requests/s", "per instance", "Load.")
-    concurrency: float = quantity("Requests in flight", "requests", "Little's law", "Mean concurrency.")
-    ttft_ms: float = quantity("TTFT", "ms", "at the asked percentile", "Time to first token.")
-    itl_ms: float = quantity("ITL", "ms", "at the asked percentile", "Inter-token latency.")
-    e2e_ms: float = quantity("E2E", "ms", "at the asked percentile", "Time to last token.")
-    output_tokens_per_s_per_gpu: float = quantity(
-        "Output tokens/s per GPU", "tokens/s", "rate x OSL / GPUs", "Generated tokens per second and GPU."
-    )
+    rps: Annotated[float, quantity("Requests/s", "requests/s", "per instance", "Load.")]
+    concurrency: Annotated[float, quantity("Requests in flight", "requests", "Little's law", "Mean concurrency.")]
+    ttft_ms: Annotated[float, quantity("TTFT", "ms", "at the asked percentile", "Time to first token.")]
+    itl_ms: Annotated[float, quantity("ITL", "ms", "at the asked percentile", "Inter-token latency.")]
+    e2e_ms: Annotated[float, quantity("E2E", "ms", "at the asked percentile", "Time to last token.")]
+    output_tokens_per_s_per_gpu: Annotated[
+        float,
+        quantity("Output tokens/s per GPU", "tokens/s", "rate x OSL / GPUs", "Generated tokens per second and GPU."),
+    ]
 
 
 class CrossCheck(Result):
     """A second opinion on the chosen deployment from another source of step times."""
 
-    source: str = quantity("Second source", help="Which step times were used for the second opinion.")
-    max_rps: float | None = quantity("Requests/s per instance", "requests/s", "same load model", "Capacity.")
-    instances: int | None = quantity("Instances", "instances", "same load model", "Instances needed.")
-    decode_step_ms: float | None = quantity("Decode step", "ms", "second source", "At the same concurrency.")
-    prefill_ms: float | None = quantity("Prefill of one prompt", "ms", "second source", "One mean prompt.")
-    message: str = quantity("Finding", help="Agreement or disagreement in one sentence, or why there is none.")
+    source: Annotated[str, quantity("Second source", help="Which step times were used for the second opinion.")]
+    max_rps: Annotated[float | None, quantity("Requests/s per instance", "requests/s", "same load model", "Capacity.")]
+    instances: Annotated[int | None, quantity("Instances", "instances", "same load model", "Instances needed.")]
+    decode_step_ms: Annotated[float | None, quantity("Decode step", "ms", "second source", "At the same concurrency.")]
+    prefill_ms: Annotated[float | None, quantity("Prefill of one prompt", "ms", "second source", "One mean prompt.")]
+    message: Annotated[
+        str, quantity("Finding", help="Agreement or disagreement in one sentence, or why there is none.")
+    ]
 
 
 AnswerPart = Literal["bought", "serves", "speculation", "format", "redundancy", "cost", "room", "sure", "infeasible"]
@@ -158,99 +197,199 @@ AnswerPart = Literal["bought", "serves", "speculation", "format", "redundancy", 
 class AnswerSentence(Result):
     """One sentence of the answer."""
 
-    about: AnswerPart = quantity(
-        "About",
-        help="bought: what is bought and what of it is used; serves: which model, for whom, how fast; speculation: "
-        "drafts that it counts on; format: where it deviates from the checkpoint; redundancy: single points of "
-        "failure; cost; room: what binds and how much more load fits; sure: how sure; infeasible: why nothing serves.",
-    )
-    text: str = quantity("Sentence", help="The sentence.")
+    about: Annotated[
+        AnswerPart,
+        quantity(
+            "About",
+            help="bought: what is bought and what of it is used; serves: which model, for whom, how fast; speculation: "
+            "drafts that it counts on; format: where it deviates from the checkpoint; redundancy: single points of "
+            "failure; cost; room: what binds and how much more load fits; sure: how sure; infeasible: why nothing "
+            "serves.",
+        ),
+    ]
+    text: Annotated[str, quantity("Sentence", help="The sentence.")]
+
+
+@dataclass(frozen=True)
+class MadeFor:
+    """What a plan was made for: its ``scenario`` (None where it was read from a file) and the ``configurations`` of the
+    instances it deploys, which :class:`sizing.planning.answered.Answer` reads.
+
+    Plans that say the same are equal, whatever they were made for: nothing of this is compared or written.
+    """
+
+    scenario: object = field(default=None, compare=False, repr=False)
+    configurations: tuple[object, ...] = field(default=(), compare=False, repr=False)
 
 
 class Plan(Result):
     """The whole answer to one scenario."""
 
-    answer: str = quantity("Answer", help="The answer in a few short sentences.")
-    sentences: tuple[AnswerSentence, ...] = quantity(
-        "Sentences of the answer", help="The answer, each sentence with what it is about."
-    )
-    feasible: bool = quantity("Feasible", help="Whether anything considered meets every limit.")
-    peak_rps: float = quantity(
-        "Peak requests/s", "requests/s", "see demand", "The busiest time; of an average, its busiest second."
-    )
-    sustained_rps: float = quantity(
-        "Sustained requests/s",
-        "requests/s",
-        "see demand",
-        "The mean rate of the busiest time, which is sized for: arrivals vary around it as the scenario says.",
-    )
-    deployment: Deployed | None = quantity("Deployment", help="What to deploy.")
-    per_instance: PerInstance | None = quantity("Per instance", help="One copy of the model.")
-    per_prefill_instance: PerInstance | None = quantity(
-        "Per prefill instance",
-        help="One prefill instance, where prefill runs apart; per_instance is then a decode instance.",
-        default=None,
-    )
-    latency: Latencies | None = quantity("Latency", "ms", "see load model", "At the peak load.")
-    gpus_low: int | None = quantity("GPUs, low", "GPUs", "80 % interval of capacity", "Fewest that may suffice.")
-    gpus_high: int | None = quantity("GPUs, high", "GPUs", "80 % interval of capacity", "Most that may be needed.")
-    cost: Cost | None = quantity("Cost", "USD", "see cost", "Hardware list cost.")
-    business: Business = quantity("In business terms", help="What the deployment serves.")
-    limited_by: str = quantity("Limited by", help="What binds at this load; smallest unit that fits where none does.")
-    headroom: float | None = quantity(
-        "Room for growth",
-        "x",
-        "working instances x requests/s per instance / peak requests/s",
-        "How many times the planned load fits within the limits, spares aside: simulated where the plan is and every "
-        "instance does prefill and decode, else by the load model.",
-        default=None,
-    )
-    warnings: tuple[PlanWarning, ...] = quantity("Warnings", help="What a careful architect would point out.")
-    left_out: tuple[LeftOut, ...] = quantity(
-        "Left out", help="Clearly cheaper plans that the scenario's defaults leave out.", default=()
-    )
-    assumptions: tuple[str, ...] = quantity("Assumptions", help="What was assumed where the scenario does not say.")
-    source: str = quantity("Source", help="Where the step times of the chosen deployment come from.")
-    decided_by: DecidedBy = quantity(
-        "Instances and latency from",
-        help="simulation; analytic for offline use and where no simulation confirms the "
-        "limits; measured for a measured record.",
-        default="analytic",
-    )
-    provenance: Provenance | None = quantity(
-        "Provenance",
-        help="What the numbers come from, as facts; source says it in words. None where nothing is deployed.",
-        default=None,
-    )
-    confidence: float | None = quantity(
-        "Confidence asked",
-        "%",
-        "asked",
-        "Chance with which what is planned is to suffice, for doubt about the engine; none for a measured record.",
-    )
-    probability_within_limits: float | None = quantity(
-        "Chance that the limits hold",
-        "of 1",
-        "chance that steps are no slower than those at which the planned instances just carry the peak",
-        "With the planned instances at the planned peak; stated from 0.01 to 0.99. None where nothing is predicted.",
-    )
-    gpus_expected: int | None = quantity(
-        "GPUs expected to be enough",
-        "GPUs",
-        "ceil(peak / expected requests/s per instance) x GPUs per instance",
-        "If steps take as long as predicted: as likely as not. What is planned beyond is for being sure.",
-    )
-    how_sure: str = quantity("How sure", help="Interval and the evidence it comes from, in one sentence.")
-    alternatives: tuple[Candidate, ...] = quantity("Alternatives", help="Other deployments, ranked.")
-    trade_off: tuple[Candidate, ...] = quantity(
-        "Throughput to latency", help="Deployments from fewest GPUs to lowest latency; none is beaten on both."
-    )
-    excluded: tuple[Excluded, ...] = quantity("Excluded", help="GPUs that cannot serve the scenario.")
-    load_curve: tuple[LoadPoint, ...] = quantity("Load curve", help="Latency of one instance against its load.")
-    explained: tuple[Explained, ...] = quantity("Explained", help="Each figure from input to formula to source.")
-    cross_check: CrossCheck | None = quantity("Second opinion", help="The same by the roofline alone.")
-    engine_version: str = quantity("Engine version", help="Version of this engine.")
-    data_version: str = quantity("Data version", help="Content hash and date of the catalogue.")
+    _made_for: MadeFor = PrivateAttr(default_factory=MadeFor)
+
+    answer: Annotated[str, quantity("Answer", help="The answer in a few short sentences.")]
+    sentences: Annotated[
+        tuple[AnswerSentence, ...],
+        quantity("Sentences of the answer", help="The answer, each sentence with what it is about."),
+    ]
+    feasible: Annotated[bool, quantity("Feasible", help="Whether anything considered meets every limit.")]
+    peak_rps: Annotated[
+        float,
+        quantity("Peak requests/s", "requests/s", "see demand", "The busiest time; of an average, its busiest second."),
+    ]
+    sustained_rps: Annotated[
+        float,
+        quantity(
+            "Sustained requests/s",
+            "requests/s",
+            "see demand",
+            "The mean rate of the busiest time, which is sized for: arrivals vary around it as the scenario says.",
+        ),
+    ]
+    deployment: Annotated[Deployed | None, quantity("Deployment", help="What to deploy.")]
+    per_instance: Annotated[PerInstance | None, quantity("Per instance", help="One copy of the model.")]
+    per_prefill_instance: Annotated[
+        PerInstance | None,
+        quantity(
+            "Per prefill instance",
+            help="One prefill instance, where prefill runs apart; per_instance is then a decode instance.",
+        ),
+    ] = None
+    latency: Annotated[Latencies | None, quantity("Latency", "ms", "see load model", "At the peak load.")]
+    gpus_low: Annotated[
+        int | None, quantity("GPUs, low", "GPUs", "80 % interval of capacity", "Fewest that may suffice.")
+    ]
+    gpus_high: Annotated[
+        int | None, quantity("GPUs, high", "GPUs", "80 % interval of capacity", "Most that may be needed.")
+    ]
+    cost: Annotated[Cost | None, quantity("Cost", "USD", "see cost", "Hardware list cost.")]
+    business: Annotated[Business, quantity("In business terms", help="What the deployment serves.")]
+    limited_by: Annotated[
+        str, quantity("Limited by", help="What binds at this load; smallest unit that fits where none does.")
+    ]
+    headroom: Annotated[
+        float | None,
+        quantity(
+            "Room for growth",
+            "x",
+            "working instances x requests/s per instance / peak requests/s",
+            "How many times the planned load fits within the limits, spares aside: simulated where the plan is and "
+            "every instance does prefill and decode, else by the load model.",
+        ),
+    ] = None
+    warnings: Annotated[tuple[PlanWarning, ...], quantity("Warnings", help="What a careful architect would point out.")]
+    left_out: Annotated[
+        tuple[LeftOut, ...], quantity("Left out", help="Clearly cheaper plans that the scenario's defaults leave out.")
+    ] = ()
+    assumptions: Annotated[
+        tuple[str, ...], quantity("Assumptions", help="What was assumed where the scenario does not say.")
+    ]
+    source: Annotated[str, quantity("Source", help="Where the step times of the chosen deployment come from.")]
+    decided_by: Annotated[
+        DecidedBy,
+        quantity(
+            "Instances and latency from",
+            help="simulation; analytic for offline use and where no simulation confirms the "
+            "limits; measured for a measured record.",
+        ),
+    ] = "analytic"
+    provenance: Annotated[
+        Provenance | None,
+        quantity(
+            "Provenance",
+            help="What the numbers come from, as facts; source says it in words. None where nothing is deployed.",
+        ),
+    ] = None
+    confidence: Annotated[
+        float | None,
+        quantity(
+            "Confidence asked",
+            "%",
+            "asked",
+            "Chance with which what is planned is to suffice, for doubt about the engine; none for a measured record.",
+        ),
+    ]
+    probability_within_limits: Annotated[
+        float | None,
+        quantity(
+            "Chance that the limits hold",
+            "of 1",
+            "chance that steps are no slower than those at which the planned instances just carry the peak",
+            "With the planned instances at the planned peak; stated from 0.01 to 0.99. None where nothing is "
+            "predicted.",
+        ),
+    ]
+    gpus_expected: Annotated[
+        int | None,
+        quantity(
+            "GPUs expected to be enough",
+            "GPUs",
+            "ceil(peak / expected requests/s per instance) x GPUs per instance",
+            "If steps take as long as predicted: as likely as not. What is planned beyond is for being sure.",
+        ),
+    ]
+    how_sure: Annotated[str, quantity("How sure", help="Interval and the evidence it comes from, in one sentence.")]
+    alternatives: Annotated[tuple[Candidate, ...], quantity("Alternatives", help="Other deployments, ranked.")]
+    trade_off: Annotated[
+        tuple[Candidate, ...],
+        quantity(
+            "Throughput to latency", help="Deployments from fewest GPUs to lowest latency; none is beaten on both."
+        ),
+    ]
+    excluded: Annotated[tuple[Excluded, ...], quantity("Excluded", help="GPUs that cannot serve the scenario.")]
+    load_curve: Annotated[
+        tuple[LoadPoint, ...], quantity("Load curve", help="Latency of one instance against its load.")
+    ]
+    explained: Annotated[
+        tuple[Explained, ...], quantity("Explained", help="Each figure from input to formula to source.")
+    ]
+    cross_check: Annotated[CrossCheck | None, quantity("Second opinion", help="The same by the roofline alone.")]
+    engine_version: Annotated[str, quantity("Engine version", help="Version of this engine.")]
+    data_version: Annotated[str, quantity("Data version", help="Content hash and date of the catalogue.")]
+
+    def to_frame(self) -> pd.DataFrame:
+        """The ranking, the chosen deployment first: a row each, 28 columns, empty where nothing serves.
+
+        What to deploy, then requests/s of an instance, latencies in ms at the asked percentile, GPUs with the ends of
+        their 80 % interval, USD of hardware per month, kW; ``attrs["units"]`` has the unit of each column. None where
+        a price or power is not known; where the step times of a row come from is its column ``source``.
+        """
+        rows = [cells_of(one.deployment) | cells_of(one) for one in self.alternatives]
+        return frame_of([*self._chosen(), *rows], Deployed, Candidate)
+
+    def _chosen(self) -> list[dict[str, object]]:
+        """The row of the chosen deployment, as one of an alternative."""
+        deployed, one, latency = self.deployment, self.per_instance, self.latency
+        if deployed is None or one is None or latency is None:
+            return []
+        return [
+            cells_of(deployed)
+            | {
+                "max_rps": one.max_rps,
+                **{name: getattr(latency, name).at_percentile for name in ("ttft_ms", "itl_ms", "e2e_ms")},
+                "output_tokens_per_s_per_gpu": one.output_tokens_per_s_per_gpu,
+                "gpus_low": self.gpus_low,
+                "gpus_high": self.gpus_high,
+                "hardware_usd_per_month": self.cost and self.cost.hardware_usd_per_month,
+                "power_kw": self.cost and self.cost.power_kw,
+                **{name: getattr(self, name) for name in ("limited_by", "source", "decided_by")},
+            }
+        ]
+
+    def _repr_html_(self) -> str:
+        """The plan as a notebook shows it: the answer, the best deployments, and what to mind."""
+        return as_html(self.answer, self.to_frame(), [warning.message for warning in self.warnings])
+
+    @property
+    def made_for(self) -> MadeFor:
+        """The scenario that this plan answers, and the configurations it chose."""
+        return self._made_for
+
+    def marked(self, made_for: MadeFor) -> Self:
+        """The plan with what it was made for; copies of it keep that."""
+        marked = self.model_copy()
+        marked._made_for = made_for
+        return marked
 
     @property
     def headroom_is_simulated(self) -> bool:

@@ -5,7 +5,6 @@ Everything returned is immutable and read once per process from the files in ``s
 
 from sizing.catalog.checkpoints import Checkpoint, checkpoints
 from sizing.catalog.config_json import model_from_config
-from sizing.catalog.custom_gpu import gpu_from_spec
 from sizing.catalog.facts import (
     ApiPrice,
     LeadTime,
@@ -61,7 +60,6 @@ __all__ = [
     "data_date",
     "data_version",
     "generic_system",
-    "gpu_from_spec",
     "gpus",
     "host_for",
     "lead_times",

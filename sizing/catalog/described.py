@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
 from sizing.base.format import large
 from sizing.base.quantity import Result, quantity
@@ -17,36 +18,65 @@ from sizing.catalog.resolve import resolve_model
 class ModelDescription(Result):
     """The numbers of a model that decide what it takes to run it."""
 
-    model: str = quantity("Model", help="Id in the catalogue, or name of the file.")
-    kind: ModelKind = quantity("Kind", help="decoder, encoder (nothing is generated) or encoder_decoder.")
-    architecture: str = quantity("Class", help="First class that the file names in architectures; empty if unknown.")
-    params_total: float = quantity("Parameters", "parameters", "counted from the configuration", "Language model.")
-    params_active: float = quantity(
-        "Active parameters", "parameters", "total - experts that are not chosen", "Used for one token."
-    )
-    params_vision: float = quantity(
-        "Parameters of encoders", "parameters", "layers x (4 h² + 2 or 3 h i)", "Vision and audio; 0 where not counted."
-    )
-    layers: int = quantity("Layers", "layers", "as in the file", "Of the language model.")
-    weight_precision: str = quantity("Weight format", help="Format of the published weights, id of the catalogue.")
-    weight_bytes: float | None = quantity(
-        "Stored weights",
-        "bytes",
-        "sum over modules",
-        "What the checkpoint takes; none where its format is one for all.",
-    )
-    kv_elements_per_token: float = quantity(
-        "KV cache", "values/token", "KV heads x (key + value width)", "Of layers that attend to the whole context."
-    )
-    kv_elements_per_token_windowed: float = quantity(
-        "KV cache in windows", "values/token", "KV heads x (key + value width)", "Of layers that attend to a window."
-    )
-    window: int | None = quantity("Window", "tokens", "as in the file", "None where no layer has one.")
-    state_elements: float = quantity(
-        "State", "values/sequence", "sum over layers", "Constant state of Mamba, linear and convolution layers."
-    )
-    max_context: int | None = quantity("Longest context", "tokens", "as in the file", "None where it is not known.")
-    assumptions: tuple[str, ...] = quantity("Assumptions", help="What the numbers rest on beyond the file.")
+    model: Annotated[str, quantity("Model", help="Id in the catalogue, or name of the file.")]
+    kind: Annotated[ModelKind, quantity("Kind", help="decoder, encoder (nothing is generated) or encoder_decoder.")]
+    architecture: Annotated[
+        str, quantity("Class", help="First class that the file names in architectures; empty if unknown.")
+    ]
+    params_total: Annotated[
+        float, quantity("Parameters", "parameters", "counted from the configuration", "Language model.")
+    ]
+    params_active: Annotated[
+        float, quantity("Active parameters", "parameters", "total - experts that are not chosen", "Used for one token.")
+    ]
+    params_vision: Annotated[
+        float,
+        quantity(
+            "Parameters of encoders",
+            "parameters",
+            "layers x (4 h² + 2 or 3 h i)",
+            "Vision and audio; 0 where not counted.",
+        ),
+    ]
+    layers: Annotated[int, quantity("Layers", "layers", "as in the file", "Of the language model.")]
+    weight_precision: Annotated[
+        str, quantity("Weight format", help="Format of the published weights, id of the catalogue.")
+    ]
+    weight_bytes: Annotated[
+        float | None,
+        quantity(
+            "Stored weights",
+            "bytes",
+            "sum over modules",
+            "What the checkpoint takes; none where its format is one for all.",
+        ),
+    ]
+    kv_elements_per_token: Annotated[
+        float,
+        quantity(
+            "KV cache", "values/token", "KV heads x (key + value width)", "Of layers that attend to the whole context."
+        ),
+    ]
+    kv_elements_per_token_windowed: Annotated[
+        float,
+        quantity(
+            "KV cache in windows",
+            "values/token",
+            "KV heads x (key + value width)",
+            "Of layers that attend to a window.",
+        ),
+    ]
+    window: Annotated[int | None, quantity("Window", "tokens", "as in the file", "None where no layer has one.")]
+    state_elements: Annotated[
+        float,
+        quantity(
+            "State", "values/sequence", "sum over layers", "Constant state of Mamba, linear and convolution layers."
+        ),
+    ]
+    max_context: Annotated[
+        int | None, quantity("Longest context", "tokens", "as in the file", "None where it is not known.")
+    ]
+    assumptions: Annotated[tuple[str, ...], quantity("Assumptions", help="What the numbers rest on beyond the file.")]
 
 
 def describe(given: str) -> ModelDescription:
@@ -58,18 +88,24 @@ def describe(given: str) -> ModelDescription:
     held = [path / name for name in ("config.json", "params.json")] if path.is_dir() else []
     path = next((file for file in held if file.is_file()), path)
     if path.is_file() or path.suffix == ".json":
-        return _description(replace(model_from_config(path.read_bytes()), id=path.name))
-    resolved = resolve_model(given)
+        return described(replace(model_from_config(path.read_bytes()), id=path.name))
+    return describe_named(given)
+
+
+def describe_named(name: str) -> ModelDescription:
+    """The model of that name; no file is read, whatever the name. Raises UnknownName."""
+    resolved = resolve_model(name)
     note = (resolved.note,) if resolved.note else ()
     if resolved.match not in ("id", "name"):
         note = (f"“{resolved.name}” is taken for {resolved.model.id}", *note)
-    read = _description(resolved.model)
+    read = described(resolved.model)
     return read.model_copy(
         update={"weight_precision": resolved.weight_format.id, "assumptions": (*note, *read.assumptions)}
     )
 
 
-def _description(model: Model) -> ModelDescription:
+def described(model: Model) -> ModelDescription:
+    """The description of a model of the catalogue, or of one that was read from a file."""
     return ModelDescription(
         model=model.id,
         kind=model.kind,

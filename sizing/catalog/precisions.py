@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
 from sizing.base.errors import UnknownName
 from sizing.catalog.facts import QuantizationFact
@@ -236,5 +236,7 @@ def compute_flops(gpu: Gpu, precision: Precision) -> float:
         case "mxfp4" if gpu.supports_fp4:
             # gpt-oss on Blackwell multiplies MXFP4 weights with 8-bit activations
             return gpu.fp8_flops or wide_flops(gpu)
-        case _:
+        case "mxfp4" | "wide":
             return wide_flops(gpu)
+        case unknown:
+            assert_never(unknown)

@@ -79,7 +79,7 @@ def resolve_model(name: str) -> ResolvedModel:
     """
     known = known_model(name)
     if known is None:
-        raise UnknownName("model", name, nearest=_nearest(name.strip()))
+        raise UnknownName("model", name, nearest=nearest_models(name.strip()))
     return known
 
 
@@ -282,7 +282,7 @@ def _alias_index(left_out: tuple[Kind, ...]) -> Mapping[str, tuple[str, str]]:
 
 
 @lru_cache(maxsize=KEPT_NAMES)
-def _nearest(name: str) -> tuple[str, ...]:
+def nearest_models(name: str) -> tuple[str, ...]:
     """The three models whose names are nearest: as they are written, else with most words in common."""
     typed = parse(name)
     known = [*models(), *(model_id.rsplit("/", 1)[-1] for model_id in models())]

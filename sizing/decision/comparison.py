@@ -5,15 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from sizing.base.checks import whole_number
 from sizing.base.errors import InvalidScenario
+from sizing.base.frame import cells_of, frame_of
 from sizing.base.quantity import Result, quantity
 from sizing.decision.inputs import LOADS
 from sizing.decision.keys import only, values_of, with_values
 from sizing.decision.outcome import Answers, Outcome
+from sizing.planning.answered import Answer, question_of
 from sizing.scenario.schema import Scenario
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MOST_COMPARED = 4
 EXACT_TO = 4
@@ -26,36 +31,53 @@ NOT_COMPARED = frozenset({"name", "schema_version"})
 class Difference(Result):
     """One scenario key that is not the same everywhere."""
 
-    key: str = quantity("Input", help="Scenario key.")
-    values: tuple[Any, ...] = quantity("Values", help="One per scenario; None where it says nothing.")
+    key: Annotated[str, quantity("Input", help="Scenario key.")]
+    values: Annotated[tuple[Any, ...], quantity("Values", help="One per scenario; None where it says nothing.")]
 
 
 class Driver(Result):
     """What one difference does to the cost, or to GPUs where a cost is not known."""
 
-    key: str = quantity("Input", help="Scenario key.")
-    usd_per_month: float | None = quantity("Cost per month", "USD/month", "mean over orders of swapping", "Its part.")
-    gpus: float | None = quantity("GPUs", "GPUs", "mean over orders of swapping", "Its part.")
+    key: Annotated[str, quantity("Input", help="Scenario key.")]
+    usd_per_month: Annotated[
+        float | None, quantity("Cost per month", "USD/month", "mean over orders of swapping", "Its part.")
+    ]
+    gpus: Annotated[float | None, quantity("GPUs", "GPUs", "mean over orders of swapping", "Its part.")]
 
 
 class Compared(Result):
     """One scenario beside the first."""
 
-    name: str = quantity("Scenario", help="As it is called.")
-    outcome: Outcome = quantity("Answer", help="What it leads to.")
-    usd_more: float | None = quantity("Cost, difference", "USD/month", "this - the first", "None where not known.")
-    gpus_more: int | None = quantity("GPUs, difference", "GPUs", "this - the first", "None where nothing serves.")
-    drivers: tuple[Driver, ...] = quantity(
-        "Drivers", help="The largest first; they add up where all orders were tried."
-    )
-    exact: bool = quantity("All orders tried", help="Whether drivers are Shapley values; else swaps one at a time.")
+    name: Annotated[str, quantity("Scenario", help="As it is called.")]
+    outcome: Annotated[Outcome, quantity("Answer", help="What it leads to.")]
+    usd_more: Annotated[
+        float | None, quantity("Cost, difference", "USD/month", "this - the first", "None where not known.")
+    ]
+    gpus_more: Annotated[
+        int | None, quantity("GPUs, difference", "GPUs", "this - the first", "None where nothing serves.")
+    ]
+    drivers: Annotated[
+        tuple[Driver, ...], quantity("Drivers", help="The largest first; they add up where all orders were tried.")
+    ]
+    exact: Annotated[
+        bool, quantity("All orders tried", help="Whether drivers are Shapley values; else swaps one at a time.")
+    ]
 
 
 class Comparison(Result):
     """Two to four scenarios."""
 
-    differences: tuple[Difference, ...] = quantity("Differences", help="Inputs that are not the same everywhere.")
-    scenarios: tuple[Compared, ...] = quantity("Scenarios", help="The first is what the others are compared with.")
+    differences: Annotated[
+        tuple[Difference, ...], quantity("Differences", help="Inputs that are not the same everywhere.")
+    ]
+    scenarios: Annotated[
+        tuple[Compared, ...], quantity("Scenarios", help="The first is what the others are compared with.")
+    ]
+
+    def to_frame(self) -> pd.DataFrame:
+        """The scenarios, a row each: what it is called, what it leads to (USD and kW, latencies in ms at the asked
+        percentile), and how far that is from the first. ``attrs["units"]`` has the unit of each column."""
+        return frame_of([cells_of(one) | cells_of(one.outcome) for one in self.scenarios], Compared, Outcome)
 
 
 def undercut_by(comparison: Comparison) -> tuple[Compared, ...]:
@@ -82,12 +104,18 @@ def _no_less(difference: Difference, place: int) -> bool:
     return first is not None and other is not None and other >= first
 
 
-def compare(scenarios: Sequence[Scenario], answers: Answers | None = None) -> Comparison:
-    """The scenarios beside the first of them. Raises InvalidScenario for fewer than two, more than four, or unknown
-    names."""
-    if not 2 <= len(scenarios) <= MOST_COMPARED:
-        raise InvalidScenario([f"Two to {MOST_COMPARED} scenarios can be compared, not {len(scenarios)}."])
-    answers = answers or Answers()
+def compare(compared: Sequence[Scenario | Answer], answers: Answers | None = None) -> Comparison:
+    """Two to four scenarios, or answers that are known already, beside the first of them: all costs in USD per month.
+
+    Which difference drives the cost: Shapley values over every order of swapping them, up to :data:`EXACT_TO`. Raises
+    InvalidScenario for fewer than two, more than four, or unknown names.
+    """
+    if not 2 <= len(compared) <= MOST_COMPARED:
+        raise InvalidScenario([f"Two to {MOST_COMPARED} scenarios can be compared, not {len(compared)}."])
+    answers, scenarios = answers or Answers(), [question_of(one).scenario for one in compared]
+    for one in compared:
+        if isinstance(one, Answer):
+            answers.knows(one)
     known = [values_of(scenario) for scenario in scenarios]
     keys = sorted({key for values in known for key in values} - NOT_COMPARED)
     differing = [key for key in keys if any(v.get(key) != known[0].get(key) for v in known[1:])]

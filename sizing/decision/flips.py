@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Annotated
 
 from sizing.base.quantity import Result, quantity
 from sizing.decision.inputs import Input, sizing_inputs
@@ -21,30 +22,37 @@ NEAR = 1.02
 class Flip(Result):
     """The nearest value of an input, to one side, at which something else would be ordered."""
 
-    key: str = quantity("Input", help="Scenario key.")
-    value: float = quantity("Value", "see key", "scenario", help="As the scenario has it.")
-    unchanged: float = quantity(
-        "Unchanged to", "see key", "bisection over plans", help="Last value found with the scenario's own answer."
-    )
-    at: float = quantity("Flips at", "see key", "bisection over plans", help="First value found with another answer.")
-    before: Outcome = quantity("Answer now", help="The scenario's own answer.")
-    after: Outcome = quantity("Answer then", help="What would be ordered beyond.")
+    key: Annotated[str, quantity("Input", help="Scenario key.")]
+    value: Annotated[float, quantity("Value", "see key", "scenario", help="As the scenario has it.")]
+    unchanged: Annotated[
+        float,
+        quantity(
+            "Unchanged to", "see key", "bisection over plans", help="Last value found with the scenario's own answer."
+        ),
+    ]
+    at: Annotated[
+        float, quantity("Flips at", "see key", "bisection over plans", help="First value found with another answer.")
+    ]
+    before: Annotated[Outcome, quantity("Answer now", help="The scenario's own answer.")]
+    after: Annotated[Outcome, quantity("Answer then", help="What would be ordered beyond.")]
 
 
 class Searched(Result):
     """An input at whose values nothing else would be ordered, as far as they were looked at."""
 
-    key: str = quantity("Input", help="Scenario key.")
-    value: float = quantity("Value", "see key", "scenario", help="As the scenario has it.")
-    to: float = quantity("Searched to", "see key", "steps of plans", help="Last value looked at, or as it is.")
-    all: bool = quantity("To the end", help="Whether all steps were looked at.")
+    key: Annotated[str, quantity("Input", help="Scenario key.")]
+    value: Annotated[float, quantity("Value", "see key", "scenario", help="As the scenario has it.")]
+    to: Annotated[
+        float, quantity("Searched to", "see key", "steps of plans", help="Last value looked at, or as it is.")
+    ]
+    all: Annotated[bool, quantity("To the end", help="Whether all steps were looked at.")]
 
 
 class Flips(Result):
     """What flips the answer."""
 
-    nearest: tuple[Flip, ...] = quantity("Flips", help="The nearest first.")
-    unmoved: tuple[Searched, ...] = quantity("No flip", help="Sides on which none was found.")
+    nearest: Annotated[tuple[Flip, ...], quantity("Flips", help="The nearest first.")]
+    unmoved: Annotated[tuple[Searched, ...], quantity("No flip", help="Sides on which none was found.")]
 
 
 def flips(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Annotated
 
 from sizing.base.errors import InvalidScenario
 from sizing.base.quantity import Result, quantity
@@ -23,73 +24,96 @@ from sizing.scenario.schema import Scenario
 class PublishedLoss(Result):
     """What one model lost in a format in one published test."""
 
-    model: str = quantity("Model", help="As the source names it.")
-    metric: str = quantity("Test", help="Benchmark, in points where it says so, else relative to the 16-bit model.")
-    loss: str = quantity("Loss", help="As published.")
-    source: str = quantity("Source", help="Where it was published.")
-    date: str = quantity("Date", help="Of the source.")
+    model: Annotated[str, quantity("Model", help="As the source names it.")]
+    metric: Annotated[
+        str, quantity("Test", help="Benchmark, in points where it says so, else relative to the 16-bit model.")
+    ]
+    loss: Annotated[str, quantity("Loss", help="As published.")]
+    source: Annotated[str, quantity("Source", help="Where it was published.")]
+    date: Annotated[str, quantity("Date", help="Of the source.")]
 
 
 class PublishedSpeed(Result):
     """Tokens/s of one model in a format over those of the 16-bit model, as published."""
 
-    model: str = quantity("Model", help="As the source names it.")
-    batch_1: float | None = quantity("Gain at 1 in flight", "x", "tokens/s over those at 16 bit", "Published.")
-    batch_8: float | None = quantity("Gain at 8 in flight", "x", "tokens/s over those at 16 bit", "Published.")
-    batch_64: float | None = quantity("Gain at 64 in flight", "x", "tokens/s over those at 16 bit", "Published.")
-    setup: str = quantity("Measured on", help="Hardware, software and lengths.")
-    source: str = quantity("Source", help="Where it was published.")
-    date: str = quantity("Date", help="Of the source.")
+    model: Annotated[str, quantity("Model", help="As the source names it.")]
+    batch_1: Annotated[
+        float | None, quantity("Gain at 1 in flight", "x", "tokens/s over those at 16 bit", "Published.")
+    ]
+    batch_8: Annotated[
+        float | None, quantity("Gain at 8 in flight", "x", "tokens/s over those at 16 bit", "Published.")
+    ]
+    batch_64: Annotated[
+        float | None, quantity("Gain at 64 in flight", "x", "tokens/s over those at 16 bit", "Published.")
+    ]
+    setup: Annotated[str, quantity("Measured on", help="Hardware, software and lengths.")]
+    source: Annotated[str, quantity("Source", help="Where it was published.")]
+    date: Annotated[str, quantity("Date", help="Of the source.")]
 
 
 class FormatGuide(Result):
     """A vendor's grades of a format, in its words."""
 
-    small_batch: str = quantity("Gain, small batch", help="Up to 4 requests in flight.")
-    large_batch: str = quantity("Gain, large batch", help="16 requests in flight and more.")
-    accuracy: str = quantity("Accuracy impact", help="As the vendor grades it.")
-    calibration: str = quantity("Calibration time", help="To make the checkpoint.")
-    source: str = quantity("Source", help="Where the grades stand.")
-    date: str = quantity("Date", help="Of the source.")
+    small_batch: Annotated[str, quantity("Gain, small batch", help="Up to 4 requests in flight.")]
+    large_batch: Annotated[str, quantity("Gain, large batch", help="16 requests in flight and more.")]
+    accuracy: Annotated[str, quantity("Accuracy impact", help="As the vendor grades it.")]
+    calibration: Annotated[str, quantity("Calibration time", help="To make the checkpoint.")]
+    source: Annotated[str, quantity("Source", help="Where the grades stand.")]
+    date: Annotated[str, quantity("Date", help="Of the source.")]
 
 
 class Generation(Result):
     """A GPU generation of the catalogue that runs a format."""
 
-    family: str = quantity("Generation", help="Family of GPUs.")
-    multiplies: bool = quantity(
-        "Multiplies in it",
-        help="Whether matrix units multiply in the format; else weights are widened to 16 bit first.",
-    )
-    engines: tuple[str, ...] = quantity("Engines", help="Serving engines that run the format there.")
+    family: Annotated[str, quantity("Generation", help="Family of GPUs.")]
+    multiplies: Annotated[
+        bool,
+        quantity(
+            "Multiplies in it",
+            help="Whether matrix units multiply in the format; else weights are widened to 16 bit first.",
+        ),
+    ]
+    engines: Annotated[tuple[str, ...], quantity("Engines", help="Serving engines that run the format there.")]
 
 
 class FormatRow(Result):
     """One weight format, everything else as the scenario has it."""
 
-    precision: str = quantity("Weight precision", help="Number format of the weights.")
-    outcome: Outcome = quantity("Answer", help="What the scenario leads to in this format.")
-    native: bool = quantity("Of the checkpoint", help="Whether the model is published in this format.")
-    weights_gb: float | None = quantity("Weights", "GB", "see the plan", "Of one instance.")
-    gpus_per_instance: int | None = quantity("GPUs per instance", "GPUs", "TP x PP x DP", "That hold the weights.")
-    why_not: str = quantity(
-        "Why not", help="Why nothing serves the scenario in this format; empty where something does."
-    )
-    relaxation: str = quantity("Smallest relaxation", help="What to change so that something does.")
-    usd_more: float | None = quantity("Cost, difference", "USD/month", "this - the plan", "None where not known.")
-    gpus_more: int | None = quantity("GPUs, difference", "GPUs", "this - the plan", "None where nothing serves.")
-    losses: tuple[PublishedLoss, ...] = quantity("Published accuracy losses", help="Of other models; test your own.")
-    speeds: tuple[PublishedSpeed, ...] = quantity("Published gains", help="Of other models, by requests in flight.")
-    guide: FormatGuide | None = quantity("Vendor's grades", help="None where none are published.")
-    generations: tuple[Generation, ...] = quantity("GPU generations", help="Those that run it.")
+    precision: Annotated[str, quantity("Weight precision", help="Number format of the weights.")]
+    outcome: Annotated[Outcome, quantity("Answer", help="What the scenario leads to in this format.")]
+    native: Annotated[bool, quantity("Of the checkpoint", help="Whether the model is published in this format.")]
+    weights_gb: Annotated[float | None, quantity("Weights", "GB", "see the plan", "Of one instance.")]
+    gpus_per_instance: Annotated[
+        int | None, quantity("GPUs per instance", "GPUs", "TP x PP x DP", "That hold the weights.")
+    ]
+    why_not: Annotated[
+        str, quantity("Why not", help="Why nothing serves the scenario in this format; empty where something does.")
+    ]
+    relaxation: Annotated[str, quantity("Smallest relaxation", help="What to change so that something does.")]
+    usd_more: Annotated[
+        float | None, quantity("Cost, difference", "USD/month", "this - the plan", "None where not known.")
+    ]
+    gpus_more: Annotated[
+        int | None, quantity("GPUs, difference", "GPUs", "this - the plan", "None where nothing serves.")
+    ]
+    losses: Annotated[
+        tuple[PublishedLoss, ...], quantity("Published accuracy losses", help="Of other models; test your own.")
+    ]
+    speeds: Annotated[
+        tuple[PublishedSpeed, ...], quantity("Published gains", help="Of other models, by requests in flight.")
+    ]
+    guide: Annotated[FormatGuide | None, quantity("Vendor's grades", help="None where none are published.")]
+    generations: Annotated[tuple[Generation, ...], quantity("GPU generations", help="Those that run it.")]
 
 
 class Formats(Result):
     """Every weight format side by side."""
 
-    gpu: str = quantity("GPU", help="Catalogue id of the only GPU considered; empty: all that the scenario allows.")
-    base: Outcome = quantity("The plan", help="The scenario's own answer.")
-    rows: tuple[FormatRow, ...] = quantity("Formats", help="Widest first.")
+    gpu: Annotated[
+        str, quantity("GPU", help="Catalogue id of the only GPU considered; empty: all that the scenario allows.")
+    ]
+    base: Annotated[Outcome, quantity("The plan", help="The scenario's own answer.")]
+    rows: Annotated[tuple[FormatRow, ...], quantity("Formats", help="Widest first.")]
 
 
 def formats(scenario: Scenario, answers: Answers, *, same_gpu: bool) -> Formats:
@@ -98,7 +122,7 @@ def formats(scenario: Scenario, answers: Answers, *, same_gpu: bool) -> Formats:
     Raises InvalidScenario for unknown names and for a measured record, which holds for its own format alone.
     """
     refuse_measured(scenario)
-    plan = answers.plan(scenario)
+    plan = answers.answer(scenario).plan
     gpu = plan.deployment.gpu if same_gpu and plan.deployment is not None else ""
     base = answers.outcome(scenario)
     rows = tuple(_row(scenario, one, gpu, base, answers) for one in precisions().values())
@@ -117,17 +141,19 @@ def _row(scenario: Scenario, precision: Precision, gpu: str, base: Outcome, answ
     moved = with_values(
         scenario, {"deployment.precisions": [precision.id], **({"deployment.gpus": [gpu]} if gpu else {})}
     )
-    plan = None if moved is None else answers.plan(moved)
+    plan = None if moved is None else answers.answer(moved).plan
     outcome = NOTHING if moved is None else answers.outcome(moved)
     each = plan.per_instance if plan is not None and outcome.feasible else None
     facts = [fact for fact in quantization() if fact.method == precision.published_as]
+    why_not, relaxation = _reasons(plan)
     return FormatRow(
         precision=precision.id,
         outcome=outcome,
         native=precision.id == model_of(scenario).published_format.id,
         weights_gb=None if each is None else each.weights_gb,
         gpus_per_instance=_gpus_per_instance(plan),
-        **_reasons(plan),
+        why_not=why_not,
+        relaxation=relaxation,
         usd_more=difference(outcome.usd_per_month, base.usd_per_month),
         gpus_more=None if outcome.gpus is None or base.gpus is None else outcome.gpus - base.gpus,
         losses=tuple(_loss(fact) for fact in facts if fact.record_type == "accuracy"),
@@ -148,12 +174,12 @@ def _gpus_per_instance(plan: Plan | None) -> int | None:
     return plan.deployment.tp * plan.deployment.pp * plan.deployment.dp
 
 
-def _reasons(plan: Plan | None) -> dict[str, str]:
-    """Why nothing serves, by the GPU that came nearest."""
+def _reasons(plan: Plan | None) -> tuple[str, str]:
+    """Why nothing serves and what would let it, by the GPU that came nearest; empty where something serves."""
     nearest = next(iter(plan.excluded), None) if plan is not None and plan.deployment is None else None
     if nearest is None:
-        return {"why_not": "", "relaxation": ""}
-    return {"why_not": nearest.reason, "relaxation": nearest.relaxation}
+        return "", ""
+    return nearest.reason, nearest.relaxation
 
 
 def _loss(fact: QuantizationFact) -> PublishedLoss:

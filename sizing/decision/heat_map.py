@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
 from sizing.base.errors import SizingError
@@ -21,13 +23,14 @@ FARTHEST = 2.0
 class TwoInputs(Result):
     """Answers for every pair of values of two inputs."""
 
-    x_key: str = quantity("Input along x", help="Scenario key.")
-    y_key: str = quantity("Input along y", help="Scenario key.")
-    x: tuple[float, ...] = quantity("Values along x", "see key", "value x 2^(-1 ... 1)", help="Ascending.")
-    y: tuple[float, ...] = quantity("Values along y", "see key", "value x 2^(-1 ... 1)", help="Ascending.")
-    outcomes: tuple[tuple[Outcome | None, ...], ...] = quantity(
-        "Answers", help="One row per value of y; None where a pair cannot stand together."
-    )
+    x_key: Annotated[str, quantity("Input along x", help="Scenario key.")]
+    y_key: Annotated[str, quantity("Input along y", help="Scenario key.")]
+    x: Annotated[tuple[float, ...], quantity("Values along x", "see key", "value x 2^(-1 ... 1)", help="Ascending.")]
+    y: Annotated[tuple[float, ...], quantity("Values along y", "see key", "value x 2^(-1 ... 1)", help="Ascending.")]
+    outcomes: Annotated[
+        tuple[tuple[Outcome | None, ...], ...],
+        quantity("Answers", help="One row per value of y; None where a pair cannot stand together."),
+    ]
 
 
 def two_inputs(

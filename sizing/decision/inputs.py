@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from sizing.base.result import Plan
 from sizing.catalog import systems
 from sizing.decision.keys import Values, values_of, with_values
 from sizing.economics.assumptions import assumptions_for, used_in
+from sizing.planning.answered import Answer
 from sizing.prices.system_price import system_price
-from sizing.question.understand import understand
 from sizing.scenario.prices import Prices
 from sizing.scenario.schema import Scenario
 
@@ -69,19 +68,19 @@ class Input:
         return {self.key: value, **self.beside}
 
 
-def price_input(scenario: Scenario, answer: Plan) -> Input | None:
+def price_input(answer: Answer) -> Input | None:
     """The price of one system that is bought, between what its sources give; None where none is bought or priced.
 
     A price that the scenario gives, or that is known exactly, is moved by a share.
     """
-    where, bought = scenario.deployment.location, answer.deployment
-    prices = understand(scenario).prices
+    scenario, plan, prices = answer.scenario, answer.plan, answer.question.prices
+    where, bought = scenario.deployment.location, plan.deployment
     own = where == "on_prem" or (where == "hybrid" and scenario.costs.hybrid_base == "on_prem")
     known = next((one for one in systems().values() if bought is not None and one.name == bought.system), None)
     if not own or known is None or (prices.system_usd is not None and prices.system != known.id):
         return None
     usd = system_price(known, prices).usd
-    if usd is None or usd.typical <= 0 or answer.cost is None or answer.cost.system_usd != usd.typical:
+    if usd is None or usd.typical <= 0 or plan.cost is None or plan.cost.system_usd != usd.typical:
         return None  # an accelerator of the scenario's own has a price of its own
     ranged = usd.low < usd.high
     low, high = (usd.low, usd.high) if ranged else (usd.typical * (1.0 - SHARE), usd.typical * (1.0 + SHARE))

@@ -8,13 +8,13 @@ from functools import cache
 from typing import Any, Literal
 
 from sizing.base.errors import SizingError
-from sizing.base.result import Plan
 from sizing.base.units import BILLION
 from sizing.catalog import models
 from sizing.catalog.files import read_yaml
 from sizing.catalog.model import Model
 from sizing.decision.inputs import Input, sizing_inputs
 from sizing.decision.keys import with_values
+from sizing.planning.answered import Answer
 from sizing.question.understand import model_of
 from sizing.scenario.schema import Scenario
 from sizing.search.trials import BY_LOAD
@@ -81,8 +81,9 @@ class Change:
     undone: bool = False
 
 
-def change(name: LeverName, scenario: Scenario, plan: Plan, settings: LeverSettings) -> Change | Obstacle:
+def change(name: LeverName, answer: Answer, settings: LeverSettings) -> Change | Obstacle:
     """What a lever changes in the scenario. Raises SizingError for an unknown model."""
+    scenario, plan = answer.scenario, answer.plan
     match name:
         case "prefix_caching":
             return _cached(scenario, settings.cached_share)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Annotated
 
 from sizing.base.quantity import Result, quantity
 from sizing.base.result import Plan
 from sizing.economics.cost import month_of_plan
-from sizing.planning.plan import plan
-from sizing.scenario.costs import Costs
+from sizing.planning.answered import Answer, Planner, as_planned_for
+from sizing.planning.plan import plan as simulated_plan
+from sizing.question.understand import understand
 from sizing.scenario.schema import Scenario
 
-Planner = Callable[[Scenario], Plan]
 Progress = Callable[[int, int], None]
 """Told how many of all steps are done."""
 
@@ -19,28 +20,36 @@ Progress = Callable[[int, int], None]
 class Outcome(Result):
     """What one scenario leads to."""
 
-    feasible: bool = quantity("Feasible", help="Whether anything considered meets every limit.")
-    gpu: str = quantity("GPU", help="Catalogue id of the accelerator; empty where nothing serves.")
-    engine: str = quantity("Engine", help="Serving engine.")
-    precision: str = quantity("Weight precision", help="Number format of the weights.")
-    gpus: int | None = quantity("GPUs", "GPUs", "see the plan", "GPUs that run the model, spares included.")
-    systems: int | None = quantity("Systems", "systems", "see the plan", "Whole systems to buy or rent.")
-    usd_per_month: float | None = quantity(
-        "All costs per month", "USD/month", "see sizing.economics.cost", "None where a price is not known."
-    )
-    low: float | None = quantity("All costs per month, low", "USD/month", "see sizing.economics.cost", "Lower end.")
-    high: float | None = quantity("All costs per month, high", "USD/month", "see sizing.economics.cost", "Upper end.")
-    ttft_ms: float | None = quantity("TTFT", "ms", "at the asked percentile", "Time to first token.")
-    itl_ms: float | None = quantity("ITL", "ms", "at the asked percentile", "Inter-token latency.")
-    e2e_ms: float | None = quantity("E2E", "ms", "at the asked percentile", "Time to last token.")
-    power_kw: float | None = quantity("Power", "kW", "see the plan", "Power budget.")
-    memory_used: float | None = quantity(
-        "Memory in use",
-        "fraction",
-        "(memory of an instance - free) / memory",
-        "Weights, KV cache, activations and runtime.",
-    )
-    limited_by: str = quantity("Limited by", help="What binds.")
+    feasible: Annotated[bool, quantity("Feasible", help="Whether anything considered meets every limit.")]
+    gpu: Annotated[str, quantity("GPU", help="Catalogue id of the accelerator; empty where nothing serves.")]
+    engine: Annotated[str, quantity("Engine", help="Serving engine.")]
+    precision: Annotated[str, quantity("Weight precision", help="Number format of the weights.")]
+    gpus: Annotated[int | None, quantity("GPUs", "GPUs", "see the plan", "GPUs that run the model, spares included.")]
+    systems: Annotated[int | None, quantity("Systems", "systems", "see the plan", "Whole systems to buy or rent.")]
+    usd_per_month: Annotated[
+        float | None,
+        quantity("All costs per month", "USD/month", "see sizing.economics.cost", "None where a price is not known."),
+    ]
+    low: Annotated[
+        float | None, quantity("All costs per month, low", "USD/month", "see sizing.economics.cost", "Lower end.")
+    ]
+    high: Annotated[
+        float | None, quantity("All costs per month, high", "USD/month", "see sizing.economics.cost", "Upper end.")
+    ]
+    ttft_ms: Annotated[float | None, quantity("TTFT", "ms", "at the asked percentile", "Time to first token.")]
+    itl_ms: Annotated[float | None, quantity("ITL", "ms", "at the asked percentile", "Inter-token latency.")]
+    e2e_ms: Annotated[float | None, quantity("E2E", "ms", "at the asked percentile", "Time to last token.")]
+    power_kw: Annotated[float | None, quantity("Power", "kW", "see the plan", "Power budget.")]
+    memory_used: Annotated[
+        float | None,
+        quantity(
+            "Memory in use",
+            "fraction",
+            "(memory of an instance - free) / memory",
+            "Weights, KV cache, activations and runtime.",
+        ),
+    ]
+    limited_by: Annotated[str, quantity("Limited by", help="What binds.")]
 
     @property
     def choice(self) -> tuple[str, str, int | None]:
@@ -53,10 +62,17 @@ NOTHING = Outcome(
     gpu="",
     engine="",
     precision="",
+    gpus=None,
+    systems=None,
+    usd_per_month=None,
+    low=None,
+    high=None,
+    ttft_ms=None,
+    itl_ms=None,
+    e2e_ms=None,
+    power_kw=None,
+    memory_used=None,
     limited_by="",
-    **dict.fromkeys(
-        ("gpus", "systems", "usd_per_month", "low", "high", "ttft_ms", "itl_ms", "e2e_ms", "power_kw", "memory_used")
-    ),
 )
 
 
@@ -68,58 +84,55 @@ class Answers:
         self._plans: dict[str, Plan] = {}
         self._outcomes: dict[str, Outcome] = {}
 
-    def plan(self, scenario: Scenario) -> Plan:
-        """The plan of a scenario."""
-        key = scenario.model_copy(update={"costs": Costs(), "name": ""}).model_dump_json()
+    def answer(self, scenario: Scenario) -> Answer:
+        """The answer of a scenario. Raises InvalidScenario as :func:`sizing.plan`."""
+        key = as_planned_for(scenario).model_dump_json()
         if key not in self._plans:
             self._plans[key] = self._planner(scenario)
-        return self._plans[key]
+        return Answer(understand(scenario), self._plans[key])
 
-    def knows(self, scenario: Scenario, answer: Plan) -> None:
+    def knows(self, answer: Answer) -> None:
         """Take over a plan that was made before."""
-        self._plans[scenario.model_copy(update={"costs": Costs(), "name": ""}).model_dump_json()] = answer
+        self._plans[as_planned_for(answer.scenario).model_dump_json()] = answer.plan
 
     def outcome(self, scenario: Scenario) -> Outcome:
         """What the scenario leads to. Raises InvalidScenario for an unknown model, GPU, region or provider."""
         key = scenario.model_copy(update={"name": ""}).model_dump_json()
         if key not in self._outcomes:
-            self._outcomes[key] = priced(scenario, self.plan(scenario))
+            self._outcomes[key] = priced(self.answer(scenario))
         return self._outcomes[key]
 
     def outcome_at(self, scenario: Scenario, rent: float) -> Outcome:
         """The same with everything rented at ``rent`` times its price: hardware is chosen as before, because the
         prices of all of it move alike. Raises InvalidScenario as :meth:`outcome`."""
-        return priced(scenario, self.plan(scenario), rent)
+        return priced(self.answer(scenario), rent)
 
 
-def priced(scenario: Scenario, answer: Plan, rent: float = 1.0) -> Outcome:
+def priced(answer: Answer, rent: float = 1.0) -> Outcome:
     """What a plan comes to, as far as a decision looks at it. Raises InvalidScenario as :func:`month_of_plan`."""
-    if not answer.feasible or answer.deployment is None:
+    plan = answer.plan
+    if not plan.feasible or plan.deployment is None:
         return NOTHING
+    latency = plan.latency
     return Outcome(
         feasible=True,
-        gpu=answer.deployment.gpu,
-        engine=answer.deployment.engine,
-        precision=answer.deployment.weight_precision,
-        gpus=answer.deployment.gpus,
-        systems=answer.deployment.systems,
-        power_kw=None if answer.cost is None else answer.cost.power_kw,
-        memory_used=_memory_used(answer),
-        limited_by=answer.limited_by,
-        **month_of_plan(scenario, answer, rent),
-        **_latencies(answer),
+        gpu=plan.deployment.gpu,
+        engine=plan.deployment.engine,
+        precision=plan.deployment.weight_precision,
+        gpus=plan.deployment.gpus,
+        systems=plan.deployment.systems,
+        power_kw=None if plan.cost is None else plan.cost.power_kw,
+        memory_used=_memory_used(plan),
+        limited_by=plan.limited_by,
+        **month_of_plan(answer, rent),
+        ttft_ms=None if latency is None else latency.ttft_ms.at_percentile,
+        itl_ms=None if latency is None else latency.itl_ms.at_percentile,
+        e2e_ms=None if latency is None else latency.e2e_ms.at_percentile,
     )
 
 
 def _plan(scenario: Scenario) -> Plan:
-    return plan(scenario, alternatives=0, brief=True)
-
-
-def _latencies(answer: Plan) -> dict[str, float | None]:
-    names = ("ttft_ms", "itl_ms", "e2e_ms")
-    if answer.latency is None:
-        return dict.fromkeys(names)
-    return {name: getattr(answer.latency, name).at_percentile for name in names}
+    return simulated_plan(scenario, alternatives=0, brief=True)
 
 
 def _memory_used(answer: Plan) -> float | None:

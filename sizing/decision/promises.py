@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 from sizing.base.quantity import Result, quantity
 from sizing.decision.keys import values_of, with_values
@@ -20,14 +21,16 @@ PERCENTILES = (99.0, 95.0, 90.0, 50.0)
 class Promise(Result):
     """One promise relaxed, everything else as it is."""
 
-    key: str = quantity("Promise", help="Scenario key.")
-    value: float = quantity("Value", "see key", "scenario", help="As the scenario has it.")
-    relaxed: float | None = quantity(
-        "Relaxed to", "see key", "scenario x 1.25, 1.5, 2", help="None: not promised at all."
-    )
-    outcome: Outcome = quantity("Answer then", help="What the scenario would lead to.")
-    gpus_saved: int | None = quantity("GPUs saved", "GPUs", "now - then", "None where one of both has none.")
-    usd_saved: float | None = quantity("Saved per month", "USD/month", "now - then", "None where a cost is not known.")
+    key: Annotated[str, quantity("Promise", help="Scenario key.")]
+    value: Annotated[float, quantity("Value", "see key", "scenario", help="As the scenario has it.")]
+    relaxed: Annotated[
+        float | None, quantity("Relaxed to", "see key", "scenario x 1.25, 1.5, 2", help="None: not promised at all.")
+    ]
+    outcome: Annotated[Outcome, quantity("Answer then", help="What the scenario would lead to.")]
+    gpus_saved: Annotated[int | None, quantity("GPUs saved", "GPUs", "now - then", "None where one of both has none.")]
+    usd_saved: Annotated[
+        float | None, quantity("Saved per month", "USD/month", "now - then", "None where a cost is not known.")
+    ]
 
 
 def promises(scenario: Scenario, answers: Answers) -> tuple[Promise, ...]:

@@ -9,12 +9,12 @@ from sizing.base.result import Plan
 from sizing.base.units import S_PER_HOUR
 from sizing.decision.outcome import NOTHING, Outcome, priced
 from sizing.economics.fleet import fleet_of
-from sizing.question.understand import Question, understand
+from sizing.planning.answered import Answer
+from sizing.question.understand import Question
 from sizing.replay.offered_load import load_of
 from sizing.replay.planned_deployment import as_sized, planned
 from sizing.replay.simulate import simulate_deployment
 from sizing.replay.simulation_result import SimulationResult
-from sizing.scenario.schema import Scenario
 from sizing.scenario.traffic import Burst, Profile
 from sizing.search.replicas import Planned
 from sizing.simulator.fleet import Fleet
@@ -26,7 +26,7 @@ MOST_TIMES = 16
 """Times the planned instances that are tried. Chosen: because nobody buys sixteen times as much for a setting."""
 
 
-def with_static_batching(scenario: Scenario, plan: Plan) -> Outcome | None:
+def with_static_batching(answer: Answer) -> Outcome | None:
     """What the plan's deployment leads to with static batching: the fewest instances that hold every limit, as surely
     as those of the plan do, with the latencies to expect of them.
 
@@ -34,10 +34,10 @@ def with_static_batching(scenario: Scenario, plan: Plan) -> Outcome | None:
     serves where sixteen times the planned instances break a limit: waiting for the longest answer of a batch takes
     longer, however many there are. Raises InvalidScenario as :func:`sizing.replay.simulate.simulate`.
     """
-    question = understand(scenario)
-    chosen, expected = as_sized(question, plan), planned(question, plan)
-    steady = not isinstance(scenario.workload.arrivals, Profile | Burst)
-    if chosen is None or expected is None or not chosen.does_both or plan.deployment is None or not steady:
+    question, deployed = answer.question, answer.plan.deployment
+    chosen, expected = as_sized(answer), planned(answer)
+    steady = not isinstance(answer.scenario.workload.arrivals, Profile | Burst)
+    if chosen is None or expected is None or not chosen.does_both or deployed is None or not steady:
         return None
     static, likely = (replace(one, replica=replace(one.replica, static_batching=True)) for one in (chosen, expected))
     few, most = static.working - 1, static.working * MOST_TIMES
@@ -49,7 +49,7 @@ def with_static_batching(scenario: Scenario, plan: Plan) -> Outcome | None:
     while number - few > 1:
         middle = (few + number) // 2
         few, number = (few, middle) if _run(question, static, middle).meets_limits else (middle, number)
-    return _outcome(scenario, plan, plan.deployment, _run(question, likely, number), number)
+    return _outcome(answer, deployed, _run(question, likely, number), number)
 
 
 def _run(question: Question, chosen: Planned, instances: int) -> SimulationResult:
@@ -59,11 +59,11 @@ def _run(question: Question, chosen: Planned, instances: int) -> SimulationResul
     return simulate_deployment(fleet, load_of(question, hours, 0), question.limits, name=chosen.name)
 
 
-def _outcome(scenario: Scenario, plan: Plan, deployed: Deployed, held: SimulationResult, working: int) -> Outcome:
+def _outcome(answer: Answer, deployed: Deployed, held: SimulationResult, working: int) -> Outcome:
     """The outcome of the plan with other numbers of instances, and the latencies that were simulated."""
     instances = working + deployed.spare_instances
-    changed = _with_instances(plan, deployed, instances, working)
-    outcome = priced(scenario, changed)
+    changed = _with_instances(answer.plan, deployed, instances, working)
+    outcome = priced(replace(answer, plan=changed))
     systems = fleet_of(changed).systems(deployed.gpus_bought // deployed.systems)
     latencies = {
         name: None if run is None else run.at_percentile.value

@@ -10,6 +10,7 @@ from sizing.base.choices import RANKED_BY
 from sizing.base.format import ALL_DIGITS, count, ms, significant, usd
 from sizing.base.markdown import as_line
 from sizing.catalog import gpus
+from sizing.catalog.payment_terms import ASSUMED
 from sizing.catalog.precisions import precisions
 from sizing.decision.added_up import LEAST_DIFFERENCE, comparison_added_up
 from sizing.decision.comparison import Compared, Comparison, undercut_by
@@ -74,9 +75,7 @@ NAMES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "costs.licence_usd_per_gpu_year": ("licence per GPU and year", "USD"),
         "costs.licence_usd_per_gpu_hour": ("licence per GPU-hour", "USD"),
         "costs.staff_usd_per_month": ("staff a month", "USD"),
-        "costs.reserved_1y_discount_percent": ("discount for one year", "%"),
-        "costs.reserved_3y_discount_percent": ("discount for three years", "%"),
-        "costs.spot_interruption_percent": ("allowance for interruptions", "%"),
+        **{f"costs.{name}": (words, "%") for name, words in ASSUMED.items()},
         "costs.burst_start_up_minutes": ("start-up time of rented instances", "minutes"),
         "costs.carbon_g_per_kwh": ("carbon of electricity", "g/kWh"),
         "costs.region": ("region", ""),
@@ -225,7 +224,7 @@ def as_markdown(comparison: Comparison) -> str:
             *head,
             *answers,
             "",
-            *map(as_line, _drivers(comparison)),
+            *map(as_line, driver_sentences(comparison)),
         ]
     )
 
@@ -237,7 +236,7 @@ def as_text(comparison: Comparison) -> str:
     lines += [f"  {name_of(d.key)}: {' | '.join(shown(d.key, v) for v in d.values)}" for d in comparison.differences]
     lines += ["", "Answers", f"  {' | '.join(one.name for one in comparison.scenarios)}"]
     lines += [f"  {label}: {' | '.join(cells)}" for label, cells in _answers(comparison)]
-    return "\n".join([*lines, "", *_drivers(comparison)])
+    return "\n".join([*lines, "", *driver_sentences(comparison)])
 
 
 def _answers(comparison: Comparison) -> list[tuple[str, list[str]]]:
@@ -254,7 +253,8 @@ def _answers(comparison: Comparison) -> list[tuple[str, list[str]]]:
     ]
 
 
-def _drivers(comparison: Comparison) -> list[str]:
+def driver_sentences(comparison: Comparison) -> list[str]:
+    """Of each scenario but the first, what drives its difference to that; amounts in full, as they were added up."""
     first = comparison.scenarios[0].name
     return [driver_sentence(one, first, _in_full) for one in comparison.scenarios[1:]]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 from sizing.base.quantity import Result, quantity
 from sizing.decision.inputs import SHARE, Input, Range, inputs_of, price_input
@@ -25,22 +26,28 @@ PRICES = ("prices", "costs")
 class Bar(Result):
     """One input at both ends of its range, everything else as it is."""
 
-    key: str = quantity("Input", help="Scenario key; prices.rent_percent: every price of what is rented, moved alike.")
-    value: float = quantity("Value", "see key", "scenario", help="As the scenario has it.")
-    low: float = quantity("Low", "see key", "see basis", help="Lower end of its range.")
-    high: float = quantity("High", "see key", "see basis", help="Upper end of its range.")
-    basis: Range = quantity(
-        "Range from", help="share: 20 % to both sides; sources: what they give; natural: its bounds."
-    )
-    at_low: Outcome | None = quantity("At the low end", help="None where that value cannot stand beside the others.")
-    at_high: Outcome | None = quantity("At the high end", help="None where that value cannot stand beside the others.")
+    key: Annotated[
+        str, quantity("Input", help="Scenario key; prices.rent_percent: every price of what is rented, moved alike.")
+    ]
+    value: Annotated[float, quantity("Value", "see key", "scenario", help="As the scenario has it.")]
+    low: Annotated[float, quantity("Low", "see key", "see basis", help="Lower end of its range.")]
+    high: Annotated[float, quantity("High", "see key", "see basis", help="Upper end of its range.")]
+    basis: Annotated[
+        Range, quantity("Range from", help="share: 20 % to both sides; sources: what they give; natural: its bounds.")
+    ]
+    at_low: Annotated[
+        Outcome | None, quantity("At the low end", help="None where that value cannot stand beside the others.")
+    ]
+    at_high: Annotated[
+        Outcome | None, quantity("At the high end", help="None where that value cannot stand beside the others.")
+    ]
 
 
 class Tornado(Result):
     """All inputs, those that move the cost most first."""
 
-    base: Outcome = quantity("As it is", help="The scenario's own answer.")
-    bars: tuple[Bar, ...] = quantity("Inputs", help="Each moved alone, the largest swing first.")
+    base: Annotated[Outcome, quantity("As it is", help="The scenario's own answer.")]
+    bars: Annotated[tuple[Bar, ...], quantity("Inputs", help="Each moved alone, the largest swing first.")]
 
     @property
     def in_money(self) -> bool:
@@ -54,7 +61,7 @@ def tornado(scenario: Scenario, answers: Answers, progress: Progress | None = No
     Raises InvalidScenario for an unknown model, GPU, region or provider.
     """
     base = answers.outcome(scenario)
-    price = price_input(scenario, answers.plan(scenario))
+    price = price_input(answers.answer(scenario))
     inputs = sorted((*inputs_of(scenario), *([] if price is None else [price])), key=lambda one: one.key in LENGTHS)
     bars = []
     for done, one in enumerate(inputs):

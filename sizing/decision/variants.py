@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from sizing.base.result import Plan
 from sizing.decision.inputs import LOADS
 from sizing.decision.keys import values_of, with_values
+from sizing.planning.answered import Answer
 from sizing.scenario.schema import Scenario
 
 Kind = Literal["gpu", "precision", "traffic", "location"]
@@ -23,13 +23,14 @@ class Variant:
     scenario: Scenario
 
 
-def variants(scenario: Scenario, plan: Plan) -> tuple[Variant, ...]:
+def variants(answer: Answer) -> tuple[Variant, ...]:
     """What can be asked at one click: each other GPU and format among the alternatives, twice the traffic, the other
     location."""
-    return tuple(_variants(scenario, plan))
+    return tuple(_variants(answer))
 
 
-def _variants(scenario: Scenario, plan: Plan) -> Iterator[Variant]:
+def _variants(answer: Answer) -> Iterator[Variant]:
+    scenario, plan = answer.scenario, answer.plan
     if plan.deployment is None:
         return
     for gpu in dict.fromkeys(a.deployment.gpu for a in plan.alternatives):

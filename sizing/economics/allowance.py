@@ -43,19 +43,23 @@ class Allowed(Part):
 class AllowedLine(Result):
     """One figure of a plan beside what is allowed."""
 
-    name: AllowedName = quantity("What", help="Key of the file of limits.")
-    allowed: float = quantity("Allowed", "see what", "asked", "At most.")
-    planned: float | None = quantity("Planned", "see what", "see plan and cost", "None: not known, or not bounded.")
-    kept: bool = quantity("Kept", help="Whether the plan stays within; what is not known does not.")
+    name: Annotated[AllowedName, quantity("What", help="Key of the file of limits.")]
+    allowed: Annotated[float, quantity("Allowed", "see what", "asked", "At most.")]
+    planned: Annotated[
+        float | None, quantity("Planned", "see what", "see plan and cost", "None: not known, or not bounded.")
+    ]
+    kept: Annotated[bool, quantity("Kept", help="Whether the plan stays within; what is not known does not.")]
 
 
 class AllowanceCheck(Result):
     """Whether a plan stays within what is allowed."""
 
-    kept: bool = quantity("Kept", help="Whether every figure stays within.")
-    feasible: bool = quantity("Feasible", help="Whether anything considered meets every limit of the scenario.")
-    answer: str = quantity("Answer", help="The plan in a few sentences.")
-    lines: tuple[AllowedLine, ...] = quantity("Figures", help="Every figure that is limited.")
+    kept: Annotated[bool, quantity("Kept", help="Whether every figure stays within.")]
+    feasible: Annotated[
+        bool, quantity("Feasible", help="Whether anything considered meets every limit of the scenario.")
+    ]
+    answer: Annotated[str, quantity("Answer", help="The plan in a few sentences.")]
+    lines: Annotated[tuple[AllowedLine, ...], quantity("Figures", help="Every figure that is limited.")]
 
 
 def load_allowed(path: Path) -> Allowed:

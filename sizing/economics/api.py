@@ -98,12 +98,12 @@ def _named(name: str, on: date) -> tuple[ApiPrice, ...]:
     if not rows:
         near = nearest_names(name, [row.model for row in api_prices()])
         hint = f" Nearest: {', '.join(near)}." if near else ""
-        raise InvalidScenario([f"costs.api.model: {name} is not in the list of API prices.{hint}"])
+        raise InvalidScenario.at("costs.api.model", f"{name} is not in the list of API prices.{hint}")
     sold = tuple(row for row in rows if row.use != "no" and row.sold_on(on))
     if not sold:
         last = rows[-1]
         why = last.use_note if last.use == "no" else f"retired on {last.deprecation_date}"
-        raise InvalidScenario([f"costs.api.model: {name} is no longer sold: {why}."])
+        raise InvalidScenario.at("costs.api.model", f"{name} is no longer sold: {why}.")
     return sold
 
 
@@ -111,7 +111,7 @@ def _at(provider: str, rows: tuple[ApiPrice, ...]) -> tuple[ApiPrice, ...]:
     """What the provider offers of these, first under the model's own name."""
     known = sorted({row.provider for row in api_prices()})
     if provider not in known:
-        raise InvalidScenario([f"costs.api.provider: {provider} is not one of {', '.join(known)}."])
+        raise InvalidScenario.at("costs.api.provider", f"{provider} is not one of {', '.join(known)}.")
     there = tuple(row for row in rows if row.provider == provider)
     return tuple(row for row in there if row.use == "yes") or there
 

@@ -12,6 +12,7 @@ from sizing.base.errors import InvalidScenario, UnknownName
 from sizing.catalog import tco
 from sizing.catalog.facts import TcoFact
 from sizing.catalog.files import DATA_DATE, read_yaml
+from sizing.catalog.payment_terms import TERMS
 from sizing.economics.amount import NOTHING, Amount
 from sizing.scenario.costs import Costs
 
@@ -103,8 +104,9 @@ def used_in(location: Location, costs: Costs) -> tuple[str, ...]:
     licensed = costs.licence != "none"
     named += [("licence_usd_per_gpu_year", own and licensed)]
     named += [("licence_usd_per_gpu_hour", location != "on_prem" and licensed)]
-    named += [(f"{kind}_discount_percent", not own and paid == kind) for kind in ("reserved_1y", "reserved_3y")]
-    named += [("spot_interruption_percent", location == "cloud" and paid == "spot"), ("staff_usd_per_month", True)]
+    named += [(name, not own and paid == kind) for kind, term in TERMS.items() if (name := term.discount)]
+    named += [(name, location == "cloud" and paid == kind) for kind, term in TERMS.items() if (name := term.allowance)]
+    named += [("staff_usd_per_month", True)]
     named += [("burst_start_up_minutes", location == "hybrid")]
     return tuple(name for name, used in named if used)
 
@@ -167,7 +169,7 @@ def _of_region(region: str | None) -> Mapping[str, Assumption]:
     data = _data()
     name = (region or data["default_region"]).strip().lower().replace(" ", "_").replace("-", "_")
     if name not in data["regions"]:
-        raise InvalidScenario([f"costs.region: {UnknownName('region', region or name, data['regions'])}"])
+        raise InvalidScenario.at("costs.region", UnknownName("region", region or name, data["regions"]))
     entry = data["regions"][name]
     electricity = next(
         f for f in tco() if (f.category, f.region, f.unit) == ("electricity", entry["electricity"], "USD/kWh")

@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
-
 from sizing.economics.api import TokenPrices
 from sizing.economics.fleet import Fleet
 from sizing.economics.month import DAYS_PER_MONTH, Month
+from sizing.economics.results import BreakEvenAt, BreakEvenOutcome
 from sizing.economics.views import View
 
-Outcome = Literal["reached", "reached_on_a_flatter_day", "not_reached", "unknown"]
-"""Whether what is provisioned serves enough to break even: on a day shaped like the planned one; only where its load
-were spread more evenly; not even at full load day and night; or unknown because a price is."""
+UNKNOWN = BreakEvenAt(outcome="unknown", requests_per_day=None, utilization=None)
+NOT_REACHED = BreakEvenAt(outcome="not_reached", requests_per_day=None, utilization=None)
 
 
-@dataclass(frozen=True, kw_only=True)
-class BreakEven:
-    """Requests a day, and share of what is provisioned, from which it is the cheaper way; None unless reached."""
-
-    outcome: Outcome
-    requests_per_day: float | None = None
-    utilization: float | None = None
-
-
-UNKNOWN = BreakEven(outcome="unknown")
-
-
-def against_api(view: View, prices: TokenPrices | None, fleet: Fleet, month: Month) -> BreakEven:
+def against_api(view: View, prices: TokenPrices | None, fleet: Fleet, month: Month) -> BreakEvenAt:
     """From how many requests a day what is provisioned costs less than the API.
 
     ``requests a day = USD per month / USD per request of the API / (365 / 12)``; utilisation: the same over what is
@@ -38,13 +23,13 @@ def against_api(view: View, prices: TokenPrices | None, fleet: Fleet, month: Mon
         return UNKNOWN
     each = prices.of_request(month)
     if each <= 0.0:
-        return BreakEven(outcome="not_reached")
+        return NOT_REACHED
     requests = view.usd_per_month.value / each
     most = month.share_of_peak(fleet.peak_rps) * fleet.requests_per_month / view.capacity_requests
     return _reached(requests / DAYS_PER_MONTH, requests / view.capacity_requests, most)
 
 
-def against_renting(own: View, hourly: View) -> BreakEven:
+def against_renting(own: View, hourly: View) -> BreakEvenAt:
     """From which share of the hours systems of one's own cost less than instances that run only while needed.
 
     ``share = USD per month of one's own / USD per month on demand``; requests a day: the same share of what they serve
@@ -57,8 +42,8 @@ def against_renting(own: View, hourly: View) -> BreakEven:
     return _reached(share * own.capacity_requests / DAYS_PER_MONTH, share, 1.0)
 
 
-def _reached(requests_per_day: float, share: float, most_of_the_day: float) -> BreakEven:
+def _reached(requests_per_day: float, share: float, most_of_the_day: float) -> BreakEvenAt:
     if share > 1.0:
-        return BreakEven(outcome="not_reached")
-    outcome: Outcome = "reached" if share <= most_of_the_day else "reached_on_a_flatter_day"
-    return BreakEven(outcome=outcome, requests_per_day=requests_per_day, utilization=share)
+        return NOT_REACHED
+    outcome: BreakEvenOutcome = "reached" if share <= most_of_the_day else "reached_on_a_flatter_day"
+    return BreakEvenAt(outcome=outcome, requests_per_day=requests_per_day, utilization=share)

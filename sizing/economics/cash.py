@@ -24,12 +24,10 @@ def cash(way: Way, peak_rps: float, growth_percent_per_year: float) -> tuple[Amo
     """
     loads = [load_in(month, growth_percent_per_year) for month in range(MONTHS)]
     if peak_rps * loads[-1] > MAX_RPS:
-        raise InvalidScenario(
-            [
-                f"costs.growth_percent_per_year: {growth_percent_per_year:g} % a year makes "
-                f"{peak_rps * loads[-1]:,.3g} requests/s of {peak_rps:,.3g} in {MONTHS} months; at most {MAX_RPS:,.0f} "
-                "can be sized."
-            ]
+        raise InvalidScenario.at(
+            "costs.growth_percent_per_year",
+            f"{growth_percent_per_year:g} % a year makes {peak_rps * loads[-1]:,.3g} requests/s of {peak_rps:,.3g} in "
+            f"{MONTHS} months; at most {MAX_RPS:,.0f} can be sized.",
         )
     by_load = {load: way(load) for load in dict.fromkeys(loads)}
     if not all(view.known for view in by_load.values()):

@@ -10,6 +10,7 @@ from sizing.base.errors import InvalidScenario, UnknownName
 from sizing.base.units import HOURS_PER_MONTH
 from sizing.catalog import cloud_instances
 from sizing.catalog.gpu import Gpu
+from sizing.catalog.payment_terms import TERMS
 from sizing.catalog.system import CloudInstance
 from sizing.economics.amount import NOTHING, Amount
 from sizing.economics.assumptions import Assumptions
@@ -72,10 +73,11 @@ def cloud_parts(one: Rented, hours: Amount, money: Money, purchase: Purchase) ->
     licence = NOTHING
     if money.costs.licence != "none":
         licence = hours * float(one.option.gpus) * assumed.amount("licence_usd_per_gpu_hour")
-    spot = instances * assumed.share("spot_interruption_percent") if purchase == "spot" else NOTHING
+    allowance = TERMS[purchase].allowance
+    lost = instances * assumed.share(allowance) if allowance else NOTHING
     return {
         "instances": instances,
-        "interruptions": spot,
+        "interruptions": lost,
         "licence": licence,
         "staff": assumed.amount("staff_usd_per_month"),
     }
@@ -114,9 +116,9 @@ def check_place(costs: Costs) -> None:
     rows = cloud_instances()
     providers, regions = {row.provider for row in rows}, {row.region for row in rows}
     if costs.cloud_provider is not None and costs.cloud_provider not in providers:
-        raise InvalidScenario([f"costs.cloud_provider: {UnknownName('provider', costs.cloud_provider, providers)}"])
+        raise InvalidScenario.at("costs.cloud_provider", UnknownName("provider", costs.cloud_provider, providers))
     if costs.cloud_region is not None and costs.cloud_region not in regions:
-        raise InvalidScenario([f"costs.cloud_region: {UnknownName('region', costs.cloud_region, regions)}"])
+        raise InvalidScenario.at("costs.cloud_region", UnknownName("region", costs.cloud_region, regions))
 
 
 def _listed(gpu: Gpu, money: Money, purchase: Purchase) -> Iterator[Rented]:
@@ -149,16 +151,12 @@ def _listed(gpu: Gpu, money: Money, purchase: Purchase) -> Iterator[Rented]:
 def _hourly(row: CloudInstance, purchase: Purchase, assumed: Assumptions) -> tuple[Amount | None, str]:
     """USD per hour, and the constant that made it from the price on demand; a commitment without a listed price is the
     price on demand less the discount."""
-    on_demand = row.on_demand_usd_per_hour
-    if purchase in ("reserved_1y", "reserved_3y"):
-        name = f"{purchase}_discount_percent"
-        listed = row.reserved_1y_usd_per_hour if purchase == "reserved_1y" else row.reserved_3y_usd_per_hour
-        if listed is not None:
-            return Amount.exactly(listed), ""
-        off = assumed.share(name).value
-        return (None if not on_demand else Amount.exactly(on_demand * (1.0 - off))), name
-    listed = row.spot_usd_per_hour if purchase == "spot" else on_demand
-    return (Amount.exactly(listed) if listed else None), ""
+    term, on_demand = TERMS[purchase], row.on_demand_usd_per_hour
+    if listed := term.listed(row):
+        return Amount.exactly(listed), ""
+    if not term.discount or not on_demand:
+        return None, ""
+    return Amount.exactly(on_demand * (1.0 - assumed.share(term.discount).value)), term.discount
 
 
 def _asked(option: HardwareOption, own: GpuHourPrice) -> Rented:

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date
-from typing import Any
+from typing import TypedDict
 
-from sizing.base.result import Plan
 from sizing.base.units import MILLION
 from sizing.base.version import ENGINE_VERSION
 from sizing.catalog import data_version
 from sizing.economics import results
 from sizing.economics.assumptions import Assumption, used_in
-from sizing.economics.break_even import BreakEven, against_api, against_renting
+from sizing.economics.break_even import against_api, against_renting
 from sizing.economics.cash import cash
 from sizing.economics.dates import Age, age_of
 from sizing.economics.energy import carbon_of, energy_of
-from sizing.economics.routing import Planner, blended
+from sizing.economics.routing import blended
 from sizing.economics.text import sentences
 from sizing.economics.units import (
-    PerUnit,
     at_capacity,
     at_full_load,
     marginal,
@@ -28,39 +26,65 @@ from sizing.economics.units import (
     used_usd_per_month,
     utilization,
 )
-from sizing.economics.views import PriceSource, View
+from sizing.economics.views import PartName, PriceSource, View
 from sizing.economics.ways import Ways, ways_of
-from sizing.planning.plan import plan as simulated_plan
-from sizing.question.understand import understand
+from sizing.planning.answered import Answer, Planner, as_answer
 from sizing.scenario.schema import Scenario
 
 
-def cost(
-    scenario: Scenario,
-    *,
-    plan: Plan | None = None,
-    planner: Planner = simulated_plan,
-    on: date | None = None,
-    rent: float = 1.0,
-) -> results.CostAnswer:
-    """What the plan of a scenario costs, part by part, over 36 months, per token, and against the other ways.
+class MonthlyCost(TypedDict):
+    """USD a month with both ends, as fields of a result; None where a price is not known."""
 
-    ``plan``: its answer where that is known already, else that of ``planner``. ``on``: the day against which the age of
-    prices is counted and on which offers must be sold, that of the catalogue if left out. ``rent``: times the price of
-    everything rented. Raises InvalidScenario where nothing serves the scenario, and for a region, provider or model
-    that is not known.
+    usd_per_month: float | None
+    low: float | None
+    high: float | None
+
+
+class _UnitCosts(TypedDict):
+    """Money per unit in every sense, as fields of :class:`sizing.economics.results.CostAnswer`."""
+
+    usd_per_million_output_tokens: float | None
+    usd_per_million_output_tokens_low: float | None
+    usd_per_million_output_tokens_high: float | None
+    lenses: tuple[results.Lens, ...]
+    full_load: results.UnitCost | None
+    at_capacity: results.UnitCost | None
+    marginal: results.UnitCost | None
+
+
+NO_UNIT_COSTS = _UnitCosts(
+    usd_per_million_output_tokens=None,
+    usd_per_million_output_tokens_low=None,
+    usd_per_million_output_tokens_high=None,
+    lenses=(),
+    full_load=None,
+    at_capacity=None,
+    marginal=None,
+)
+"""Where the price is not known."""
+
+
+def cost(
+    scenario_or_answer: Scenario | Answer, *, planner: Planner | None = None, on: date | None = None, rent: float = 1.0
+) -> results.CostAnswer:
+    """What a plan costs, part by part, over 36 months, per token, and against the other ways, in USD.
+
+    A scenario is answered first, by ``planner`` (:func:`sizing.plan` if left out). ``on``: the day against which the
+    age of prices is counted and on which offers must be sold, that of the catalogue if left out. ``rent``: times the
+    price of everything rented. Raises InvalidScenario where nothing serves the scenario, and for a region, provider or
+    model that is not known. Constants are those of ``sizing/data/cost_assumptions.yaml``, prices those of the lists
+    beside it; :attr:`CostAnswer.sources` names them.
     """
-    question = understand(scenario)
-    ways = ways_of(question, plan or planner(scenario), rent, on)
+    ways = ways_of(as_answer(scenario_or_answer, planner), rent, on)
     views = [way(1.0) for way in ways.by_name.values()]
     split = blended(ways, planner)
     return answer_of(ways, views if split is None else [*views, split])
 
 
-def month_of_plan(scenario: Scenario, plan: Plan, rent: float = 1.0) -> dict[str, float | None]:
+def month_of_plan(answer: Answer, rent: float = 1.0) -> MonthlyCost:
     """What a month of a plan costs in the way that the scenario chose, with both ends: the same figures as of
     :func:`cost`, in a fraction of the time. None where a price is not known. Raises InvalidScenario as :func:`cost`."""
-    ways = ways_of(understand(scenario), plan, rent)
+    ways = ways_of(answer, rent)
     return _range(ways.by_name[ways.chosen](1.0))
 
 
@@ -68,10 +92,15 @@ def answer_of(ways: Ways, views: list[View]) -> results.CostAnswer:
     """The answer from every way at the planned load."""
     chosen = next(view for view in views if view.name == ways.chosen)
     counted = used_in(ways.chosen, ways.money.costs)
-    facts = {**_headline(ways, chosen), **_per_unit(ways, chosen)}
+    months = cash(ways.by_name[ways.chosen], ways.fleet.peak_rps, ways.money.costs.growth_percent_per_year)
     answer = results.CostAnswer(
         answer="",
-        **facts,
+        **_range(chosen),
+        parts=_parts(chosen),
+        cash=tuple(amount.value for amount in months),
+        cash_low=tuple(amount.low for amount in months),
+        cash_high=tuple(amount.bounded_high for amount in months),
+        **_unit_costs(ways, chosen),
         break_even=_break_even(ways, chosen, views),
         lens="allocated",
         sources=tuple(_sources(views, [ways.money.assumptions[name] for name in counted], ways.on)),
@@ -88,19 +117,7 @@ def answer_of(ways: Ways, views: list[View]) -> results.CostAnswer:
     return answer.model_copy(update={"answer": sentences(answer)})
 
 
-def _headline(ways: Ways, chosen: View) -> dict[str, Any]:
-    growth = ways.money.costs.growth_percent_per_year
-    months = cash(ways.by_name[ways.chosen], ways.fleet.peak_rps, growth)
-    return {
-        **_range(chosen),
-        "parts": _parts(chosen),
-        "cash": tuple(amount.value for amount in months),
-        "cash_low": tuple(amount.low for amount in months),
-        "cash_high": tuple(amount.bounded_high for amount in months),
-    }
-
-
-def _range(view: View) -> dict[str, float | None]:
+def _range(view: View) -> MonthlyCost:
     """What a month costs with both ends; nothing where that is not known."""
     if not view.known:
         return {"usd_per_month": None, "low": None, "high": None}
@@ -108,45 +125,39 @@ def _range(view: View) -> dict[str, float | None]:
     return {"usd_per_month": usd.value, "low": usd.low, "high": usd.bounded_high}
 
 
-def _per_unit(ways: Ways, chosen: View) -> dict[str, Any]:
+def _unit_costs(ways: Ways, chosen: View) -> _UnitCosts:
     """Money per unit in every sense; nothing where the price is not known."""
-    name = "usd_per_million_output_tokens"
     if not chosen.known:
-        numbers = (name, f"{name}_low", f"{name}_high", "full_load", "at_capacity", "marginal")
-        return dict.fromkeys(numbers) | {"lenses": ()}
+        return NO_UNIT_COSTS
     month, usd = ways.month, chosen.usd_per_month
     amounts: tuple[tuple[results.LensName, float], ...] = (
         ("allocated", usd.value),
         ("used", used_usd_per_month(chosen, month)),
     )
     lenses = tuple(
-        results.Lens(name=lens, usd_per_month=amount, per_unit=_unit(per_unit(amount, month.requests, month)))
+        results.Lens(name=lens, usd_per_month=amount, per_unit=per_unit(amount, month.requests, month))
         for lens, amount in amounts
     )
     tokens = usd * (MILLION / (month.requests * month.output_tokens))
     return {
-        name: lenses[0].per_unit.usd_per_million_output_tokens,
-        f"{name}_low": tokens.low,
-        f"{name}_high": tokens.bounded_high,
+        "usd_per_million_output_tokens": lenses[0].per_unit.usd_per_million_output_tokens,
+        "usd_per_million_output_tokens_low": tokens.low,
+        "usd_per_million_output_tokens_high": tokens.bounded_high,
         "lenses": lenses,
-        "full_load": _unit(at_full_load(ways.all_day(chosen), ways.fleet, month)),
-        "at_capacity": _unit(at_capacity(chosen, month)),
-        "marginal": _unit(_marginal(ways, chosen)),
+        "full_load": at_full_load(ways.all_day(chosen), ways.fleet, month),
+        "at_capacity": at_capacity(chosen, month),
+        "marginal": _marginal(ways, chosen),
     }
 
 
-def _marginal(ways: Ways, chosen: View) -> PerUnit:
+def _marginal(ways: Ways, chosen: View) -> results.UnitCost:
     """What further requests cost in the chosen way."""
     if chosen.name == "hybrid":
         return marginal_of_load(chosen, ways.hybrid, ways.fleet, ways.month)
     return marginal(chosen, ways.fleet, ways.month)
 
 
-def _unit(each: PerUnit) -> results.UnitCost:
-    return results.UnitCost(**vars(each))
-
-
-def _parts(view: View) -> dict[Any, float]:
+def _parts(view: View) -> dict[PartName, float]:
     return {name: amount.value for name, amount in view.parts.items()}
 
 
@@ -170,13 +181,9 @@ def _way(ways: Ways, view: View) -> results.WayToPay:
 def _break_even(ways: Ways, chosen: View, views: list[View]) -> results.BreakEvens:
     own = next(view for view in views if view.name == "on_prem")
     return results.BreakEvens(
-        api=_at(against_api(chosen, ways.prices, ways.fleet, ways.month)),
-        renting=_at(against_renting(own, ways.rented_by_the_hour())),
+        api=against_api(chosen, ways.prices, ways.fleet, ways.month),
+        renting=against_renting(own, ways.rented_by_the_hour()),
     )
-
-
-def _at(one: BreakEven) -> results.BreakEvenAt:
-    return results.BreakEvenAt(**vars(one))
 
 
 def _sources(views: list[View], constants: list[Assumption], on: date) -> Iterator[results.CostSource]:

@@ -77,9 +77,8 @@ class Fleet:
     def _kind(self, kind: Kind, load: float) -> Kind:
         wanted = self.peak_rps * load / kind.max_rps - ROUNDING
         if not wanted < MAX_COUNT:
-            raise InvalidScenario(
-                [f"costs: {load:,.3g} times the planned load needs more instances than can be counted."]
-            )
+            problem = f"{load:,.3g} times the planned load needs more instances than can be counted."
+            raise InvalidScenario.at("costs", problem)
         needed = max(math.ceil(wanted), 1)
         return replace(kind, working=min(needed, kind.working) if load <= 1.0 else max(needed, kind.working))
 

@@ -2,199 +2,321 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
+from sizing.base.frame import cells_of, frame_of
 from sizing.base.quantity import Result, quantity
 from sizing.economics.assumptions import Basis
-from sizing.economics.break_even import Outcome
 from sizing.economics.dates import Age
 from sizing.economics.views import PartName, Unavailable, ViewName
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LensName = Literal["allocated", "used"]
 """What a figure counts: everything provisioned, idle hours included, or the share of it that is in use."""
 
 
+BreakEvenOutcome = Literal["reached", "reached_on_a_flatter_day", "not_reached", "unknown"]
+"""Whether what is provisioned serves enough to break even: on a day shaped like the planned one; only where its load
+were spread more evenly; not even at full load day and night; or unknown because a price is."""
+
+
 class UnitCost(Result):
     """Money per request and per million tokens, the whole cost each time: they are not to be added."""
 
-    usd_per_request: float = quantity("Cost per request", "USD", "USD per month / requests", "One mean request.")
-    usd_per_million_input_tokens: float = quantity(
-        "Cost per million input tokens", "USD", "USD per month / input tokens x 10^6", "All of the cost on prompts."
-    )
-    usd_per_million_output_tokens: float = quantity(
-        "Cost per million output tokens", "USD", "USD per month / output tokens x 10^6", "All of the cost on answers."
-    )
-    usd_per_million_blended_tokens: float = quantity(
-        "Cost per million tokens",
-        "USD",
-        "USD per month / (input + output tokens) x 10^6",
-        "Prompt and answer together.",
-    )
+    usd_per_request: Annotated[
+        float, quantity("Cost per request", "USD", "USD per month / requests", "One mean request.")
+    ]
+    usd_per_million_input_tokens: Annotated[
+        float,
+        quantity(
+            "Cost per million input tokens", "USD", "USD per month / input tokens x 10^6", "All of the cost on prompts."
+        ),
+    ]
+    usd_per_million_output_tokens: Annotated[
+        float,
+        quantity(
+            "Cost per million output tokens",
+            "USD",
+            "USD per month / output tokens x 10^6",
+            "All of the cost on answers.",
+        ),
+    ]
+    usd_per_million_blended_tokens: Annotated[
+        float,
+        quantity(
+            "Cost per million tokens",
+            "USD",
+            "USD per month / (input + output tokens) x 10^6",
+            "Prompt and answer together.",
+        ),
+    ]
 
 
 class Lens(Result):
     """The cost of a month in one sense, and per unit at the load of the day."""
 
-    name: LensName = quantity(
-        "Lens",
-        help="allocated: everything provisioned, idle hours included, to compare with an API; used: the share in use.",
-    )
-    usd_per_month: float = quantity(
-        "Cost per month", "USD/month", "sum of the parts; used: x utilisation", "In the sense of the lens."
-    )
-    per_unit: UnitCost = quantity("Per unit", help="At the requests and tokens of the day.")
+    name: Annotated[
+        LensName,
+        quantity(
+            "Lens",
+            help="allocated: everything provisioned, idle hours included, to compare with an API; used: the share in "
+            "use.",
+        ),
+    ]
+    usd_per_month: Annotated[
+        float,
+        quantity("Cost per month", "USD/month", "sum of the parts; used: x utilisation", "In the sense of the lens."),
+    ]
+    per_unit: Annotated[UnitCost, quantity("Per unit", help="At the requests and tokens of the day.")]
 
 
 class WayToPay(Result):
     """The same capacity bought, rented, mixed, behind an API, or with some requests sent elsewhere."""
 
-    name: ViewName = quantity("Way", help="on_prem, cloud, hybrid, api or blended.")
-    unavailable: Unavailable | None = quantity("Not known because", help="Why it has no cost, None where it has one.")
-    usd_per_month: float | None = quantity("All costs per month", "USD/month", "sum of the parts", "Central estimate.")
-    low: float | None = quantity(
-        "All costs per month, low", "USD/month", "every count and price at its low end", "Lower end."
-    )
-    high: float | None = quantity(
-        "All costs per month, high",
-        "USD/month",
-        "every count and price at its high end",
-        "None where nothing bounds it.",
-    )
-    parts: dict[PartName, float] = quantity(
-        "Parts", "USD/month", "see sizing.economics.on_prem, cloud, hybrid and api", "What the cost is for."
-    )
-    system: str = quantity("System", help="Server, instance type, or model at a provider.")
-    place: str = quantity("Region", help="Region of rented instances.")
-    systems: float | None = quantity(
-        "Systems", "systems", "whole systems; a hybrid: base + mean of the burst", "What is provisioned."
-    )
-    utilization: float | None = quantity(
-        "Utilisation", "fraction", "requests of the month / requests it could serve", "1 where nothing stands idle."
-    )
-    energy_kwh_per_month: float | None = quantity(
-        "Energy", "kWh/month", "kW x mean share x PUE x 730 h", "Cooling and losses included."
-    )
-    carbon_kg_per_month: float | None = quantity(
-        "Carbon", "kg CO2e/month", "kWh x g/kWh / 1000", "By the grid of the region; None where that is not known."
-    )
+    name: Annotated[ViewName, quantity("Way", help="on_prem, cloud, hybrid, api or blended.")]
+    unavailable: Annotated[
+        Unavailable | None, quantity("Not known because", help="Why it has no cost, None where it has one.")
+    ]
+    usd_per_month: Annotated[
+        float | None, quantity("All costs per month", "USD/month", "sum of the parts", "Central estimate.")
+    ]
+    low: Annotated[
+        float | None,
+        quantity("All costs per month, low", "USD/month", "every count and price at its low end", "Lower end."),
+    ]
+    high: Annotated[
+        float | None,
+        quantity(
+            "All costs per month, high",
+            "USD/month",
+            "every count and price at its high end",
+            "None where nothing bounds it.",
+        ),
+    ]
+    parts: Annotated[
+        dict[PartName, float],
+        quantity("Parts", "USD/month", "see sizing.economics.on_prem, cloud, hybrid and api", "What the cost is for."),
+    ]
+    system: Annotated[str, quantity("System", help="Server, instance type, or model at a provider.")]
+    place: Annotated[str, quantity("Region", help="Region of rented instances.")]
+    systems: Annotated[
+        float | None,
+        quantity("Systems", "systems", "whole systems; a hybrid: base + mean of the burst", "What is provisioned."),
+    ]
+    utilization: Annotated[
+        float | None,
+        quantity(
+            "Utilisation", "fraction", "requests of the month / requests it could serve", "1 where nothing stands idle."
+        ),
+    ]
+    energy_kwh_per_month: Annotated[
+        float | None, quantity("Energy", "kWh/month", "kW x mean share x PUE x 730 h", "Cooling and losses included.")
+    ]
+    carbon_kg_per_month: Annotated[
+        float | None,
+        quantity(
+            "Carbon", "kg CO2e/month", "kWh x g/kWh / 1000", "By the grid of the region; None where that is not known."
+        ),
+    ]
 
 
 class BreakEvenAt(Result):
     """From where on what is provisioned is the cheaper way."""
 
-    outcome: Outcome = quantity(
-        "Break-even",
-        help="reached on a day like the planned one, reached_on_a_flatter_day, not_reached even at full load day and "
-        "night, or unknown because a price is.",
-    )
-    requests_per_day: float | None = quantity(
-        "Break-even", "requests/day", "USD per month / USD per request / (365 / 12)", "None unless it is reached."
-    )
-    utilization: float | None = quantity(
-        "Break-even utilisation", "fraction", "requests at break-even / requests it could serve", "Of day and night."
-    )
+    outcome: Annotated[
+        BreakEvenOutcome,
+        quantity(
+            "Break-even",
+            help="reached on a day like the planned one, reached_on_a_flatter_day, not_reached even at full load day "
+            "and night, or unknown because a price is.",
+        ),
+    ]
+    requests_per_day: Annotated[
+        float | None,
+        quantity(
+            "Break-even", "requests/day", "USD per month / USD per request / (365 / 12)", "None unless it is reached."
+        ),
+    ]
+    utilization: Annotated[
+        float | None,
+        quantity(
+            "Break-even utilisation",
+            "fraction",
+            "requests at break-even / requests it could serve",
+            "Of day and night.",
+        ),
+    ]
 
 
 class BreakEvens(Result):
     """Break-even against the other ways."""
 
-    api: BreakEvenAt = quantity("Against an API", help="What is provisioned in the chosen way against paying by token.")
-    renting: BreakEvenAt = quantity(
-        "Owning against renting", help="Systems of one's own against instances that run only while needed, on demand."
-    )
+    api: Annotated[
+        BreakEvenAt, quantity("Against an API", help="What is provisioned in the chosen way against paying by token.")
+    ]
+    renting: Annotated[
+        BreakEvenAt,
+        quantity(
+            "Owning against renting",
+            help="Systems of one's own against instances that run only while needed, on demand.",
+        ),
+    ]
 
 
 class CostSource(Result):
     """Where a price or constant comes from."""
 
-    what: str = quantity("What", help="The price or constant.")
-    source: str = quantity("Source", help="Where it comes from.")
-    date: str = quantity("Date", help="As its source writes it.")
-    age: Age = quantity(
-        "Age",
-        help="stale: older than 90 days; unclear: its date is not exact enough to say; undated; fresh; given: of the "
-        "scenario, and not known to be old.",
-    )
+    what: Annotated[str, quantity("What", help="The price or constant.")]
+    source: Annotated[str, quantity("Source", help="Where it comes from.")]
+    date: Annotated[str, quantity("Date", help="As its source writes it.")]
+    age: Annotated[
+        Age,
+        quantity(
+            "Age",
+            help="stale: older than 90 days; unclear: its date is not exact enough to say; undated; fresh; given: of "
+            "the scenario, and not known to be old.",
+        ),
+    ]
 
 
 class CostConstant(Result):
     """One constant of the cost model."""
 
-    name: str = quantity("Constant", help="Its key in a scenario, under costs.")
-    meaning: str = quantity("Meaning", help="What it is.")
-    unit: str = quantity("Unit", help="Unit of the value.")
-    value: float | None = quantity("Value", "see unit", "scenario, else cost_assumptions.yaml", "None: not known.")
-    low: float | None = quantity("Low", "see unit", "ends of what sources give", "Lower end.")
-    high: float | None = quantity("High", "see unit", "ends of what sources give", "Upper end.")
-    basis: Basis = quantity("Basis", help="scenario, sourced, chosen without a source, or gap: not counted.")
-    source: str = quantity("Source", help="Where it comes from, or why it was chosen.")
-    date: str = quantity("Date", help="Date of the source.")
-    published: float | None = quantity(
-        "Published", "see unit", "as published", "For orientation, where the constant is not counted."
-    )
-    published_by: str = quantity("Published by", help="Who says so; empty where nobody does.")
-    published_date: str = quantity("Published on", help="When; empty where nobody does.")
+    name: Annotated[str, quantity("Constant", help="Its key in a scenario, under costs.")]
+    meaning: Annotated[str, quantity("Meaning", help="What it is.")]
+    unit: Annotated[str, quantity("Unit", help="Unit of the value.")]
+    value: Annotated[
+        float | None, quantity("Value", "see unit", "scenario, else cost_assumptions.yaml", "None: not known.")
+    ]
+    low: Annotated[float | None, quantity("Low", "see unit", "ends of what sources give", "Lower end.")]
+    high: Annotated[float | None, quantity("High", "see unit", "ends of what sources give", "Upper end.")]
+    basis: Annotated[Basis, quantity("Basis", help="scenario, sourced, chosen without a source, or gap: not counted.")]
+    source: Annotated[str, quantity("Source", help="Where it comes from, or why it was chosen.")]
+    date: Annotated[str, quantity("Date", help="Date of the source.")]
+    published: Annotated[
+        float | None,
+        quantity("Published", "see unit", "as published", "For orientation, where the constant is not counted."),
+    ]
+    published_by: Annotated[str, quantity("Published by", help="Who says so; empty where nobody does.")]
+    published_date: Annotated[str, quantity("Published on", help="When; empty where nobody does.")]
 
 
 class CostAnswer(Result):
     """What a plan costs."""
 
-    answer: str = quantity("Answer", help="The finding in a few sentences.")
-    usd_per_month: float | None = quantity(
-        "All costs per month",
-        "USD/month",
-        "sum of the parts",
-        "In the way that the scenario chose, everything provisioned.",
-    )
-    low: float | None = quantity(
-        "All costs per month, low", "USD/month", "every count and price at its low end", "Lower end."
-    )
-    high: float | None = quantity(
-        "All costs per month, high",
-        "USD/month",
-        "every count and price at its high end",
-        "None where nothing bounds it.",
-    )
-    parts: dict[PartName, float] = quantity("Parts", "USD/month", "see the chosen way", "What the cost is for.")
-    cash: tuple[float, ...] = quantity(
-        "36 months",
-        "USD/month",
-        "cost at load x (1 + growth)^(month / 12), whole systems",
-        "One figure for each month.",
-    )
-    cash_low: tuple[float, ...] = quantity(
-        "36 months, low", "USD/month", "every count and price at its low end", "Lower end of each month."
-    )
-    cash_high: tuple[float | None, ...] = quantity(
-        "36 months, high", "USD/month", "every count and price at its high end", "None where nothing bounds it."
-    )
-    usd_per_million_output_tokens: float | None = quantity(
-        "Cost per million output tokens", "USD", "USD per month / output tokens of the month x 10^6", "Lens: allocated."
-    )
-    usd_per_million_output_tokens_low: float | None = quantity(
-        "Cost per million output tokens, low", "USD", "USD per month, low / output tokens x 10^6", "Lower end."
-    )
-    usd_per_million_output_tokens_high: float | None = quantity(
-        "Cost per million output tokens, high", "USD", "USD per month, high / output tokens x 10^6", "Upper end."
-    )
-    break_even: BreakEvens = quantity("Break-even", help="From where on the chosen way is the cheaper one.")
-    lens: LensName = quantity("Lens", help="Sense of the figures above: everything provisioned, idle hours included.")
-    sources: tuple[CostSource, ...] = quantity("Sources", help="Every price and constant with source, date and age.")
-    location: ViewName = quantity("Way", help="The way that the scenario chose.")
-    lenses: tuple[Lens, ...] = quantity("Lenses", help="The chosen way: everything provisioned, and what is in use.")
-    full_load: UnitCost | None = quantity("At full load", help="As if the planned peak lasted day and night.")
-    at_capacity: UnitCost | None = quantity(
-        "At capacity",
-        help="As if everything provisioned served all that it can, day and night: what is used costs this.",
-    )
-    marginal: UnitCost | None = quantity(
-        "Marginal", help="Of further requests that need the next system, busy over the day as the others are."
-    )
-    ways: tuple[WayToPay, ...] = quantity("Ways", help="The same capacity bought, rented, mixed and behind an API.")
-    requests_per_day: float = quantity("Requests a day", "requests/day", "as the plan's", "What units are counted by.")
-    gpus: int = quantity("GPUs", "GPUs", "as the plan's", "GPUs that run the model, spares included.")
-    assumptions: tuple[CostConstant, ...] = quantity("Constants", help="Every constant of the cost model.")
-    not_counted: tuple[str, ...] = quantity("Not counted", help="Constants that no source gives and nobody gave: 0.")
-    priced_on: str = quantity("Priced on", help="Day against which ages are counted (ISO 8601).")
-    engine_version: str = quantity("Engine version", help="Version of this engine.")
-    data_version: str = quantity("Data version", help="Content hash and date of the catalogue.")
+    answer: Annotated[str, quantity("Answer", help="The finding in a few sentences.")]
+    usd_per_month: Annotated[
+        float | None,
+        quantity(
+            "All costs per month",
+            "USD/month",
+            "sum of the parts",
+            "In the way that the scenario chose, everything provisioned.",
+        ),
+    ]
+    low: Annotated[
+        float | None,
+        quantity("All costs per month, low", "USD/month", "every count and price at its low end", "Lower end."),
+    ]
+    high: Annotated[
+        float | None,
+        quantity(
+            "All costs per month, high",
+            "USD/month",
+            "every count and price at its high end",
+            "None where nothing bounds it.",
+        ),
+    ]
+    parts: Annotated[
+        dict[PartName, float], quantity("Parts", "USD/month", "see the chosen way", "What the cost is for.")
+    ]
+    cash: Annotated[
+        tuple[float, ...],
+        quantity(
+            "36 months",
+            "USD/month",
+            "cost at load x (1 + growth)^(month / 12), whole systems",
+            "One figure for each month.",
+        ),
+    ]
+    cash_low: Annotated[
+        tuple[float, ...],
+        quantity("36 months, low", "USD/month", "every count and price at its low end", "Lower end of each month."),
+    ]
+    cash_high: Annotated[
+        tuple[float | None, ...],
+        quantity(
+            "36 months, high", "USD/month", "every count and price at its high end", "None where nothing bounds it."
+        ),
+    ]
+    usd_per_million_output_tokens: Annotated[
+        float | None,
+        quantity(
+            "Cost per million output tokens",
+            "USD",
+            "USD per month / output tokens of the month x 10^6",
+            "Lens: allocated.",
+        ),
+    ]
+    usd_per_million_output_tokens_low: Annotated[
+        float | None,
+        quantity(
+            "Cost per million output tokens, low", "USD", "USD per month, low / output tokens x 10^6", "Lower end."
+        ),
+    ]
+    usd_per_million_output_tokens_high: Annotated[
+        float | None,
+        quantity(
+            "Cost per million output tokens, high", "USD", "USD per month, high / output tokens x 10^6", "Upper end."
+        ),
+    ]
+    break_even: Annotated[BreakEvens, quantity("Break-even", help="From where on the chosen way is the cheaper one.")]
+    lens: Annotated[
+        LensName, quantity("Lens", help="Sense of the figures above: everything provisioned, idle hours included.")
+    ]
+    sources: Annotated[
+        tuple[CostSource, ...], quantity("Sources", help="Every price and constant with source, date and age.")
+    ]
+    location: Annotated[ViewName, quantity("Way", help="The way that the scenario chose.")]
+    lenses: Annotated[
+        tuple[Lens, ...], quantity("Lenses", help="The chosen way: everything provisioned, and what is in use.")
+    ]
+    full_load: Annotated[UnitCost | None, quantity("At full load", help="As if the planned peak lasted day and night.")]
+    at_capacity: Annotated[
+        UnitCost | None,
+        quantity(
+            "At capacity",
+            help="As if everything provisioned served all that it can, day and night: what is used costs this.",
+        ),
+    ]
+    marginal: Annotated[
+        UnitCost | None,
+        quantity(
+            "Marginal", help="Of further requests that need the next system, busy over the day as the others are."
+        ),
+    ]
+    ways: Annotated[
+        tuple[WayToPay, ...], quantity("Ways", help="The same capacity bought, rented, mixed and behind an API.")
+    ]
+    requests_per_day: Annotated[
+        float, quantity("Requests a day", "requests/day", "as the plan's", "What units are counted by.")
+    ]
+    gpus: Annotated[int, quantity("GPUs", "GPUs", "as the plan's", "GPUs that run the model, spares included.")]
+    assumptions: Annotated[tuple[CostConstant, ...], quantity("Constants", help="Every constant of the cost model.")]
+    not_counted: Annotated[
+        tuple[str, ...], quantity("Not counted", help="Constants that no source gives and nobody gave: 0.")
+    ]
+    priced_on: Annotated[str, quantity("Priced on", help="Day against which ages are counted (ISO 8601).")]
+    engine_version: Annotated[str, quantity("Engine version", help="Version of this engine.")]
+    data_version: Annotated[str, quantity("Data version", help="Content hash and date of the catalogue.")]
+
+    def to_frame(self) -> pd.DataFrame:
+        """The ways to pay, a row each: USD per month with both ends, what is provisioned, kWh and kg CO2e per month,
+        then the parts of the cost in USD per month as ``parts.NAME``, missing where a way has no such part.
+
+        ``attrs["units"]`` has the unit of each column; where the prices come from is in :attr:`sources`.
+        """
+        rows = [cells_of(way) | {f"parts.{part}": usd for part, usd in way.parts.items()} for way in self.ways]
+        return frame_of(rows, WayToPay)

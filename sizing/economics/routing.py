@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from sizing.base.errors import InvalidScenario
-from sizing.base.result import Plan
 from sizing.economics.api import api, token_prices
 from sizing.economics.views import View, without_cost
 from sizing.economics.ways import Ways, ways_of
-from sizing.question.understand import understand
+from sizing.planning.answered import Answer, Planner
 from sizing.scenario.costs import RoutedShare
 from sizing.scenario.day_profile import at_peak
-from sizing.scenario.schema import Scenario
-
-Planner = Callable[[Scenario], Plan]
 
 
-def blended(ways: Ways, planner: Planner) -> View | None:
+def blended(ways: Ways, planner: Planner | None) -> View | None:
     """What a month costs when the scenario's share of requests goes elsewhere; None where it sends none.
 
     This model keeps the instances that the rest of the load needs, in the way that the scenario chose. Raises
@@ -40,7 +34,7 @@ def blended(ways: Ways, planner: Planner) -> View | None:
     )
 
 
-def _elsewhere(ways: Ways, routing: RoutedShare, share: float, planner: Planner) -> View:
+def _elsewhere(ways: Ways, routing: RoutedShare, share: float, planner: Planner | None) -> View:
     if routing.api is not None:
         return api(token_prices(routing.api, ways.question.model, ways.month, ways.on), ways.month.times(share))
     scenario = ways.question.scenario
@@ -53,7 +47,9 @@ def _elsewhere(ways: Ways, routing: RoutedShare, share: float, planner: Planner)
         }
     )
     try:
-        others = ways_of(understand(smaller), planner(smaller), on=ways.on)
+        others = ways_of(Answer.of(smaller, planner), on=ways.on)
     except InvalidScenario as invalid:
-        raise InvalidScenario([f"costs.routing.model: {problem}" for problem in invalid.problems]) from None
+        key = "costs.routing.model"
+        problems = [f"{key}: {problem}" for problem in invalid.problems]
+        raise InvalidScenario(problems, [key] * len(problems)) from None
     return others.by_name[others.chosen](1.0)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import get_args
 
 from sizing.base.format import count, large, percent, significant, usd
-from sizing.economics.break_even import Outcome
-from sizing.economics.results import BreakEvenAt, CostAnswer, CostConstant, UnitCost, WayToPay
+from sizing.catalog.payment_terms import ASSUMED
+from sizing.economics.results import BreakEvenAt, BreakEvenOutcome, CostAnswer, CostConstant, UnitCost, WayToPay
 from sizing.economics.views import PartName, Unavailable, ViewName
 
 WAYS: Mapping[ViewName, str] = {
@@ -64,9 +64,7 @@ CONSTANTS: Mapping[str, str] = {
     "support_percent_per_year": "hardware support",
     "capital_charge_percent_per_year": "capital charge",
     "staff_usd_per_month": "staff",
-    "reserved_1y_discount_percent": "discount for one year",
-    "reserved_3y_discount_percent": "discount for three years",
-    "spot_interruption_percent": "allowance for interruptions",
+    **ASSUMED,
     "burst_start_up_minutes": "start-up time of rented instances",
 }
 """What constants are for."""
@@ -138,7 +136,7 @@ def against_api(one: BreakEvenAt) -> str:
     """Break-even with an API in a sentence."""
     at = f"{large(one.requests_per_day)} requests a day ({percent(one.utilization)} utilisation)"
     cheaper = f"This capacity costs less than the API from {at} on"
-    words: Mapping[Outcome, str] = {
+    words: Mapping[BreakEvenOutcome, str] = {
         "reached": f"{cheaper}.",
         "reached_on_a_flatter_day": f"{cheaper}, which a day of this shape does not reach.",
         "not_reached": "Break-even with the API is not reached, even at full load day and night.",

@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from sizing.base.units import HOURS_PER_MONTH, S_PER_HOUR
 from sizing.economics.fleet import Fleet
 from sizing.economics.month import Month
+from sizing.economics.results import UnitCost
 from sizing.economics.views import View
 from sizing.prices.cost import usd_per_million
 
 
-@dataclass(frozen=True, kw_only=True)
-class PerUnit:
-    """USD per request and per million tokens, the whole cost each time: they are not to be added."""
-
-    usd_per_request: float
-    usd_per_million_input_tokens: float
-    usd_per_million_output_tokens: float
-    usd_per_million_blended_tokens: float
-
-
-def per_unit(usd: float, requests: float, month: Month) -> PerUnit:
+def per_unit(usd: float, requests: float, month: Month) -> UnitCost:
     """``USD / requests`` and ``USD / tokens x 10^6``, at the mean lengths; blended: prompt and answer."""
     tokens = (month.input_tokens, month.output_tokens, month.input_tokens + month.output_tokens)
     prompts, answers, blended = (usd_per_million(usd, requests * each) or 0.0 for each in tokens)
-    return PerUnit(
+    return UnitCost(
         usd_per_request=usd / requests,
         usd_per_million_input_tokens=prompts,
         usd_per_million_output_tokens=answers,
@@ -44,20 +34,20 @@ def used_usd_per_month(view: View, month: Month) -> float:
     return view.usd_per_month.value * utilization(view, month)
 
 
-def at_capacity(view: View, month: Month) -> PerUnit:
+def at_capacity(view: View, month: Month) -> UnitCost:
     """As if everything provisioned served all that it can, day and night: what is used costs just that."""
     requests = month.requests if view.capacity_requests is None else view.capacity_requests
     return per_unit(view.usd_per_month.value, requests, month)
 
 
-def at_full_load(flat: View, fleet: Fleet, month: Month) -> PerUnit:
+def at_full_load(flat: View, fleet: Fleet, month: Month) -> UnitCost:
     """As if the planned peak lasted day and night; ``flat`` is what such a month costs."""
     if flat.capacity_requests is None:
         return per_unit(flat.usd_per_month.value, month.requests, month)
     return per_unit(flat.usd_per_month.value, fleet.peak_rps * S_PER_HOUR * HOURS_PER_MONTH, month)
 
 
-def marginal(view: View, fleet: Fleet, month: Month) -> PerUnit:
+def marginal(view: View, fleet: Fleet, month: Month) -> UnitCost:
     """What further requests cost that need the next system, busy over the day as the others are.
 
     ``(USD per month - staff) / systems`` over the requests that a full system serves in a month at the mean share of
@@ -72,7 +62,7 @@ def marginal(view: View, fleet: Fleet, month: Month) -> PerUnit:
     return per_unit(usd, requests, month)
 
 
-def marginal_of_load(now: View, way: Callable[[float], View], fleet: Fleet, month: Month) -> PerUnit:
+def marginal_of_load(now: View, way: Callable[[float], View], fleet: Fleet, month: Month) -> UnitCost:
     """What further requests cost where the mix changes with the load: as many as a full system of the base serves.
 
     ``(USD per month at the larger load - USD per month now) / requests more``.

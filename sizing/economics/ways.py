@@ -20,6 +20,7 @@ from sizing.economics.hybrid import Base, Day, day_of, hybrid
 from sizing.economics.month import Month, month_of
 from sizing.economics.on_prem import Money, on_prem
 from sizing.economics.views import View, ViewName, without_cost
+from sizing.planning.answered import Answer
 from sizing.prices.hardware import HardwareOption, options
 from sizing.question.understand import Question
 
@@ -108,11 +109,12 @@ class Ways:
         return Base(system_gpus=best.option.gpus, view=lambda fleet: cloud_on(best, fleet, self.money, purchase))
 
 
-def ways_of(question: Question, plan: Plan, rent: float = 1.0, on: date | None = None) -> Ways:
+def ways_of(answer: Answer, rent: float = 1.0, on: date | None = None) -> Ways:
     """The ways of a plan on a day (that of the catalogue if left out), everything rented at ``rent`` times its price.
 
     Raises InvalidScenario where nothing serves, or for a place or model that is not known.
     """
+    question, plan = answer.question, answer.plan
     fleet, scenario = fleet_of(plan), question.scenario
     assert plan.deployment is not None
     gpu = _gpu(question, plan.deployment.gpu)
@@ -149,5 +151,5 @@ def _system(question: Question, planned: str, gpu: Gpu, fleet: Fleet) -> Hardwar
         return -(-fleet.largest // offer.gpus), not offer.priced, count * (offer.usd_per_hour or 0.0)
 
     if not offers:
-        raise InvalidScenario([f"costs: there is no system with {gpu.name}."])
+        raise InvalidScenario.at("costs", f"there is no system with {gpu.name}.")
     return min(offers, key=cost)

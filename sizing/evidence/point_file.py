@@ -15,39 +15,44 @@ from sizing.base.errors import InvalidPoints
 DELIMITERS = ",;\t"
 EMPTY = ("", "na", "n/a", "nan", "none", "null", "<na>")
 """Cells that say nothing, in lower case: what spreadsheets and pandas write for a value that is not there."""
+DIGITS = "%.6g"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 def read_points(path: Path) -> pd.DataFrame:
-    """The table of a CSV file, every cell as text, an empty one as None; comma, semicolon or tab between them.
+    """The table of a CSV file, as :func:`points_in`. Raises InvalidPoints, OSError as usual."""
+    return points_in(path.read_bytes(), path.name)
 
-    Names of columns in lower case, without space around them. Raises InvalidPoints with one line for what is not such a
-    table, OSError as usual.
+
+def points_in(content: bytes, name: str) -> pd.DataFrame:
+    """The table of a CSV, every cell as text, an empty one as None; comma, semicolon or tab between them.
+
+    Names of columns in lower case, without space around them. ``name`` is what sentences call it. Raises InvalidPoints
+    with one line for what is not such a table.
     """
-    lines = _lines(path.name, _text(path))
+    lines = _lines(name, _text(content, name))
     if not lines:
-        raise InvalidPoints(f"{path.name} is empty: it needs a header line and one line per configuration.")
+        raise InvalidPoints(f"{name} is empty: it needs a header line and one line per configuration.")
     _, head = lines[0]
-    names = [name.strip().lower() for name in head]
+    names = [column.strip().lower() for column in head]
     while names and not names[-1]:
         names.pop()  # a delimiter at the end of every line
-    twice = sorted({name for name in names if name and names.count(name) > 1})
+    twice = sorted({column for column in names if column and names.count(column) > 1})
     if twice:
-        raise InvalidPoints(f"{path.name} has the column {shown(', '.join(twice), 100)} twice.")
+        raise InvalidPoints(f"{name} has the column {shown(', '.join(twice), 100)} twice.")
     return pd.DataFrame(
-        [_cells(path.name, line, cells, len(names)) for line, cells in lines[1:]], columns=names, dtype=object
+        [_cells(name, line, cells, len(names)) for line, cells in lines[1:]], columns=names, dtype=object
     )
 
 
-def _text(path: Path) -> str:
+def _text(data: bytes, name: str) -> str:
     """The file as text. Raises InvalidPoints."""
-    data = path.read_bytes()
     try:
         text = data.decode("utf-16" if data.startswith(_UTF_16) else "utf-8-sig")
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        raise InvalidPoints(f"{path.name} is not a text file in UTF-8: save it as CSV (UTF-8).")
+        raise InvalidPoints(f"{name} is not a text file in UTF-8: save it as CSV (UTF-8).")
     return text
 
 
@@ -73,4 +78,10 @@ def _cells(name: str, line: int, cells: Sequence[str], number: int) -> list[str 
 
 def write_points(answers: pd.DataFrame, path: Path) -> None:
     """Write the answers as CSV, numbers with six significant digits."""
-    answers.to_csv(path, index=False, float_format="%.6g")
+    answers.to_csv(path, index=False, float_format=DIGITS)
+
+
+def points_text(answers: pd.DataFrame) -> str:
+    """What :func:`write_points` writes."""
+    text: str = answers.to_csv(index=False, float_format=DIGITS)
+    return text

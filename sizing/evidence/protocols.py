@@ -246,4 +246,4 @@ def offline_burst(times: StepTimes, steady: Expected, lengths: Lengths, requests
 
 def _at_full(times: StepTimes) -> Floats:
     """Fixed time of a step of prompts beside all that are in flight, (C, 1), at least 0."""
-    return np.maximum(np.broadcast_to(times.prompt_step_s, times.decode_s.shape)[:, :1], 0.0)
+    return np.asarray(np.maximum(np.broadcast_to(times.prompt_step_s, times.decode_s.shape)[:, :1], 0.0))

@@ -8,22 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.arrays import Floats, Rows
 from sizing.base.quantity import Result, quantity
-from sizing.base.result import Plan
 from sizing.base.units import MS_PER_S
 from sizing.explore.aggregated_points import AggregatedPoints
 from sizing.explore.disaggregated_points import DisaggregatedPoints
 from sizing.explore.operating_point import OperatingPoint, XAxis, YAxis, share_of_systems
 from sizing.explore.pareto_front import pareto_front
 from sizing.explore.points import AllPoints, Points
+from sizing.planning.answered import Answer, question_of
 from sizing.question.configuration import Configuration
-from sizing.question.understand import Question, understand
+from sizing.question.understand import Question
 from sizing.scenario.schema import Scenario
 from sizing.search.aggregated import Aggregated
 from sizing.search.considered import as_considered
@@ -43,27 +43,36 @@ the time, and the others could not be told apart beside it."""
 class Curve(Result):
     """What one GPU can do at its best, from slow and cheap to fast and dear; ``points`` are within every limit."""
 
-    gpu: str = quantity("GPU", help="Catalogue id of the accelerator.")
-    variant: str = quantity("Variant", help="Width of the weights, engine or serving it is held to; empty: the best.")
-    points: tuple[OperatingPoint, ...] = quantity("Points", help="Points within every limit, by growing x.")
-    beyond: tuple[OperatingPoint, ...] = quantity("Beyond a limit", help="What would be better without the limits.")
+    gpu: Annotated[str, quantity("GPU", help="Catalogue id of the accelerator.")]
+    variant: Annotated[
+        str, quantity("Variant", help="Width of the weights, engine or serving it is held to; empty: the best.")
+    ]
+    points: Annotated[tuple[OperatingPoint, ...], quantity("Points", help="Points within every limit, by growing x.")]
+    beyond: Annotated[
+        tuple[OperatingPoint, ...], quantity("Beyond a limit", help="What would be better without the limits.")
+    ]
 
 
 class OperatingPoints(Result):
     """Latency against throughput, a curve for every GPU."""
 
-    x: XAxis = quantity("Across", help="What grows to the right.")
-    y: YAxis = quantity("Upwards", help="What grows upwards.")
-    percentile: float = quantity("Percentile", "%", "asked", "Percentile of every latency.")
-    x_limit: float | None = quantity(
-        "Limit on x",
-        "unit of x",
-        "the limit that was asked; 1000 / ITL limit for tokens/s per user",
-        "Where the allowed region ends; none without such a limit.",
-    )
-    curves: tuple[Curve, ...] = quantity("Curves", help="One per GPU and variant, in the order of the question.")
-    planned: OperatingPoint | None = quantity("Planned", help="The deployment of the plan at its load.")
-    missing: tuple[str, ...] = quantity("Missing", help="GPUs that do not fit, or without price or power.")
+    x: Annotated[XAxis, quantity("Across", help="What grows to the right.")]
+    y: Annotated[YAxis, quantity("Upwards", help="What grows upwards.")]
+    percentile: Annotated[float, quantity("Percentile", "%", "asked", "Percentile of every latency.")]
+    x_limit: Annotated[
+        float | None,
+        quantity(
+            "Limit on x",
+            "unit of x",
+            "the limit that was asked; 1000 / ITL limit for tokens/s per user",
+            "Where the allowed region ends; none without such a limit.",
+        ),
+    ]
+    curves: Annotated[
+        tuple[Curve, ...], quantity("Curves", help="One per GPU and variant, in the order of the question.")
+    ]
+    planned: Annotated[OperatingPoint | None, quantity("Planned", help="The deployment of the plan at its load.")]
+    missing: Annotated[tuple[str, ...], quantity("Missing", help="GPUs that do not fit, or without price or power.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,21 +86,19 @@ class _Search:
 
 
 def operating_points(
-    scenario: Scenario,
+    scenario_or_answer: Scenario | Answer,
     *,
     x: XAxis = "tokens_per_s_per_user",
     y: YAxis = "output_tokens_per_s_per_gpu",
     gpus: Sequence[str] = (),
     split: Split = "none",
-    planned: Plan | None = None,
 ) -> OperatingPoints:
     """The frontier of each GPU, with the 80 % interval of every point.
 
     ``gpus`` narrows the considered GPUs (all of them when empty); ``split`` draws one frontier per width of the
-    weights, engine or kind of serving; ``planned`` is the answer whose deployment is shown at its load. Raises
-    InvalidScenario.
+    weights, engine or kind of serving. Of an answer, its deployment is shown at its load, too. Raises InvalidScenario.
     """
-    question = understand(scenario).as_expected()
+    question = question_of(scenario_or_answer).as_expected()
     shown = tuple(g for g in question.gpus if not gpus or g.id in gpus)
     evaluated = evaluate(question, all_configurations(replace(question, gpus=shown)))
     points = points_of(question, evaluated)
@@ -108,7 +115,7 @@ def operating_points(
         percentile=question.limits.percentile,
         x_limit=_x_limit(question, x),
         curves=curves,
-        planned=_planned(question, planned) if planned else None,
+        planned=_planned(scenario_or_answer) if isinstance(scenario_or_answer, Answer) else None,
         missing=tuple(g.id for g in shown if g.id not in seen),
     )
 
@@ -175,13 +182,14 @@ def _curves(search: _Search, names: Sequence[tuple[str, str]], within: Rows, bey
     )
 
 
-def _planned(question: Question, plan: Plan) -> OperatingPoint | None:
-    """The deployment of a plan at its load, with the latency that the plan states; None when it is not one of the
+def _planned(answer: Answer) -> OperatingPoint | None:
+    """The deployment of the plan at its load, with the latency that the plan states; None when it is not one of the
     considered ones, or measured."""
+    plan = answer.plan
     deployed, latency = plan.deployment, plan.latency
     if plan.decided_by == "measured" or deployed is None or latency is None:
         return None
-    deployments = as_considered(question, deployed)
+    deployments = as_considered(answer.question.as_expected(), deployed, answer.chosen)
     if deployments is None:
         return None
     point = POINTS[type(deployments)].planned(deployments)

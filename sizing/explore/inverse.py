@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.checks import number_between, whole_number
-from sizing.base.deployed import Business
 from sizing.base.errors import SizingError
 from sizing.base.format import count, ms, requests_per_s, usd
+from sizing.base.latency_and_cost import Business
 from sizing.base.quantity import Result, quantity
 from sizing.base.units import HOURS_PER_MONTH, MS_PER_S
 from sizing.explore.bisection import farthest, largest_load
@@ -48,32 +48,49 @@ Affordable = Callable[[AllDeployments], NDArray[np.bool_]]
 class Served(Result):
     """What given hardware serves within the limits, with its best deployment."""
 
-    requests_per_s: float = quantity(
-        "Requests/s",
-        "requests/s",
-        "instances x requests/s per instance; of pools the smaller one's",
-        "Load within every limit, spares not counted.",
-    )
-    configuration: str = quantity("Deployment", help="GPU, engine, precision and parallelism of its instances.")
-    instances: int = quantity(
-        "Instances", "instances", "floor(GPUs / GPUs per instance)", "Copies of the model; of pools both kinds."
-    )
-    gpus: int = quantity("GPUs", "GPUs", "sum over instances", "GPUs in use, spares not counted.")
-    gpus_given: int = quantity("GPUs given", "GPUs", "asked, or those of the systems", "GPUs there are to use.")
-    systems: int = quantity("Systems", "systems", "whole systems", "Systems the budget buys; 0 when GPUs were given.")
-    business: Business | None = quantity("In business terms", help="The same in requests, users and tokens a day.")
-    message: str = quantity("Finding", help="The answer in one sentence.")
+    requests_per_s: Annotated[
+        float,
+        quantity(
+            "Requests/s",
+            "requests/s",
+            "instances x requests/s per instance; of pools the smaller one's",
+            "Load within every limit, spares not counted.",
+        ),
+    ]
+    configuration: Annotated[
+        str, quantity("Deployment", help="GPU, engine, precision and parallelism of its instances.")
+    ]
+    instances: Annotated[
+        int,
+        quantity(
+            "Instances", "instances", "floor(GPUs / GPUs per instance)", "Copies of the model; of pools both kinds."
+        ),
+    ]
+    gpus: Annotated[int, quantity("GPUs", "GPUs", "sum over instances", "GPUs in use, spares not counted.")]
+    gpus_given: Annotated[
+        int, quantity("GPUs given", "GPUs", "asked, or those of the systems", "GPUs there are to use.")
+    ]
+    systems: Annotated[
+        int, quantity("Systems", "systems", "whole systems", "Systems the budget buys; 0 when GPUs were given.")
+    ]
+    business: Annotated[
+        Business | None, quantity("In business terms", help="The same in requests, users and tokens a day.")
+    ]
+    message: Annotated[str, quantity("Finding", help="The answer in one sentence.")]
 
 
 class Pushed(Result):
     """How far one input can be pushed before nothing fits any more."""
 
-    value: float | None = quantity(
-        "Value", formula="bisection over plans", help="Largest or smallest feasible value; none when nothing fits."
-    )
-    unit: str = quantity("Unit", help="Unit of the value.")
-    configuration: str = quantity("Deployment", help="The deployment that reaches it.")
-    message: str = quantity("Finding", help="The answer in one sentence.")
+    value: Annotated[
+        float | None,
+        quantity(
+            "Value", formula="bisection over plans", help="Largest or smallest feasible value; none when nothing fits."
+        ),
+    ]
+    unit: Annotated[str, quantity("Unit", help="Unit of the value.")]
+    configuration: Annotated[str, quantity("Deployment", help="The deployment that reaches it.")]
+    message: Annotated[str, quantity("Finding", help="The answer in one sentence.")]
 
 
 @dataclass(frozen=True)

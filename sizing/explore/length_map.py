@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise, product
+from typing import Annotated
 
 from sizing.base.checks import number_between
 from sizing.base.errors import SizingError
@@ -32,21 +33,25 @@ Heard = Callable[[float], bool]
 class LengthCell(Result):
     """The smallest answer for one pair of lengths on one kind of GPU."""
 
-    input_tokens: float = quantity("ISL", "tokens", "asked", "Mean prompt length.")
-    output_tokens: float = quantity("OSL", "tokens", "asked", "Mean output length.")
-    gpus: int | None = quantity("GPUs", "GPUs", "instances x GPUs per instance", "None when nothing serves it.")
-    systems: int | None = quantity("Systems", "systems", "whole systems", "None when nothing serves it.")
-    configuration: str = quantity("Deployment", help="GPU, engine, precision and parallelism of its instances.")
-    reason: str = quantity("Reason", help="Why nothing serves these lengths; empty otherwise.")
+    input_tokens: Annotated[float, quantity("ISL", "tokens", "asked", "Mean prompt length.")]
+    output_tokens: Annotated[float, quantity("OSL", "tokens", "asked", "Mean output length.")]
+    gpus: Annotated[
+        int | None, quantity("GPUs", "GPUs", "instances x GPUs per instance", "None when nothing serves it.")
+    ]
+    systems: Annotated[int | None, quantity("Systems", "systems", "whole systems", "None when nothing serves it.")]
+    configuration: Annotated[
+        str, quantity("Deployment", help="GPU, engine, precision and parallelism of its instances.")
+    ]
+    reason: Annotated[str, quantity("Reason", help="Why nothing serves these lengths; empty otherwise.")]
 
 
 class LengthMap(Result):
     """GPUs needed for every pair of lengths, rows by prompt length."""
 
-    gpu: str = quantity("GPU", help="Catalogue id of the accelerator.")
-    input_tokens: tuple[float, ...] = quantity("Prompt lengths", "tokens", "asked", "Of the rows.")
-    output_tokens: tuple[float, ...] = quantity("Output lengths", "tokens", "asked", "Of the columns.")
-    rows: tuple[tuple[LengthCell, ...], ...] = quantity("Cells", help="One row per prompt length.")
+    gpu: Annotated[str, quantity("GPU", help="Catalogue id of the accelerator.")]
+    input_tokens: Annotated[tuple[float, ...], quantity("Prompt lengths", "tokens", "asked", "Of the rows.")]
+    output_tokens: Annotated[tuple[float, ...], quantity("Output lengths", "tokens", "asked", "Of the columns.")]
+    rows: Annotated[tuple[tuple[LengthCell, ...], ...], quantity("Cells", help="One row per prompt length.")]
 
     @property
     def falls_somewhere(self) -> bool:

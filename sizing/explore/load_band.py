@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from sizing.base.deployed import Deployed
+from typing import Annotated
+
 from sizing.base.quantity import Result, quantity
 from sizing.base.result import LoadPoint
+from sizing.planning.answered import Answer
 from sizing.planning.compose import as_planned
 from sizing.planning.spread import ENDS
-from sizing.question.understand import understand
-from sizing.scenario.schema import Scenario
 from sizing.search.all_deployments import Place
 from sizing.search.considered import as_considered
 
@@ -19,16 +19,17 @@ class LoadBand(Result):
     Not an :class:`sizing.base.quantity.Estimate` of each load: either end goes on to another load.
     """
 
-    fast: tuple[LoadPoint, ...] = quantity("Fast end", help="If the engine is faster than estimated.")
-    slow: tuple[LoadPoint, ...] = quantity("Slow end", help="If the engine is slower than estimated.")
+    fast: Annotated[tuple[LoadPoint, ...], quantity("Fast end", help="If the engine is faster than estimated.")]
+    slow: Annotated[tuple[LoadPoint, ...], quantity("Slow end", help="If the engine is slower than estimated.")]
 
 
-def load_band(scenario: Scenario, deployed: Deployed) -> LoadBand:
-    """Both ends of the load curve of ``deployed``, at the percentile of the limits.
+def load_band(answer: Answer) -> LoadBand:
+    """Both ends of the load curve of the planned deployment, at the percentile of the limits.
 
-    Empty when it is none of the considered configurations.
+    Empty where nothing is deployed, and for a measured record, which says nothing about other loads.
     """
-    kind = as_considered(understand(scenario).as_expected(), deployed, capped=True)
+    deployed = answer.plan.deployment
+    kind = as_considered(answer.question.as_expected(), deployed, answer.chosen, capped=True) if deployed else None
     if kind is None:
         return LoadBand(fast=(), slow=())
     fast, slow = (as_planned(Place(kind, 0)).with_steps_at(end).load_curve() for end in ENDS)

@@ -13,6 +13,7 @@ from sizing.base.deployed import Deployed
 from sizing.base.format import rounded
 from sizing.base.result import Plan
 from sizing.explore.pinned import pinned_to
+from sizing.planning.answered import Answer, Planner
 from sizing.planning.plan import plan as simulated_plan
 from sizing.scenario.bounds import MAX_RPS
 from sizing.scenario.schema import Scenario
@@ -34,7 +35,6 @@ NARROW = 0.002
 DIGITS = 3
 """Digits of the loads asked, as far as they fit between two others: these are read by people."""
 
-Planner = Callable[[Scenario], Plan]
 Progress = Callable[[int, int], None]
 
 
@@ -53,7 +53,7 @@ class AnswerAt:
 
 
 def answers_over_load(
-    scenario: Scenario, planned: Plan, *, planner: Planner | None = None, progress: Progress | None = None
+    answer: Answer, *, planner: Planner | None = None, progress: Progress | None = None
 ) -> tuple[AnswerAt, ...]:
     """Plans of the planned deployment over the load, in its order, ``planned`` among them; loads it cannot serve left
     out. Gaps in which the number of instances steps up are halved, the widest first, :data:`ANSWERS` loads in all, or
@@ -61,6 +61,7 @@ def answers_over_load(
 
     Empty where nothing is planned. Raises InvalidScenario as :func:`sizing.plan`.
     """
+    scenario, planned = answer.scenario, answer.plan
     if planned.deployment is None:
         return ()
     ask = planner or _planned
@@ -69,16 +70,16 @@ def answers_over_load(
     shares, most = _asked(planned.deployment)
     known: dict[float, Plan] = {at: planned}
 
-    def answer(rps: float) -> None:
+    def ask_at(rps: float) -> None:
         known[rps] = ask(at_load(only, rps))
         if progress is not None:
             progress(len(known), most)
 
     for rps in sorted({rounded(at * share, DIGITS) for share in shares} - {at}):
         if rps <= MAX_RPS:
-            answer(rps)
+            ask_at(rps)
     while len(known) < most and (middle := _next(known)) is not None:
-        answer(middle)
+        ask_at(middle)
     return _in_order(known)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import cache
+from typing import Annotated
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from sizing.deployments.candidates import table
 from sizing.deployments.memory import memory_fit
 from sizing.evidence.published import Measurement, evidence, nearest
 from sizing.explore.at_load import fleet_for, usd_per_million
-from sizing.explore.operating_point import share_of_systems
+from sizing.explore.operating_point import known, share_of_systems
 from sizing.explore.own_benchmark import own_measurements
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question, understand
@@ -38,33 +39,59 @@ MODES = ("fixed_concurrency", "fixed_rate")
 class MeasuredPoint(Result):
     """One measurement; latencies are means, and None where the source does not hold them."""
 
-    own: bool = quantity("Own", help="Whether it is a point of the scenario's own benchmark.")
-    gpu: str = quantity("GPU", help="Catalogue id of the accelerator.")
-    configuration: str = quantity("Deployment", help="GPU, engine, precision and parallelism that were measured.")
-    model: str = quantity("Model", help="The model that was measured.")
-    source: str = quantity("Source", help="Who published it.")
-    source_link: str = quantity("Link", help="Where it was published.")
-    source_date: str = quantity("Date", help="Date or version of the source.")
-    software_year: float = quantity("Software", "year", "as published", "When the engine that ran was released.")
-    input_tokens: float = quantity("ISL", "tokens", "as measured", "Mean prompt length.")
-    output_tokens: float = quantity("OSL", "tokens", "as measured", "Mean output length.")
-    concurrency: float | None = quantity("Requests in flight", "requests", "as measured", "Of all its GPUs.")
-    distance: float = quantity("Distance", "doublings", "see nearest evidence", "How far it is from the scenario.")
-    tokens_per_s_per_user: float = quantity("Tokens/s per user", "tokens/s", "1000 / mean ITL", "As measured.")
-    ttft_ms: float | None = quantity("Mean TTFT", "ms", "as measured", "Time to first token.")
-    e2e_ms: float | None = quantity("Mean E2E", "ms", "as measured", "Time to last token.")
-    output_tokens_per_s_per_gpu: float = quantity(
-        "Output tokens/s per GPU", "tokens/s", "rate / GPUs, else concurrency x OSL / E2E / GPUs", "As measured."
-    )
-    usd_per_million_output_tokens: float | None = quantity(
-        "Cost per million output tokens", "USD", "see operating point", "At the prices and the load of the scenario."
-    )
-    usd_per_million_output_tokens_at_full_load: float | None = quantity(
-        "Cost per million output tokens at full load", "USD", "see operating point", "At the prices of the scenario."
-    )
-    output_tokens_per_s_per_kw: float | None = quantity(
-        "Output tokens/s per kW", "tokens/s per kW", "see operating point", "At the power budget of the systems."
-    )
+    own: Annotated[bool, quantity("Own", help="Whether it is a point of the scenario's own benchmark.")]
+    gpu: Annotated[str, quantity("GPU", help="Catalogue id of the accelerator.")]
+    configuration: Annotated[
+        str, quantity("Deployment", help="GPU, engine, precision and parallelism that were measured.")
+    ]
+    model: Annotated[str, quantity("Model", help="The model that was measured.")]
+    source: Annotated[str, quantity("Source", help="Who published it.")]
+    source_link: Annotated[str, quantity("Link", help="Where it was published.")]
+    source_date: Annotated[str, quantity("Date", help="Date or version of the source.")]
+    software_year: Annotated[
+        float, quantity("Software", "year", "as published", "When the engine that ran was released.")
+    ]
+    input_tokens: Annotated[float, quantity("ISL", "tokens", "as measured", "Mean prompt length.")]
+    output_tokens: Annotated[float, quantity("OSL", "tokens", "as measured", "Mean output length.")]
+    concurrency: Annotated[float | None, quantity("Requests in flight", "requests", "as measured", "Of all its GPUs.")]
+    distance: Annotated[
+        float, quantity("Distance", "doublings", "see nearest evidence", "How far it is from the scenario.")
+    ]
+    tokens_per_s_per_user: Annotated[
+        float, quantity("Tokens/s per user", "tokens/s", "1000 / mean ITL", "As measured.")
+    ]
+    ttft_ms: Annotated[float | None, quantity("Mean TTFT", "ms", "as measured", "Time to first token.")]
+    e2e_ms: Annotated[float | None, quantity("Mean E2E", "ms", "as measured", "Time to last token.")]
+    output_tokens_per_s_per_gpu: Annotated[
+        float,
+        quantity(
+            "Output tokens/s per GPU", "tokens/s", "rate / GPUs, else concurrency x OSL / E2E / GPUs", "As measured."
+        ),
+    ]
+    usd_per_million_output_tokens: Annotated[
+        float | None,
+        quantity(
+            "Cost per million output tokens",
+            "USD",
+            "see operating point",
+            "At the prices and the load of the scenario.",
+        ),
+    ]
+    usd_per_million_output_tokens_at_full_load: Annotated[
+        float | None,
+        quantity(
+            "Cost per million output tokens at full load",
+            "USD",
+            "see operating point",
+            "At the prices of the scenario.",
+        ),
+    ]
+    output_tokens_per_s_per_kw: Annotated[
+        float | None,
+        quantity(
+            "Output tokens/s per kW", "tokens/s per kW", "see operating point", "At the power budget of the systems."
+        ),
+    ]
 
 
 def measured_points(scenario: Scenario, gpus: Sequence[str]) -> tuple[MeasuredPoint, ...]:
@@ -174,7 +201,7 @@ def _point(
         ttft_ms=m.ttft_ms,
         e2e_ms=m.e2e_ms,
         output_tokens_per_s_per_gpu=rate,
-        usd_per_million_output_tokens=usd_at_load if np.isfinite(usd_at_load) else None,
-        usd_per_million_output_tokens_at_full_load=cost if np.isfinite(cost) else None,
+        usd_per_million_output_tokens=known(usd_at_load),
+        usd_per_million_output_tokens_at_full_load=known(cost),
         output_tokens_per_s_per_kw=rate / kw_per_gpu if np.isfinite(kw_per_gpu) else None,
     )

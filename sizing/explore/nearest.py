@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from sizing.base.deployed import Deployed
 from sizing.base.format import count
-from sizing.base.result import Plan
 from sizing.catalog import gpus
 from sizing.evidence.cases import NEAR_WORDS
 from sizing.evidence.published import Near, measurements_alike, nearest
 from sizing.evidence.sources import SOURCES
 from sizing.explore.own_benchmark import own_measurements
+from sizing.planning.answered import Answer
 from sizing.planning.spread import intervals_of
 from sizing.question.configuration import Configuration, deployed_configuration
-from sizing.question.understand import understand
-from sizing.scenario.schema import Scenario
 
 
-def nearest_rows(scenario: Scenario, plan: Plan, number: int) -> tuple[Near, ...]:
+def nearest_rows(answer: Answer, number: int) -> tuple[Near, ...]:
     """Measurements nearest to the deployment of a plan at its lengths and load; none without a deployment, or for an
     accelerator outside the catalogue."""
+    plan, question = answer.plan, answer.question
     if plan.deployment is None or plan.per_instance is None or plan.deployment.gpu not in gpus():
         return ()
-    question, row = understand(scenario), deployed_configuration(plan.deployment, gpus()[plan.deployment.gpu])
+    row = deployed_configuration(plan.deployment, gpus()[plan.deployment.gpu])
     return nearest(
         question.model,
         row,
@@ -32,12 +31,13 @@ def nearest_rows(scenario: Scenario, plan: Plan, number: int) -> tuple[Near, ...
     )
 
 
-def narrowed_by(scenario: Scenario, plan: Plan) -> str:
+def narrowed_by(answer: Answer) -> str:
     """Which published rows make the intervals of a plan narrower than those of an unmeasured deployment, in a sentence;
     empty where none do."""
+    plan, question = answer.plan, answer.question
     if plan.deployment is None or plan.deployment.gpu not in gpus():
         return ""
-    question, row = understand(scenario), deployed_configuration(plan.deployment, gpus()[plan.deployment.gpu])
+    row = deployed_configuration(plan.deployment, gpus()[plan.deployment.gpu])
     near = intervals_of(question, "decode", [row])[0].near
     if near == "none":
         return ""
@@ -47,13 +47,13 @@ def narrowed_by(scenario: Scenario, plan: Plan) -> str:
     return f"The 80 % interval is narrower for {what} ({', '.join(sources)})."
 
 
-def own_rows(scenario: Scenario, plan: Plan, number: int) -> tuple[Near, ...]:
+def own_rows(answer: Answer, number: int) -> tuple[Near, ...]:
     """The points of the scenario's own benchmark nearest to the load of a plan; none where the plan is of another
     deployment than it measured."""
-    one, deployed = plan.per_instance, plan.deployment
-    if scenario.benchmark is None or one is None or deployed is None:
+    one, deployed = answer.plan.per_instance, answer.plan.deployment
+    if answer.scenario.benchmark is None or one is None or deployed is None:
         return ()
-    near = own_measurements(understand(scenario), max(one.concurrency, 1.0))
+    near = own_measurements(answer.question, max(one.concurrency, 1.0))
     return tuple(n for n in near[:number] if _is(deployed, n.measurement.configuration))
 
 

@@ -7,8 +7,9 @@ instances as fit.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from sizing.base.quantity import Result, quantity
 from sizing.base.units import MILLION, MS_PER_S, S_PER_HOUR
 from sizing.deployments.candidates import Candidates
 from sizing.explore.at_load import fleet_for, usd_per_million
-from sizing.planning.deployment import identity_of
+from sizing.planning.shared_fields import identity_of
 from sizing.prices.cost import cheapest_option
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
@@ -46,35 +47,49 @@ FLEET = 720_720
 class Performance(Result):
     """What an instance gives at one load; latencies at the asked percentile."""
 
-    tokens_per_s_per_user: float = quantity(
-        "Tokens/s per user", "tokens/s", "1000 / ITL", "How fast one answer grows, at the asked percentile of ITL."
-    )
-    ttft_ms: float = quantity("TTFT", "ms", "at the asked percentile", "Time to first token.")
-    itl_ms: float = quantity("ITL", "ms", "at the asked percentile", "Inter-token latency.")
-    e2e_ms: float = quantity("E2E", "ms", "at the asked percentile", "Time to last token.")
-    output_tokens_per_s_per_gpu: float = quantity(
-        "Output tokens/s per GPU", "tokens/s", "rate x OSL / GPUs", "Generated tokens per second and GPU."
-    )
-    usd_per_million_output_tokens: float | None = quantity(
-        "Cost per million output tokens",
-        "USD",
-        "USD/h of the systems for the asked load x 24 h / output tokens a day x 10^6",
-        "With as many such instances, in whole systems, as carry the asked load; none without a known price.",
-    )
-    usd_per_million_output_tokens_at_full_load: float | None = quantity(
-        "Cost per million output tokens at full load",
-        "USD",
-        "USD/h of the share of full systems / output tokens/h x 10^6",
-        "If systems are full and run at this load all the time; none without a known price.",
-    )
-    output_tokens_per_s_per_kw: float | None = quantity(
-        "Output tokens/s per kW",
-        "tokens/s per kW",
-        "rate x OSL / kW of the instance's share of full systems",
-        "Generated tokens per second and kW of systems at maximum power, or of GPUs at their TDP.",
-    )
+    tokens_per_s_per_user: Annotated[
+        float,
+        quantity(
+            "Tokens/s per user", "tokens/s", "1000 / ITL", "How fast one answer grows, at the asked percentile of ITL."
+        ),
+    ]
+    ttft_ms: Annotated[float, quantity("TTFT", "ms", "at the asked percentile", "Time to first token.")]
+    itl_ms: Annotated[float, quantity("ITL", "ms", "at the asked percentile", "Inter-token latency.")]
+    e2e_ms: Annotated[float, quantity("E2E", "ms", "at the asked percentile", "Time to last token.")]
+    output_tokens_per_s_per_gpu: Annotated[
+        float,
+        quantity("Output tokens/s per GPU", "tokens/s", "rate x OSL / GPUs", "Generated tokens per second and GPU."),
+    ]
+    usd_per_million_output_tokens: Annotated[
+        float | None,
+        quantity(
+            "Cost per million output tokens",
+            "USD",
+            "USD/h of the systems for the asked load x 24 h / output tokens a day x 10^6",
+            "With as many such instances, in whole systems, as carry the asked load; none without a known price.",
+        ),
+    ]
+    usd_per_million_output_tokens_at_full_load: Annotated[
+        float | None,
+        quantity(
+            "Cost per million output tokens at full load",
+            "USD",
+            "USD/h of the share of full systems / output tokens/h x 10^6",
+            "If systems are full and run at this load all the time; none without a known price.",
+        ),
+    ]
+    output_tokens_per_s_per_kw: Annotated[
+        float | None,
+        quantity(
+            "Output tokens/s per kW",
+            "tokens/s per kW",
+            "rate x OSL / kW of the instance's share of full systems",
+            "Generated tokens per second and kW of systems at maximum power, or of GPUs at their TDP.",
+        ),
+    ]
 
 
+Pick = Callable[[float, float], float]
 Ends = tuple[Performance, Performance]
 """A point at the fast and the slow end of the interval of its step times."""
 
@@ -82,47 +97,74 @@ Ends = tuple[Performance, Performance]
 def ordered(expected: Performance, fast: Performance, slow: Performance) -> Ends:
     """Both ends, each figure no better (slow) and no worse (fast) than expected: at the same concurrency slower steps
     carry a smaller rate, so that a prompt may even wait less."""
-    ends = []
-    for end, more, less in ((fast, max, min), (slow, min, max)):
-        figures = {
-            name: value if value is None else (more if name in MORE_IS_BETTER else less)(value, getattr(expected, name))
-            for name, value in end.model_dump().items()
-        }
-        ends.append(Performance(**figures))
-    return ends[0], ends[1]
+    return _bounded(fast, expected, better=max, worse=min), _bounded(slow, expected, better=min, worse=max)
+
+
+def _bounded(end: Performance, by: Performance, *, better: Pick, worse: Pick) -> Performance:
+    """``end``, of which figures of more is better are picked by ``better`` from both, the others by ``worse``."""
+
+    def where_known(pick: Pick, value: float | None, other: float | None) -> float | None:
+        return None if value is None or other is None else pick(value, other)
+
+    return Performance(
+        tokens_per_s_per_user=better(end.tokens_per_s_per_user, by.tokens_per_s_per_user),
+        ttft_ms=worse(end.ttft_ms, by.ttft_ms),
+        itl_ms=worse(end.itl_ms, by.itl_ms),
+        e2e_ms=worse(end.e2e_ms, by.e2e_ms),
+        output_tokens_per_s_per_gpu=better(end.output_tokens_per_s_per_gpu, by.output_tokens_per_s_per_gpu),
+        usd_per_million_output_tokens=where_known(
+            worse, end.usd_per_million_output_tokens, by.usd_per_million_output_tokens
+        ),
+        usd_per_million_output_tokens_at_full_load=where_known(
+            worse, end.usd_per_million_output_tokens_at_full_load, by.usd_per_million_output_tokens_at_full_load
+        ),
+        output_tokens_per_s_per_kw=where_known(better, end.output_tokens_per_s_per_kw, by.output_tokens_per_s_per_kw),
+    )
 
 
 class PrefillGroup(Result):
     """The prefill instances of a point, and how many decode instances they supply."""
 
-    tp: int = quantity("TP", "GPUs", "of a prefill instance", "Tensor parallelism.")
-    pp: int = quantity("PP", "GPUs", "of a prefill instance", "Pipeline parallelism.")
-    ep: int = quantity("EP", "GPUs", "of a prefill instance", "Expert parallelism.")
-    dp: int = quantity("DP", "GPUs", "of a prefill instance", "Attention data parallelism.")
-    instances: int = quantity("Prefill instances", "instances", "of a group", "Prefill instances of the group.")
-    beside: int = quantity("Decode instances", "instances", "of a group", "Decode instances that they supply.")
+    tp: Annotated[int, quantity("TP", "GPUs", "of a prefill instance", "Tensor parallelism.")]
+    pp: Annotated[int, quantity("PP", "GPUs", "of a prefill instance", "Pipeline parallelism.")]
+    ep: Annotated[int, quantity("EP", "GPUs", "of a prefill instance", "Expert parallelism.")]
+    dp: Annotated[int, quantity("DP", "GPUs", "of a prefill instance", "Attention data parallelism.")]
+    instances: Annotated[
+        int, quantity("Prefill instances", "instances", "of a group", "Prefill instances of the group.")
+    ]
+    beside: Annotated[
+        int, quantity("Decode instances", "instances", "of a group", "Decode instances that they supply.")
+    ]
 
 
 class OperatingPoint(Result):
     """One deployment at one load: an instance that does both, or a decode instance beside prefill instances."""
 
-    gpu: str = quantity("GPU", help="Catalogue id of the accelerator.")
-    engine: str = quantity("Engine", help="Serving engine.")
-    weight_precision: str = quantity("Weight precision", help="Number format of the weights.")
-    kv_precision: str = quantity("KV-cache precision", help="Number format of the KV cache.")
-    tp: int = quantity("TP", "GPUs", "of this deployment", "Tensor parallelism.")
-    pp: int = quantity("PP", "GPUs", "of this deployment", "Pipeline parallelism.")
-    ep: int = quantity("EP", "GPUs", "of this deployment", "Expert parallelism.")
-    dp: int = quantity("DP", "GPUs", "of this deployment", "Attention data parallelism.")
-    prefill: PrefillGroup | None = quantity("Prefill", help="Prefill instances of pools; none where instances do both.")
-    configuration: str = quantity("Deployment", help="GPU, engine, precision and parallelism in words.")
-    concurrency: float = quantity("Requests in flight", "requests", "Little's law", "Mean concurrency of an instance.")
-    rps: float = quantity("Requests/s", "requests/s", "see load model", "Load of one instance.")
-    feasible: bool = quantity("Within the limits", help="Whether every limit holds at this load.")
-    best: bool = quantity("Best", help="Whether no other point within the limits is better on both axes.")
-    expected: Performance = quantity("Expected", help="Central estimate.")
-    fast: Performance | None = quantity("Fast end", help="At the fast end of the 80 % interval, same concurrency.")
-    slow: Performance | None = quantity("Slow end", help="At the slow end of the 80 % interval, same concurrency.")
+    gpu: Annotated[str, quantity("GPU", help="Catalogue id of the accelerator.")]
+    engine: Annotated[str, quantity("Engine", help="Serving engine.")]
+    weight_precision: Annotated[str, quantity("Weight precision", help="Number format of the weights.")]
+    kv_precision: Annotated[str, quantity("KV-cache precision", help="Number format of the KV cache.")]
+    tp: Annotated[int, quantity("TP", "GPUs", "of this deployment", "Tensor parallelism.")]
+    pp: Annotated[int, quantity("PP", "GPUs", "of this deployment", "Pipeline parallelism.")]
+    ep: Annotated[int, quantity("EP", "GPUs", "of this deployment", "Expert parallelism.")]
+    dp: Annotated[int, quantity("DP", "GPUs", "of this deployment", "Attention data parallelism.")]
+    prefill: Annotated[
+        PrefillGroup | None, quantity("Prefill", help="Prefill instances of pools; none where instances do both.")
+    ]
+    configuration: Annotated[str, quantity("Deployment", help="GPU, engine, precision and parallelism in words.")]
+    concurrency: Annotated[
+        float, quantity("Requests in flight", "requests", "Little's law", "Mean concurrency of an instance.")
+    ]
+    rps: Annotated[float, quantity("Requests/s", "requests/s", "see load model", "Load of one instance.")]
+    feasible: Annotated[bool, quantity("Within the limits", help="Whether every limit holds at this load.")]
+    best: Annotated[bool, quantity("Best", help="Whether no other point within the limits is better on both axes.")]
+    expected: Annotated[Performance, quantity("Expected", help="Central estimate.")]
+    fast: Annotated[
+        Performance | None, quantity("Fast end", help="At the fast end of the 80 % interval, same concurrency.")
+    ]
+    slow: Annotated[
+        Performance | None, quantity("Slow end", help="At the slow end of the 80 % interval, same concurrency.")
+    ]
 
     @property
     def serving(self) -> Serving:
@@ -133,6 +175,11 @@ class OperatingPoint(Result):
     def kinds(self) -> tuple[OperatingPoint | PrefillGroup, ...]:
         """Its kinds of instances: itself where they do both, else prefill and decode, whose parallelism is its own."""
         return (self,) if self.prefill is None else (self.prefill, self)
+
+
+def known(value: float) -> float | None:
+    """A figure as a result states it: None where there is no price or no power, which arrays hold as NaN."""
+    return float(value) if np.isfinite(value) else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,9 +200,17 @@ class Loads:
 
     def performance(self, row: int, k: int) -> Performance:
         """The numbers of one point."""
-        figures = ((name, float(getattr(self, name)[row, k])) for name in Performance.model_fields)
-        values: dict[str, Any] = {name: value if np.isfinite(value) else None for name, value in figures}
-        return Performance.model_construct(**values)
+        at = row, k
+        return Performance(
+            tokens_per_s_per_user=float(self.tokens_per_s_per_user[at]),
+            ttft_ms=float(self.ttft_ms[at]),
+            itl_ms=float(self.itl_ms[at]),
+            e2e_ms=float(self.e2e_ms[at]),
+            output_tokens_per_s_per_gpu=float(self.output_tokens_per_s_per_gpu[at]),
+            usd_per_million_output_tokens=known(self.usd_per_million_output_tokens[at]),
+            usd_per_million_output_tokens_at_full_load=known(self.usd_per_million_output_tokens_at_full_load[at]),
+            output_tokens_per_s_per_kw=known(self.output_tokens_per_s_per_kw[at]),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,7 +286,7 @@ def operating_point(
     row: Configuration, figures: Loads, place: tuple[int, int], *, best: bool = False, ends: Ends | None = None
 ) -> OperatingPoint:
     """The point of ``row`` at ``place`` (candidate, load) of ``figures``."""
-    return OperatingPoint.model_construct(
+    return OperatingPoint(
         **identity_of(row),
         prefill=None,
         configuration=row.label,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -46,39 +46,51 @@ TOLERANCE = 1e-7
 class Placed(Result):
     """One workload of the pool: what serves it and where."""
 
-    scenario: str = quantity("Workload", help="Name of the scenario.")
-    deployment: Deployed = quantity("Deployment", help="Instances of this workload; systems are shared with others.")
-    configuration: str = quantity("Configuration", help="GPU, engine, precision and parallelism of its instances.")
-    gpus: int = quantity("GPUs", "GPUs", "instances x GPUs per instance", "GPUs this workload uses.")
+    scenario: Annotated[str, quantity("Workload", help="Name of the scenario.")]
+    deployment: Annotated[
+        Deployed, quantity("Deployment", help="Instances of this workload; systems are shared with others.")
+    ]
+    configuration: Annotated[
+        str, quantity("Configuration", help="GPU, engine, precision and parallelism of its instances.")
+    ]
+    gpus: Annotated[int, quantity("GPUs", "GPUs", "instances x GPUs per instance", "GPUs this workload uses.")]
 
 
 class PoolSystem(Result):
     """One kind of system in the pool."""
 
-    system: str = quantity("System", help="Server, rack or instance type.")
-    systems: int = quantity("Systems", "systems", "integer programme", "Whole systems of this kind.")
-    gpus: int = quantity("GPUs", "GPUs", "systems x GPUs per system", "GPUs in these systems.")
-    gpus_used: int = quantity("GPUs used", "GPUs", "sum over workloads", "GPUs that serve a workload.")
-    usd_per_month: float | None = quantity("Hardware per month", "USD/month", "systems x USD/h x 730", "List cost.")
+    system: Annotated[str, quantity("System", help="Server, rack or instance type.")]
+    systems: Annotated[int, quantity("Systems", "systems", "integer programme", "Whole systems of this kind.")]
+    gpus: Annotated[int, quantity("GPUs", "GPUs", "systems x GPUs per system", "GPUs in these systems.")]
+    gpus_used: Annotated[int, quantity("GPUs used", "GPUs", "sum over workloads", "GPUs that serve a workload.")]
+    usd_per_month: Annotated[
+        float | None, quantity("Hardware per month", "USD/month", "systems x USD/h x 730", "List cost.")
+    ]
 
 
 class Pool(Result):
     """The shared pool."""
 
-    answer: str = quantity("Answer", help="The pool in one sentence.")
-    feasible: bool = quantity("Feasible", help="Whether every workload can be served.")
-    placed: tuple[Placed, ...] = quantity("Workloads", help="What serves each workload.")
-    systems: tuple[PoolSystem, ...] = quantity("Systems", help="What to buy or rent.")
-    usd_per_month: float | None = quantity(
-        "Hardware per month", "USD/month", "sum over systems", "List cost; none when a price is unknown."
-    )
-    separate_systems: int = quantity(
-        "Systems without sharing",
-        "systems",
-        "each workload on systems of its own",
-        "What the same workloads need apart, on the same hardware.",
-    )
-    unserved: tuple[str, ...] = quantity("Not served", help="Workloads nothing in the catalogue serves, and why.")
+    answer: Annotated[str, quantity("Answer", help="The pool in one sentence.")]
+    feasible: Annotated[bool, quantity("Feasible", help="Whether every workload can be served.")]
+    placed: Annotated[tuple[Placed, ...], quantity("Workloads", help="What serves each workload.")]
+    systems: Annotated[tuple[PoolSystem, ...], quantity("Systems", help="What to buy or rent.")]
+    usd_per_month: Annotated[
+        float | None,
+        quantity("Hardware per month", "USD/month", "sum over systems", "List cost; none when a price is unknown."),
+    ]
+    separate_systems: Annotated[
+        int,
+        quantity(
+            "Systems without sharing",
+            "systems",
+            "each workload on systems of its own",
+            "What the same workloads need apart, on the same hardware.",
+        ),
+    ]
+    unserved: Annotated[
+        tuple[str, ...], quantity("Not served", help="Workloads nothing in the catalogue serves, and why.")
+    ]
 
 
 @dataclass(frozen=True)

@@ -145,7 +145,11 @@ def _answer(base: Mapping[str, Any], point: Point) -> Row:
         row |= plan.deployment.model_dump()
         row |= {"gpus_low": plan.gpus_low, "gpus_high": plan.gpus_high, "limited_by": plan.limited_by}
         row |= {f"{name}_asked": getattr(plan.latency, name).at_percentile for name in ("ttft_ms", "itl_ms", "e2e_ms")}
-        row |= {"usd_per_month": plan.cost.usd_per_month, "power_kw": plan.cost.power_kw, "source": plan.source}
+        row |= {
+            "usd_per_month": plan.cost.hardware_usd_per_month,
+            "power_kw": plan.cost.power_kw,
+            "source": plan.source,
+        }
         row["decided_by"] = plan.decided_by
     return row
 

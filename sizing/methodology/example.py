@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from sizing.base.format import count, interval, ms
-from sizing.base.result import Explained, Plan
+from sizing.base.result import Explained
 from sizing.catalog import gpus
 from sizing.methodology.accuracy import accuracy_figures
 from sizing.methodology.content import Prose, Section
+from sizing.planning.answered import Answer
 from sizing.planning.plan import plan
 from sizing.scenario.schema import Scenario
 
@@ -50,11 +51,10 @@ def example() -> Section:
 @cache
 def _prose() -> tuple[Prose, ...]:
     """The text with the numbers of the plan. Raises KeyError for a name that the plan does not have."""
-    scenario = Scenario.model_validate(SCENARIO)
-    answer = plan(scenario, alternatives=0)
-    explained = {one.name: one for one in answer.explained}
+    answer = Answer.of(Scenario.model_validate(SCENARIO), partial(plan, alternatives=0))
+    explained = {one.name: one for one in answer.plan.explained}
     text = _STEPS.sub(lambda mark: _steps(explained[mark.group(1)]), TEXT.read_text(encoding="utf-8"))
-    parts = text.format_map(_numbers(scenario, answer)).split("\n## ")
+    parts = text.format_map(_numbers(answer)).split("\n## ")
     return tuple(
         Prose(title=title, markdown=markdown.strip())
         for title, _, markdown in (part.removeprefix("## ").partition("\n") for part in parts)
@@ -89,9 +89,10 @@ _LABELS = {
 }
 
 
-def _numbers(scenario: Scenario, answer: Plan) -> Mapping[str, object]:
+def _numbers(answer: Answer) -> Mapping[str, object]:
     """What the text mentions beside the steps."""
-    users, simulated = scenario.workload.users, answer.provenance.requests if answer.provenance else None
+    scenario, planned = answer.scenario, answer.plan
+    users, simulated = scenario.workload.users, planned.provenance.requests if planned.provenance else None
     assert users is not None
     assert isinstance(scenario.workload.input_tokens, float)
     assert isinstance(scenario.workload.output_tokens, float)
@@ -106,11 +107,11 @@ def _numbers(scenario: Scenario, answer: Plan) -> Mapping[str, object]:
         "percentile": f"{scenario.limits.percentile:g}",
         "ttft_limit": ms(scenario.limits.ttft_ms),
         "gpu": gpus()[scenario.deployment.gpus[0]].name,
-        "answer": answer.answer.replace("$", "\\$"),
+        "answer": planned.answer.replace("$", "\\$"),
         "rows": count(accuracy_figures()["rows"]),
         "requests": count(simulated),
-        "confidence": answer.how_sure,
-        "gpus": f"{count(answer.gpus_low)} or more"
-        if answer.gpus_high is None
-        else interval(answer.gpus_low, answer.gpus_high),
+        "confidence": planned.how_sure,
+        "gpus": f"{count(planned.gpus_low)} or more"
+        if planned.gpus_high is None
+        else interval(planned.gpus_low, planned.gpus_high),
     }

@@ -8,14 +8,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sizing.base import deployed, provenance, quantity, result
+from sizing.base import deployed, latency_and_cost, provenance, quantity, result
 from sizing.base.quantity import Result
 from sizing.catalog.files import read_yaml
 from sizing.decision import comparison, flips, formats, heat_map, levers, outcome, promises, tornado
 from sizing.economics import allowance, results
 
 MODULES = (
-    *(result, deployed, provenance, quantity, results, allowance),
+    *(result, deployed, latency_and_cost, provenance, quantity, results, allowance),
     *(outcome, tornado, flips, promises, heat_map, comparison, formats, levers),
 )
 """Where the result types stand."""

@@ -18,9 +18,10 @@ from sizing.calibration.benchmark import calibrated_configuration
 from sizing.evidence.error_factors import ErrorFactors
 from sizing.planning import assumptions, rules
 from sizing.planning.binding import Binding, at_the_load, reached_first
-from sizing.planning.deployment import Metric, PlannedDeployment, identity_of, memory_gb
+from sizing.planning.deployment import Metric, PlannedDeployment
 from sizing.planning.explain import Stated, explain
 from sizing.planning.second_opinion import second_opinion
+from sizing.planning.shared_fields import drafts_of, identity_of, memory_gb
 from sizing.planning.spread import (
     ENDS,
     AtEnd,
@@ -45,6 +46,7 @@ def deployed_as(row: Configuration, option: HardwareOption, instances: int, spar
     """What to deploy, from one configuration and what it runs in."""
     return Deployed(
         **identity_of(row),
+        speculation=drafts_of(row.speculation),
         instances=instances,
         spare_instances=spares,
         gpus=instances * row.gpus,

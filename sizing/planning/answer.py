@@ -6,11 +6,13 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import assert_never
 
 from sizing.base.arrays import ROUNDING
 from sizing.base.choices import SinglePoint
-from sizing.base.deployed import Cost, Deployed, Latencies, Pool
+from sizing.base.deployed import Deployed, Pool
 from sizing.base.format import count, ms, percent, significant, usd
+from sizing.base.latency_and_cost import Cost, Latencies
 from sizing.base.result import AnswerPart, AnswerSentence
 from sizing.base.units import PERCENT
 from sizing.catalog.drafts import Draft
@@ -162,9 +164,15 @@ def _serves(stated: Stated) -> str:
 def key_latency(question: Question, latency: Latencies) -> str:
     """What the customer watches: the first word when streaming, the whole answer when sequential, nothing offline."""
     limits, mode = question.scenario.limits, question.scenario.workload.mode
-    if mode == "offline":
-        return "nobody waits for an answer, so no latency is limited"
-    whole = mode == "sequential" or (limits.ttft_ms is None and limits.e2e_ms is not None)
+    match mode:
+        case "offline":
+            return "nobody waits for an answer, so no latency is limited"
+        case "sequential":
+            whole = True
+        case "streaming":
+            whole = limits.ttft_ms is None and limits.e2e_ms is not None
+        case unknown:
+            assert_never(unknown)
     thing, name = ("whole answers", "E2E") if whole else ("first words", "TTFT")
     value = (latency.e2e_ms if whole else latency.ttft_ms).at_percentile
     limit = limits.e2e_ms if whole else limits.ttft_ms
@@ -210,9 +218,9 @@ def costs(cost: Cost) -> AnswerSentence:
 
 def price(cost: Cost) -> str:
     """ "$6,670 a month for the hardware alone, before power and operation."."""
-    if cost.usd_per_month is None:
+    if cost.hardware_usd_per_month is None:
         return "No list price is known."
-    return hardware_price(cost, usd(cost.usd_per_month))
+    return hardware_price(cost, usd(cost.hardware_usd_per_month))
 
 
 def hardware_price(cost: Cost, a_month: str) -> str:

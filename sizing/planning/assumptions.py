@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
+from typing import assert_never
 
 from sizing.base.choices import DecidedBy, Routing
 from sizing.base.format import percent
@@ -81,10 +82,15 @@ def uneven_ranks(row: Configuration) -> Iterator[str]:
 
 def usage(question: Question) -> Iterator[str]:
     """What the mode of use and the place mean for limits and prices."""
-    if question.scenario.workload.mode == "sequential":
-        yield "Sequential use: only the E2E limit holds."
-    if question.scenario.workload.mode == "offline":
-        yield "Offline use: no latency limit; requests are queued and the highest throughput counts."
+    match question.scenario.workload.mode:
+        case "streaming":
+            pass
+        case "sequential":
+            yield "Sequential use: only the E2E limit holds."
+        case "offline":
+            yield "Offline use: no latency limit; requests are queued and the highest throughput counts."
+        case unknown:
+            assert_never(unknown)
     if question.demand.day_assumed:
         demand = question.demand
         yield (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sizing.base.deployed import Business
 from sizing.base.format import requests_per_s
+from sizing.base.latency_and_cost import Business
 from sizing.question.understand import Question
 from sizing.scenario.business import in_business_terms
 from sizing.scenario.demand import Demand

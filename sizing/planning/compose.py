@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar
 
 import numpy as np
 
-from sizing.base.deployed import Business, Latencies
-from sizing.base.result import Candidate, CrossCheck, Excluded, Plan, PlanWarning
+from sizing.base.choices import DecidedBy
+from sizing.base.deployed import Deployed, PerInstance
+from sizing.base.latency_and_cost import Business, Cost, Latencies
+from sizing.base.provenance import Provenance
+from sizing.base.result import AnswerSentence, Candidate, CrossCheck, Excluded, MadeFor, Plan, PlanWarning
 from sizing.base.units import PERCENT
 from sizing.base.version import ENGINE_VERSION
 from sizing.calibration.benchmark import calibration_note
@@ -58,6 +61,47 @@ def as_stated(places: Sequence[Place]) -> list[PlannedDeployment[Any]]:
     return [planned[position] for position in range(len(places))]
 
 
+class _AnswerFields(TypedDict):
+    """The answer in sentences and in figures, as fields of a plan."""
+
+    answer: str
+    sentences: tuple[AnswerSentence, ...]
+    feasible: bool
+    deployment: Deployed
+    per_instance: PerInstance
+    per_prefill_instance: PerInstance | None
+    latency: Latencies
+    probability_within_limits: float
+    gpus_expected: int
+    gpus_low: int
+    gpus_high: int | None
+    cost: Cost
+    limited_by: str
+    headroom: float
+
+
+class _OriginFields(TypedDict):
+    """Where the figures come from and how sure they are, as fields of a plan."""
+
+    assumptions: tuple[str, ...]
+    source: str
+    decided_by: DecidedBy
+    provenance: Provenance
+    confidence: float
+    how_sure: str
+
+
+class EveryPlanFields(TypedDict):
+    """What a plan holds whatever is deployed."""
+
+    peak_rps: float
+    sustained_rps: float
+    business: Business
+    cross_check: CrossCheck | None
+    engine_version: str
+    data_version: str
+
+
 Of = TypeVar("Of", bound=Place | PlannedDeployment[Any])
 
 
@@ -97,11 +141,11 @@ def compose(
     one, latency = planned[0], figures.latencies(planned[0], around[0])
     stated = _stated(one, latency, figures.requests)
     chance = one.probability_within_limits()
-    now = stated.cost.usd_per_month
+    now = stated.cost.hardware_usd_per_month
     cheaper = () if brief else left_out(screened, now)
     warnings = _warnings(stated, one, around[0], decided.every.fewest_of_other_kinds(places[0]))
     warnings += about_left_out(cheaper, now)
-    return Plan(
+    composed = Plan(
         **_answer(stated, one, around[0], chance, kept=figures.not_simulated != "not_confirmed"),
         **_origin(one, around[0], figures),
         warnings=rules.in_order(
@@ -116,11 +160,12 @@ def compose(
         explained=() if brief else (*one.explained(stated), explain_chance(stated, answer.chance_in_words(chance))),
         **of_every_plan(question, stated.business, one.second_opinion(stated) if second_opinion else None),
     )
+    return composed.marked(MadeFor(question.scenario, one.configurations))
 
 
 def _answer(
     stated: Stated, one: PlannedDeployment[Any], around: Spread, probability: float, *, kept: bool
-) -> dict[str, Any]:
+) -> _AnswerFields:
     """The answer in sentences and in figures. ``probability`` that the limits hold; ``kept``: no simulation says that
     it breaks a limit."""
     bound, (low, high) = one.limited_by(), one.gpu_range(around)
@@ -150,7 +195,7 @@ def _answer(
     }
 
 
-def _origin(one: PlannedDeployment[Any], around: Spread, figures: Figures) -> dict[str, Any]:
+def _origin(one: PlannedDeployment[Any], around: Spread, figures: Figures) -> _OriginFields:
     """Where the figures come from, what they rest on and how sure they are."""
     question, provenance = one.question, one.provenance(figures.load_model, figures.requests, figures.not_simulated)
     assumed = one.assumed(figures.load_model)
@@ -166,7 +211,7 @@ def _origin(one: PlannedDeployment[Any], around: Spread, figures: Figures) -> di
     }
 
 
-def of_every_plan(question: Question, business: Business, cross_check: CrossCheck | None) -> dict[str, Any]:
+def of_every_plan(question: Question, business: Business, cross_check: CrossCheck | None) -> EveryPlanFields:
     """What a plan holds whatever is deployed."""
     return {
         "peak_rps": question.demand.peak_rps,
@@ -231,7 +276,7 @@ def _warnings(stated: Stated, one: PlannedDeployment[Any], around: Spread, inste
 def infeasible(question: Question, out: tuple[Excluded, ...], *, second_opinion: bool) -> Plan:
     """Nothing meets the limits: the reasons and the nearest way out."""
     why = answer.nothing(sentences.infeasible(question, out))
-    return Plan(
+    nothing = Plan(
         answer=why.text,
         sentences=(why,),
         feasible=False,
@@ -256,3 +301,4 @@ def infeasible(question: Question, out: tuple[Excluded, ...], *, second_opinion:
         explained=(),
         **of_every_plan(question, business_of(question), no_opinion() if second_opinion else None),
     )
+    return nothing.marked(MadeFor(question.scenario))

@@ -7,24 +7,21 @@ those of the contract (ms, GB).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from types import MappingProxyType
-from typing import Any, Generic, Literal, TypeVar
+from typing import Generic, Literal, TypeVar
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from sizing.base.arrays import Floats
 from sizing.base.choices import DecidedBy, NotSimulated
-from sizing.base.deployed import Cost, Deployed, Drafts, Latencies, Latency, PerInstance
+from sizing.base.deployed import Deployed, PerInstance
+from sizing.base.latency_and_cost import Cost, Latencies, Latency
 from sizing.base.provenance import Provenance
 from sizing.base.result import Candidate, CrossCheck, Explained, LoadPoint, PlanWarning
-from sizing.base.units import GB, MS_PER_S
-from sizing.deployments.candidates import table
-from sizing.deployments.concurrency import RunningFit
-from sizing.deployments.start_up import printed
+from sizing.base.units import MS_PER_S
 from sizing.planning.binding import Binding
 from sizing.planning.business import business_of
 from sizing.planning.explain import Stated
@@ -33,7 +30,6 @@ from sizing.planning.spread import Spread
 from sizing.prices.cost import cost_of
 from sizing.prices.hardware import HardwareOption
 from sizing.question.configuration import Configuration
-from sizing.question.speculation import Speculation
 from sizing.question.understand import Question
 from sizing.search.deployments import Deployments
 from sizing.search.replicas import Planned
@@ -51,8 +47,6 @@ CHANCES = 45
 
 Kind = TypeVar("Kind", bound=Deployments)
 Metric = Literal["ttft_s", "itl_s", "e2e_s"]
-LATENCIES: Mapping[str, Metric] = MappingProxyType({"ttft_ms": "ttft_s", "itl_ms": "itl_s", "e2e_ms": "e2e_s"})
-"""Latencies of the contract, and what the engine calls them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,13 +238,16 @@ class PlannedDeployment(ABC, Generic[Kind]):
 
     def latencies(self, around: Spread) -> Latencies:
         """Percentiles at the planned load; the interval is that of the asked percentile."""
-        stated = {name: self._latency(metric, around) for name, metric in LATENCIES.items() if name in self._stated}
-        return Latencies(**{**dict.fromkeys(LATENCIES, NO_LATENCY), **stated})
+        return Latencies(
+            ttft_ms=self._latency("ttft_s", around),
+            itl_ms=self._latency("itl_s", around) if self._has_gaps else NO_LATENCY,
+            e2e_ms=self._latency("e2e_s", around),
+        )
 
     @property
-    def _stated(self) -> Set[str]:
-        """The latencies that there are: an answer of one token has no gap between tokens."""
-        return LATENCIES.keys() - ({"itl_ms"} if self.question.traffic.output_tokens <= 1.0 else set())
+    def _has_gaps(self) -> bool:
+        """Whether there is an ITL: an answer of one token has no gap between tokens."""
+        return self.question.traffic.output_tokens > 1.0
 
     def _latency(self, metric: Metric, around: Spread) -> Latency:
         percentiles = (50, 95, 99, self.question.limits.percentile)
@@ -265,87 +262,25 @@ class PlannedDeployment(ABC, Generic[Kind]):
             high=max(high, value) if np.isfinite(high) else None,
         )
 
-    def candidate(self, around: Spread, simulated_ms: dict[str, float] | None = None) -> Candidate:
+    def candidate(self, around: Spread, simulated_ms: Mapping[Metric, float] | None = None) -> Candidate:
         """This deployment in a list; ``simulated_ms`` are latencies that were counted, for those of the load model."""
         cost, (low, high) = self.cost(), self.gpu_range(around)
         provenance = self.provenance("analytic" if simulated_ms is None else "simulation")
-        estimated = {
-            name: float(getattr(self.kind, metric)[self.k]) * MS_PER_S if name in self._stated else None
-            for name, metric in LATENCIES.items()
-        }
+        kind, k, counted = self.kind, self.k, simulated_ms or {}
+        itl_ms = float(kind.itl_s[k]) * MS_PER_S if self._has_gaps else None
         return Candidate(
             deployment=self.deployed(),
             max_rps=self.max_rps,
-            **{**estimated, **(simulated_ms or {})},
+            ttft_ms=counted.get("ttft_s", float(kind.ttft_s[k]) * MS_PER_S),
+            itl_ms=counted.get("itl_s", itl_ms),
+            e2e_ms=counted.get("e2e_s", float(kind.e2e_s[k]) * MS_PER_S),
             output_tokens_per_s_per_gpu=self.output_tokens_per_s_per_gpu,
             gpus_low=low,
             gpus_high=high,
-            usd_per_month=cost.usd_per_month,
+            hardware_usd_per_month=cost.hardware_usd_per_month,
             power_kw=cost.power_kw,
             limited_by=self.limited_by(),
             source=source_of(provenance),
             decided_by=provenance.load_model,
             provenance=provenance,
         )
-
-
-def parallelism_of(row: Configuration) -> dict[str, int]:
-    """How an instance is spread over its GPUs, as fields of a result."""
-    return {"tp": row.tp, "pp": row.pp, "ep": row.ep, "dp": row.dp}
-
-
-def identity_of(row: Configuration) -> dict[str, Any]:
-    """What an instance of a configuration is, as fields of :class:`Deployed`."""
-    return {
-        "gpu": row.gpu.id,
-        "engine": row.engine.id,
-        "weight_precision": row.precision.id,
-        "kv_precision": row.kv_precision,
-        "speculation": _drafts_of(row.speculation),
-        **parallelism_of(row),
-    }
-
-
-def _drafts_of(speculation: Speculation) -> Drafts | None:
-    """Speculative decoding as an answer states it."""
-    if not speculation.draft_tokens:
-        return None
-    low, high = speculation.fewer_and_more
-    return Drafts(
-        method=speculation.draft.method if speculation.draft else "",
-        checkpoint=speculation.draft.checkpoint if speculation.draft else "",
-        draft_tokens=speculation.draft_tokens,
-        acceptance=speculation.acceptance,
-        draft_cost=speculation.draft_cost,
-        tokens_per_step=speculation.tokens_per_step,
-        tokens_per_step_low=low,
-        tokens_per_step_high=high,
-        source=f"{speculation.draft.source}, {speculation.draft.date}" if speculation.draft else "scenario",
-    )
-
-
-def memory_gb(
-    question: Question, memory: RunningFit, i: int, row: Configuration, in_flight: float, prompt_gb: float | None = None
-) -> dict[str, float]:
-    """Memory of an instance of candidate ``i`` with so many requests in flight, of ``prompt_gb`` each where they are
-    prompts alone: the fields of :class:`PerInstance`."""
-    context = question.served_context(row.speculation.draft_tokens)
-    lines = printed(question.model, table([row]), float(context))
-    stages = row.tp * row.pp / GB
-    per_sequence = float(memory.kv_per_sequence[i]) * stages if prompt_gb is None else prompt_gb
-    used = in_flight * (float(memory.held_per_sequence[i]) * stages if prompt_gb is None else prompt_gb)
-    whole = row.gpus / GB
-    kv = float(memory.kv_available[i]) * whole
-    return {
-        "memory_per_gpu_gb": row.gpu.memory_bytes / GB,
-        "weights_gb": float(memory.weights[i]) * whole,
-        "kv_gb": kv,
-        "kv_per_sequence_gb": per_sequence,
-        "activations_gb": float(memory.activations[i]) * whole,
-        "overhead_gb": float(memory.overhead[i]) * whole,
-        "graphs_gb": float(memory.graphs[i]) * whole,
-        "context": context,
-        "kv_tokens": int(lines.kv_tokens[0]),
-        "kv_used_gb": min(used, kv),
-        "free_gb": max(kv - used, 0.0),
-    }

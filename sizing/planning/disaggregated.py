@@ -17,11 +17,12 @@ from sizing.deployments.kv_transfer import largest_share, link_name, prompt_kv_b
 from sizing.evidence.error_factors import ErrorFactors
 from sizing.planning import assumptions, rules
 from sizing.planning.binding import Binding
-from sizing.planning.deployment import Metric, PlannedDeployment, identity_of, memory_gb, parallelism_of
+from sizing.planning.deployment import Metric, PlannedDeployment
 from sizing.planning.explain import Stated
 from sizing.planning.explain_disaggregated import explain_pools
 from sizing.planning.pool_bindings import decode_binds, pool_bindings, prefill_binds
 from sizing.planning.second_opinion import AGGREGATED_ONLY, no_opinion
+from sizing.planning.shared_fields import drafts_of, identity_of, memory_gb, parallelism_of
 from sizing.planning.spread import ENDS, AtEnd, Spread, capacity_factors, factors, intervals_at, spreads_of
 from sizing.prices.hardware import HardwareOption
 from sizing.question.configuration import Configuration
@@ -84,6 +85,7 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
         limits = self.question.scenario.deployment.batch_limits
         return Deployed(
             **identity_of(row),
+            speculation=drafts_of(row.speculation),
             instances=prefill.instances + decode.instances,
             spare_instances=2 * kind.spares,
             gpus=int(kind.gpus[k]),

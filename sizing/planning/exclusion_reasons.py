@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -155,28 +156,22 @@ def max_tokens(question: Question, free: Floats, per_sequence: Floats) -> float:
 def _narrower(question: Question, row: Configuration, reason: str) -> Excluded:
     """Propose to lift the one restriction without which it would fit, else all of them, else more memory."""
     allowed = question.allowed
-    near = {"gpu": row.gpu.id, "closest": row.label, "reason": reason}
+    near = partial(Excluded, gpu=row.gpu.id, closest=row.label, reason=reason)
     if allowed.precisions and (names := _fitting(question, row.gpu, allowed.lifted("precisions"))):
         new = names[0].precision
-        return Excluded(
-            **near,
+        return near(
             relaxation=f"Allow {new.label}.",
             fix=Fix(key="deployment.precisions", value=[*allowed.precisions, new.id], label=f"Allow {new.label}"),
         )
     if lossy(question, row.gpu) and (rows := _fitting(question, row.gpu, replace(allowed, accuracy="any"))):
-        return Excluded(**near, relaxation=f"Allow {rows[0].precision.label}.", fix=LOSSY)
+        return near(relaxation=f"Allow {rows[0].precision.label}.", fix=LOSSY)
     for name, what in RESTRICTIONS:
         if getattr(allowed, name) and _fitting(question, row.gpu, allowed.lifted(name)):
             fix = Fix(key=f"deployment.{name}", value=[], label=f"Consider every {what}")
-            return Excluded(**near, relaxation=f"Leave {what} open.", fix=fix)
+            return near(relaxation=f"Leave {what} open.", fix=fix)
     if _fitting(question, row.gpu, allowed.lifted(*(name for name, _ in RESTRICTIONS))):
-        return Excluded(**near, relaxation="Leave engine, precision, KV precision, TP, PP, EP and DP open.")
-    return Excluded(
-        gpu=row.gpu.id,
-        closest=row.label,
-        reason=reason,
-        relaxation="Choose a GPU with more memory, or spread the model over more servers than are considered.",
-    )
+        return near(relaxation="Leave engine, precision, KV precision, TP, PP, EP and DP open.")
+    return near(relaxation="Choose a GPU with more memory, or spread the model over more servers than are considered.")
 
 
 def _fitting(question: Question, gpu: Gpu, allowed: Allowed) -> list[Configuration]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sizing.base.deployed import Business, Cost, Deployed, Latencies, PerInstance
+from sizing.base.deployed import Deployed, PerInstance
 from sizing.base.format import count, ms, percent, requests_per_s, significant
+from sizing.base.latency_and_cost import Business, Cost, Latencies
 from sizing.base.result import Explained
 from sizing.base.units import BILLION, GB, MS_PER_S, TRILLION
 from sizing.catalog.precisions import compute_flops, wide_flops

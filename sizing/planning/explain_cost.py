@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sizing.base.deployed import Business, Cost, Deployed
+from sizing.base.deployed import Deployed
 from sizing.base.format import UNKNOWN, kilowatts, large, usd
+from sizing.base.latency_and_cost import Business, Cost
 from sizing.base.result import Explained
 from sizing.base.units import HOURS_PER_DAY, HOURS_PER_MONTH, S_PER_HOUR
 from sizing.planning.arithmetic import entry, number, step
@@ -49,12 +50,12 @@ def _hardware(deployed: Deployed, cost: Cost) -> Iterator[Explained]:
     else:
         yield entry(
             "usd_per_month",
-            usd(cost.usd_per_month),
+            usd(cost.hardware_usd_per_month),
             formula,
             step(
                 "systems x USD per hour x hours of a month",
                 f"{deployed.systems} x {number(cost.usd_per_hour / deployed.systems)} x {number(HOURS_PER_MONTH)}",
-                usd(cost.usd_per_month),
+                usd(cost.hardware_usd_per_month),
             ),
             source=cost.source,
         )

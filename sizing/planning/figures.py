@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import assert_never
 
 from sizing.base.choices import DecidedBy, NotSimulated
-from sizing.base.deployed import Latencies, Latency
 from sizing.base.format import count
+from sizing.base.latency_and_cost import Latencies, Latency
 from sizing.base.result import PlanWarning
 from sizing.base.units import MS_PER_S
-from sizing.planning.deployment import PlannedDeployment
+from sizing.planning.deployment import Metric, PlannedDeployment
 from sizing.planning.spread import Spread
 from sizing.planning.unconfirmed import not_confirmed, too_much_work
 from sizing.question.understand import Question
@@ -20,7 +23,8 @@ from sizing.simulator.layout import E2E, ITL, TTFT
 from sizing.simulator.outcome import Outcome
 from sizing.simulator.quantiles import counted, quantiles, sampled_quantile
 
-METRICS = {"ttft_ms": TTFT, "itl_ms": ITL, "e2e_ms": E2E}
+METRICS: Mapping[Metric, int] = MappingProxyType({"ttft_s": TTFT, "itl_s": ITL, "e2e_s": E2E})
+"""Latencies as the load model calls them, and as the simulator does."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,13 +53,13 @@ class Figures:
         analytic = one.latencies(around)
         if self.outcome is None:
             return analytic
-        counted = {
-            name: _counted(self.outcome, metric, self.percentile, getattr(analytic, name))
-            for name, metric in METRICS.items()
-        }
-        return Latencies(**counted)
+        return Latencies(
+            ttft_ms=_counted(self.outcome, TTFT, self.percentile, analytic.ttft_ms),
+            itl_ms=_counted(self.outcome, ITL, self.percentile, analytic.itl_ms),
+            e2e_ms=_counted(self.outcome, E2E, self.percentile, analytic.e2e_ms),
+        )
 
-    def at_percentile_ms(self, place: int) -> dict[str, float] | None:
+    def at_percentile_ms(self, place: int) -> dict[Metric, float] | None:
         """Latencies that were counted at the place of an alternative, in ms; None where it was not simulated."""
         outcome = self.decided.outcome_at(place)
         if outcome is None:
@@ -86,8 +90,10 @@ def figures_of(question: Question, decided: Decided) -> Figures:
             warnings = (not_confirmed(question.limits, decided.unconfirmed),)
         case "work_limit":
             how_sure, warnings = "Not simulated: that takes too long.", (too_much_work(),)
-        case _:
+        case "estimate" | "offline" | None:
             how_sure = ""
+        case unknown:
+            assert_never(unknown)
     return Figures(percentile=percentile, decided=decided, how_sure=how_sure, warnings=warnings, not_simulated=why)
 
 

@@ -44,7 +44,7 @@ def left_out(screened: Screened, usd_per_month: float | None) -> tuple[LeftOut, 
     for kind, question in _kinds(screened.question):
         cheapest = _cheapest(smallest_aggregated(question, evaluate_all(question)))
         if cheapest is not None and cheapest[1] < most:
-            cheaper.append(LeftOut(kind=kind, configuration=cheapest[0], usd_per_month=cheapest[1]))
+            cheaper.append(LeftOut(kind=kind, configuration=cheapest[0], hardware_usd_per_month=cheapest[1]))
     return tuple(cheaper)
 
 
@@ -52,7 +52,9 @@ def about_left_out(cheaper: Sequence[LeftOut], usd_per_month: float | None) -> I
     """What was left out in one sentence, and the click that considers all of it."""
     if not cheaper:
         return
-    named = ", ".join(f"{_WORDS[one.kind]} ({one.configuration}: about {usd(one.usd_per_month)})" for one in cheaper)
+    named = ", ".join(
+        f"{_WORDS[one.kind]} ({one.configuration}: about {usd(one.hardware_usd_per_month)})" for one in cheaper
+    )
     fix, *also = (_FIXES[one.kind] for one in cheaper)
     yield PlanWarning(
         code="left_out",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sizing.base.format import count, ms, requests_per_s, significant
-from sizing.base.result import Excluded, Explained, Plan, PlanWarning
+from sizing.base.result import Excluded, Explained, MadeFor, Plan, PlanWarning
 from sizing.calibration.benchmark import calibration_note
 from sizing.planning import answer, assumptions, rules
 from sizing.planning.arithmetic import duration_step, entry, number, step
@@ -44,7 +44,7 @@ def measured_plan(question: Question, *, second_opinion: bool = False) -> Plan:
         every_sentence = (*every_sentence, answer.costs(cost))
     if beyond:
         every_sentence = (answer.nothing(f"{beyond} By the measured record alone:"), *every_sentence)
-    return Plan(
+    measured = Plan(
         answer=answer.joined(every_sentence),
         sentences=every_sentence,
         feasible=not record.missed() and not beyond,
@@ -71,6 +71,7 @@ def measured_plan(question: Question, *, second_opinion: bool = False) -> Plan:
         explained=(*_explained(record), *explain_money(question, deployed, cost, business)),
         **of_every_plan(question, business, no_opinion() if second_opinion else None),
     )
+    return measured.marked(MadeFor(question.scenario))
 
 
 def _repeats() -> str:

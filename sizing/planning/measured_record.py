@@ -8,8 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from sizing.base.constants import constant
-from sizing.base.deployed import Deployed, Latencies, Latency, PerInstance
+from sizing.base.deployed import Deployed, PerInstance
 from sizing.base.errors import InvalidScenario, UnknownName
+from sizing.base.latency_and_cost import Latencies, Latency
 from sizing.base.provenance import Provenance, StepSource
 from sizing.base.units import MS_PER_S
 from sizing.catalog import gpus, resolve_gpu, resolve_system
@@ -19,7 +20,7 @@ from sizing.catalog.precisions import precisions
 from sizing.deployments.candidates import enumerate_for, table
 from sizing.deployments.concurrency import running_fit
 from sizing.planning.aggregated import deployed_as
-from sizing.planning.deployment import memory_gb
+from sizing.planning.shared_fields import memory_gb
 from sizing.prices.hardware import HardwareOption, options
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
@@ -146,7 +147,7 @@ def _system(question: Question, record: Measured) -> tuple[HardwareOption, Gpu]:
     try:
         named = resolve_system(record.system)
     except UnknownName as error:
-        raise InvalidScenario([f"measured.system: {error}"]) from None
+        raise InvalidScenario.at("measured.system", error) from None
     gpu = next((g for g in question.gpus if g.id == named.gpu_id), None) or gpus().get(named.gpu_id)
     gpu = gpu or resolve_gpu(named.gpu_id)
     location = question.scenario.deployment.location

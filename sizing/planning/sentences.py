@@ -112,12 +112,8 @@ def _nothing_serves(question: Question, excluded: tuple[Excluded, ...]) -> str:
     change = "Smallest relaxation" if nearest.fix is not None else "What comes nearest"
     return (
         f"Nothing serves {load_in_words(question.demand)} within the limits ({considered}). Nearest: "
-        f"{nearest.closest or _gpu_name(question, nearest.gpu)}. {nearest.reason} {change}: {nearest.relaxation}"
+        f"{nearest.closest or question.gpu_name(nearest.gpu)}. {nearest.reason} {change}: {nearest.relaxation}"
     )
-
-
-def _gpu_name(question: Question, gpu_id: str) -> str:
-    return next((gpu.name for gpu in question.gpus if gpu.id == gpu_id), gpu_id)
 
 
 def _relaxed(entry: Excluded) -> float:

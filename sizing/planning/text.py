@@ -42,7 +42,7 @@ def as_text(plan: Plan) -> str:
                     ("E2E", plan.latency.e2e_ms),
                 )
             ),
-            f"Cost          {usd(plan.cost.usd_per_month) if plan.cost else 'unknown'} a month",
+            f"Cost          {usd(plan.cost.hardware_usd_per_month) if plan.cost else 'unknown'} a month",
             f"How sure      {plan.how_sure}",
             f"Source        {plan.source}",
             "",
@@ -55,7 +55,7 @@ def as_text(plan: Plan) -> str:
         ]
         lines += [
             f"  {count(a.deployment.gpus):>5} GPU{'s' if a.deployment.gpus > 1 else ' '}: {_deployed(a.deployment)}, "
-            f"TTFT {ms(a.ttft_ms)}, ITL {ms(a.itl_ms)}, {usd(a.usd_per_month)} a month"
+            f"TTFT {ms(a.ttft_ms)}, ITL {ms(a.itl_ms)}, {usd(a.hardware_usd_per_month)} a month"
             f"{', simulated' if a.decided_by == 'simulation' else ''}"
             for a in plan.alternatives
         ]

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from sizing.base.arrays import Counts, Floats
 from sizing.base.checks import number_between, whole_number
-from sizing.base.deployed import Cost
 from sizing.base.errors import SizingError
+from sizing.base.latency_and_cost import Cost
 from sizing.base.units import HOURS_PER_DAY, HOURS_PER_MONTH, MILLION, S_PER_DAY, S_PER_HOUR
 from sizing.prices.compiled_choice import cheapest_of_each
 from sizing.prices.hardware import HardwareOption
@@ -44,7 +44,7 @@ def cost_of(option: HardwareOption, systems: int, output_tokens_per_s: float, ou
     ``USD/month = USD/h x 730``; ``USD per million output tokens = USD/h x 24 / output tokens a day x 10^6``: hardware
     costs through the night, too. At full load, as if the peak lasted all day: ``USD/h / (tokens/s x 3600) x 10^6``.
     None where the price is unknown. Raises SizingError for less than one system or a negative or infinite rate. Source:
-    the price of the option; definitions in :class:`sizing.base.deployed.Cost`.
+    the price of the option; definitions in :class:`sizing.base.latency_and_cost.Cost`.
     """
     count = whole_number("Systems", systems, 1, MAX_COUNT)
     rate = number_between("Output tokens/s", output_tokens_per_s, 0.0, MAX_TOKENS_PER_S)
@@ -59,9 +59,9 @@ def cost_of(option: HardwareOption, systems: int, output_tokens_per_s: float, ou
         system_usd=option.system_usd,
         purchase_usd=None if option.system_usd is None else count * option.system_usd,
         usd_per_hour=per_hour,
-        usd_per_month=_a_month(per_hour),
-        usd_per_month_low=_a_month(low),
-        usd_per_month_high=_a_month(high),
+        hardware_usd_per_month=_a_month(per_hour),
+        hardware_usd_per_month_low=_a_month(low),
+        hardware_usd_per_month_high=_a_month(high),
         usd_per_million_output_tokens=usd_per_million(per_hour, a_day / HOURS_PER_DAY),
         usd_per_million_output_tokens_at_full_load=usd_per_million(per_hour, rate * S_PER_HOUR),
         power_kw=None if option.power_kw is None else count * option.power_kw,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import assert_never
 
 import numpy as np
 
@@ -23,10 +24,15 @@ class LatencyLimits:
     @classmethod
     def of(cls, limits: Limits, mode: Mode) -> LatencyLimits:
         """The limits that apply: streaming all given ones, sequential only E2E, offline none."""
-        ttft, itl, e2e = limits.ttft_ms, limits.itl_ms, limits.e2e_ms
-        if mode != "streaming":
-            ttft = itl = None
-        if mode == "offline":
-            e2e = None
-        seconds = [np.inf if x is None else x / MS_PER_S for x in (ttft, itl, e2e)]
+        apply: tuple[float | None, float | None, float | None]
+        match mode:
+            case "streaming":
+                apply = (limits.ttft_ms, limits.itl_ms, limits.e2e_ms)
+            case "sequential":
+                apply = (None, None, limits.e2e_ms)
+            case "offline":
+                apply = (None, None, None)
+            case unknown:
+                assert_never(unknown)
+        seconds = [np.inf if x is None else x / MS_PER_S for x in apply]
         return cls(ttft_s=seconds[0], itl_s=seconds[1], e2e_s=seconds[2], percentile=limits.percentile)

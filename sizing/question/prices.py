@@ -26,7 +26,7 @@ def prices_of(scenario: Scenario, gpus: Sequence[Gpu]) -> Prices:
     for own, key, kind in ((system, "system_usd", "systems"), (gpu, "gpu_hour_usd", "gpu_hours")):
         for name, of in book.items():
             if own in _belong_to(getattr(of, kind)):
-                raise InvalidScenario([f"prices.{name}: {own} has a price in prices.{key}, too: keep one of them."])
+                raise InvalidScenario.at(f"prices.{name}", f"{own} has a price in prices.{key}, too: keep one of them.")
     return prices.model_copy(update={"system": system, "gpu": gpu, **book})
 
 
@@ -38,7 +38,7 @@ def _list_of(name: str, prices: PriceList, gpus: Sequence[Gpu]) -> PriceList:
     for each in (_belong_to(systems), _belong_to(hours)):
         twice = [one for one, count in Counter(each).items() if count > 1]
         if twice:
-            raise InvalidScenario([f"{key}: {twice[0]} has more than one price: keep one of them."])
+            raise InvalidScenario.at(key, f"{twice[0]} has more than one price: keep one of them.")
     return PriceList(systems=systems, gpu_hours=hours)
 
 
@@ -62,7 +62,7 @@ def _system_id(key: str, name: str, gpus: Sequence[Gpu]) -> str:
     text = name.strip().lower()
     system = next((i for i, title in known.items() if text in (i.lower(), title.lower())), None)
     if system is None:
-        raise InvalidScenario([f"{key}: {UnknownName('system', name, [*known, *known.values()])}"])
+        raise InvalidScenario.at(key, UnknownName("system", name, [*known, *known.values()]))
     return system
 
 
@@ -79,13 +79,13 @@ def _gpu_id(key: str, name: str, gpus: Sequence[Gpu]) -> str:
     try:
         return resolve_gpu(name).id
     except UnknownName as error:
-        raise InvalidScenario([f"{key}: {error}"]) from None
+        raise InvalidScenario.at(key, error) from None
 
 
 def _the_only(key: str, kind: str, offered: Mapping[str, str]) -> str:
     if len(offered) == 1:
         return next(iter(offered))
-    raise InvalidScenario([f"{key}: say which {kind} the price belongs to, such as {_some(offered)}."])
+    raise InvalidScenario.at(key, f"say which {kind} the price belongs to, such as {_some(offered)}.")
 
 
 def _some(offered: Iterable[str]) -> str:

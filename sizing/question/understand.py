@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from sizing.base.errors import InvalidScenario, SizingError
 from sizing.base.units import PERCENT
 from sizing.catalog import gpus, resolve_gpu, resolve_model
 from sizing.catalog.config_json import generating, model_from_config
-from sizing.catalog.custom_gpu import gpu_from_spec
 from sizing.catalog.engines import resolve_engine
 from sizing.catalog.from_size import model_from_size
 from sizing.catalog.gpu import Gpu
@@ -26,6 +25,7 @@ from sizing.question.configuration import Allowed
 from sizing.question.length_distributions import LengthDistribution, distribution_of
 from sizing.question.limits import LatencyLimits
 from sizing.question.named_model import assumed
+from sizing.question.own_gpu import gpu_of
 from sizing.question.prices import prices_of
 from sizing.question.speculation import NO_SPECULATION, Speculation, asked_for
 from sizing.question.traffic import Traffic, Variability
@@ -33,7 +33,7 @@ from sizing.scenario.bounds import MAX_CV
 from sizing.scenario.demand import Demand, peak_demand
 from sizing.scenario.model_asked import ModelConfig, ModelSize
 from sizing.scenario.prices import Prices
-from sizing.scenario.schema import CustomGpu, Deployment, Scenario, Workload
+from sizing.scenario.schema import Deployment, Scenario, Workload
 from sizing.scenario.traffic import Burst, Gamma, TraceArrivals
 
 T = TypeVar("T")
@@ -87,6 +87,12 @@ class Question:
         context = math.ceil(longest / CONTEXT_STEP) * CONTEXT_STEP
         return min(context, self.model.max_context or context)
 
+    def gpu_name(self, gpu_id: str) -> str:
+        """What an accelerator is called: one of the scenario's own, or of the catalogue; else its id."""
+        own = next((gpu for gpu in self.gpus if gpu.id == gpu_id), None)
+        known = own or gpus().get(gpu_id)
+        return gpu_id if known is None else known.name
+
     @property
     def longest_tokens(self) -> float:
         """Prompt and output at their 95th percentile."""
@@ -95,16 +101,26 @@ class Question:
 
 def understand(scenario: Scenario) -> Question:
     """Resolve names and units. Raises InvalidScenario with one sentence per unknown name or impossible value."""
+    if not isinstance(scenario, Scenario):  # callers in notebooks have no type checker
+        raise InvalidScenario(
+            [
+                f"What is asked must be a scenario, as of sizing.load_scenario, or an answer, as of sizing.Answer.of, "
+                f"not something of type {type(scenario).__name__}."
+            ]
+        )
     problems = _Problems()
-    model, about_model, named_precision = problems.collect(lambda: _model(scenario)) or (None, (), None)
+    model, about_model, named_precision = problems.collect(lambda: _model(scenario), "model") or (None, (), None)
     chosen = _gpus(scenario, problems)
     allowed, about_ranks = _without_dense_ranks(_allowed(scenario, named_precision, problems), model)
     allowed, about_format = _with_published_format(allowed, model)
-    demand = problems.collect(lambda: peak_demand(scenario.workload))
-    benchmark, about_benchmark = problems.collect(lambda: _benchmark(scenario, model, chosen)) or (None, ())
-    prices = problems.collect(lambda: prices_of(scenario, chosen))
+    demand = problems.collect(lambda: peak_demand(scenario.workload), "workload")
+    benchmark, about_benchmark = problems.collect(lambda: _benchmark(scenario, model, chosen), "benchmark") or (
+        None,
+        (),
+    )
+    prices = problems.collect(lambda: prices_of(scenario, chosen), "prices")
     if problems.sentences or model is None or demand is None or prices is None:
-        raise InvalidScenario(problems.sentences)
+        raise InvalidScenario(problems.sentences, problems.paths)
     prompt, output = (distribution_of(n) for n in (scenario.workload.input_tokens, scenario.workload.output_tokens))
     traffic, variability, about_lengths = _traffic(scenario, prompt, output)
     return Question(
@@ -162,15 +178,18 @@ class _Problems:
 
     def __init__(self) -> None:
         self.sentences: list[str] = []
+        self.paths: list[str] = []
 
-    def collect(self, resolve: Callable[[], T]) -> T | None:
-        """The result of ``resolve``, or None with the problem noted."""
+    def collect(self, resolve: Callable[[], T], path: str) -> T | None:
+        """The result of ``resolve``, or None with the problem noted; ``path`` leads to the keys that it is about."""
         try:
             return resolve()
         except InvalidScenario as invalid:
             self.sentences.extend(invalid.problems)
+            self.paths.extend(own or path for own in invalid.paths)
         except SizingError as error:
             self.sentences.append(str(error))
+            self.paths.append(path)
         return None
 
 
@@ -202,10 +221,9 @@ def _benchmark(
 
 def _gpus(scenario: Scenario, problems: _Problems) -> tuple[Gpu, ...]:
     """The accelerators considered: those named, all of the catalogue when none is, and every custom one beside them."""
-    datasheets = map(_datasheet, scenario.deployment.custom_gpus)
-    custom = {g.id: g for spec in datasheets if (g := problems.collect(partial(gpu_from_spec, spec))) is not None}
+    custom = {card.id: gpu_of(card) for card in scenario.deployment.custom_gpus}
     named = scenario.deployment.gpus or _unnamed(scenario)
-    resolved = [custom.get(name) or problems.collect(partial(resolve_gpu, name)) for name in named]
+    resolved = [custom.get(name) or problems.collect(partial(resolve_gpu, name), "deployment.gpus") for name in named]
     return tuple(dict.fromkeys([g for g in resolved if g is not None] + list(custom.values())))
 
 
@@ -224,26 +242,20 @@ def _unnamed(scenario: Scenario) -> list[str]:
     return [g for g in usual if g in measurements("gpus") or not scenario.deployment.measured_gpus_only]
 
 
-def _datasheet(card: CustomGpu) -> dict[str, Any]:
-    """A custom accelerator in the words of the catalogue."""
-    spec = card.model_dump(exclude_none=True, exclude={"int8_tops"})
-    return spec if card.int8_tops is None else {**spec, "int8_tflops": card.int8_tops}
-
-
 def _allowed(scenario: Scenario, named_precision: Precision | None, problems: _Problems) -> Allowed:
     """The restrictions of the scenario with names resolved; where it names no format, that of the checkpoint's name."""
     deployment = scenario.deployment
 
-    def ids(names: list[str], resolve: Callable[[str], str]) -> tuple[str, ...]:
-        resolved = (problems.collect(partial(resolve, name)) for name in names)
+    def ids(key: str, names: list[str], resolve: Callable[[str], str]) -> tuple[str, ...]:
+        resolved = (problems.collect(partial(resolve, name), f"deployment.{key}") for name in names)
         return tuple(i for i in resolved if i is not None)
 
     return Allowed(
-        engines=ids(deployment.engines, lambda n: resolve_engine(n).id),
-        precisions=ids(deployment.precisions, lambda n: resolve_precision(n).id)
+        engines=ids("engines", deployment.engines, lambda n: resolve_engine(n).id),
+        precisions=ids("precisions", deployment.precisions, lambda n: resolve_precision(n).id)
         or ((named_precision.id,) if named_precision else ()),
         accuracy="kept" if deployment.accurate_formats_only else "any",
-        kv_precisions=ids(deployment.kv_precisions, resolve_kv_precision),
+        kv_precisions=ids("kv_precisions", deployment.kv_precisions, resolve_kv_precision),
         tp=tuple(deployment.tp),
         pp=tuple(deployment.pp),
         ep=tuple(deployment.ep),

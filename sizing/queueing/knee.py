@@ -29,5 +29,15 @@ def on_curve(load_curve: Sequence[LoadPoint], rps: float) -> LoadPoint | None:
     rates = [p.rps for p in points]
     if not points or not rates[0] <= rps <= rates[-1]:
         return None
-    names = (name for name in LoadPoint.model_fields if name != "rps")
-    return LoadPoint(rps=rps, **{n: float(np.interp(rps, rates, [getattr(p, n) for p in points])) for n in names})
+
+    def at(values: Sequence[float]) -> float:
+        return float(np.interp(rps, rates, values))
+
+    return LoadPoint(
+        rps=rps,
+        concurrency=at([p.concurrency for p in points]),
+        ttft_ms=at([p.ttft_ms for p in points]),
+        itl_ms=at([p.itl_ms for p in points]),
+        e2e_ms=at([p.e2e_ms for p in points]),
+        output_tokens_per_s_per_gpu=at([p.output_tokens_per_s_per_gpu for p in points]),
+    )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sizing.base.deployed import Latency
 from sizing.base.format import count, ms, percent
-from sizing.base.result import Plan
+from sizing.base.latency_and_cost import Latency
 from sizing.base.units import S_PER_HOUR
+from sizing.planning.answered import Answer
 from sizing.replay.simulation_result import Distribution, SimulationResult
 from sizing.replay.what_if import WhatIf
 from sizing.scenario.schema import Scenario
@@ -30,13 +30,12 @@ HEAVY = 0.85
 beyond it ``docs/LOAD_MODEL.md`` shows the analytic model and the simulation well apart."""
 
 
-def differences(
-    simulated: SimulationResult, plan: Plan, scenario: Scenario, what_if: WhatIf, *, replayed: bool
-) -> tuple[str, ...]:
+def differences(simulated: SimulationResult, answer: Answer, what_if: WhatIf, *, replayed: bool) -> tuple[str, ...]:
     """Which percentiles differ from the plan's and why, a sentence each; one that they agree where none does.
 
     A latency differs when the plan's value lies more than 10 % outside the Monte-Carlo interval.
     """
+    plan, scenario = answer.plan, answer.scenario
     if plan.latency is None or simulated.ttft_ms is None:
         return ()
     pairs = (

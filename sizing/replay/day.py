@@ -18,6 +18,7 @@ from sizing.base.format import count, ms, percent, requests_per_s
 from sizing.base.result import Plan
 from sizing.base.units import HOURS_PER_DAY, S_PER_DAY, S_PER_HOUR, S_PER_MINUTE
 from sizing.base.version import ENGINE_VERSION
+from sizing.planning.answered import Answer, question_of
 from sizing.planning.plan import plan as plan_of
 from sizing.question.understand import Question
 from sizing.replay.day_question import question_of_day
@@ -73,22 +74,28 @@ class Schedule:
 
 
 def day(
-    scenario: Scenario, *, startup_s: float = STARTUP_S, plan: Plan | None = None, assumed_hours: Sequence[float] = ()
+    scenario_or_answer: Scenario | Answer, *, startup_s: float = STARTUP_S, assumed_hours: Sequence[float] = ()
 ) -> DayPlan:
     """How many instances run when, each taking the load that the plan finds.
 
-    ``plan``: an answer of aggregated instances that is known already. ``assumed_hours``: relative hourly loads of a
-    scenario that tells none. Raises InvalidScenario without these, a profile or a trace, or when nothing is feasible.
+    A scenario is answered first; an answer is one of aggregated instances. ``assumed_hours``: relative hourly loads of
+    a scenario that tells none. Raises InvalidScenario without these, a profile or a trace, or when nothing is feasible.
     """
     if not 0.0 <= startup_s <= MOST_STARTUP_S:
         raise InvalidScenario([f"The start-up time must be from 0 to {MOST_STARTUP_S:,.0f} s, not {startup_s:g}."])
+    scenario = question_of(scenario_or_answer).scenario
     question = question_of_day(scenario, assumed_hours)
     load = load_of_day(question)
-    answer = plan or plan_of(question.scenario, alternatives=0)
+    known = (
+        scenario_or_answer
+        if isinstance(scenario_or_answer, Answer)
+        else Answer(question, plan_of(question.scenario, alternatives=0))
+    )
+    answer = known.plan
     if answer.per_instance is None or answer.deployment is None or not answer.feasible:
         raise InvalidScenario([f"There is no deployment to scale. {answer.answer}"])
     over = schedule(load, answer.per_instance.max_rps, startup_s)
-    chosen = planned(question, answer) if scenario.measured is None else None
+    chosen = planned(known, question) if scenario.measured is None else None
     steepest = None
     if chosen is not None:
         steepest = simulated_scale_out(

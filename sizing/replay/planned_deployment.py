@@ -1,8 +1,8 @@
-"""The deployment that a plan chooses, to be simulated: nothing is decided here a second time."""
+"""The deployment that an answer chose, to be simulated: nothing is decided here a second time."""
 
 from __future__ import annotations
 
-from sizing.base.result import Plan
+from sizing.planning.answered import Answer
 from sizing.planning.compose import as_planned
 from sizing.question.understand import Question
 from sizing.search.all_deployments import Place
@@ -10,14 +10,15 @@ from sizing.search.considered import as_considered
 from sizing.search.replicas import Planned
 
 
-def planned(question: Question, plan: Plan) -> Planned | None:
-    """What ``plan`` deploys, spares not counted, with steps as long as expected; None where it deploys nothing that the
-    question considers."""
-    return as_sized(question.as_expected(), plan)
+def planned(answer: Answer, under: Question | None = None) -> Planned | None:
+    """What the plan deploys, spares not counted, with steps as long as expected; None where it deploys nothing that was
+    considered. ``under``: a question with other traffic, if not its own."""
+    return as_sized(answer, (under or answer.question).as_expected())
 
 
-def as_sized(question: Question, plan: Plan) -> Planned | None:
+def as_sized(answer: Answer, under: Question | None = None) -> Planned | None:
     """The same with steps as long as they were taken to be when its instances were counted: how many of something else
     would do is only comparable with that."""
-    deployment = as_considered(question, plan.deployment) if plan.deployment else None
-    return None if deployment is None else as_planned(Place(deployment, 0)).to_simulate()
+    deployed = answer.plan.deployment
+    deployments = as_considered(under or answer.question, deployed, answer.chosen) if deployed else None
+    return None if deployments is None else as_planned(Place(deployments, 0)).to_simulate()

@@ -1,12 +1,11 @@
-"""From a scenario to a simulation of its planned deployment."""
+"""From an answer to a simulation of its planned deployment."""
 
 from __future__ import annotations
 
 import math
 
 from sizing.base.errors import InvalidScenario
-from sizing.base.result import Plan
-from sizing.planning.plan import plan as plan_of
+from sizing.planning.answered import Answer, as_answer, question_of
 from sizing.planning.sentences import beyond_context
 from sizing.question.limits import LatencyLimits
 from sizing.question.understand import understand
@@ -42,24 +41,25 @@ BACKLOG_PER_REPLICA = 10
 
 
 def simulate(
-    scenario: Scenario,
+    scenario_or_answer: Scenario | Answer,
     *,
+    traffic: Scenario | None = None,
     trace: Trace | None = None,
     hours: float | None = None,
     seed: int = 0,
     what_if: WhatIf = AS_PLANNED,
     progress: Progress | None = None,
-    plan: Plan | None = None,
 ) -> SimulationResult:
-    """The planned deployment of a scenario under its own traffic, or under a trace.
+    """The planned deployment under the traffic of its scenario, under a trace, or under other ``traffic``.
 
-    ``plan``: an answer that is known already, whose deployment is taken; else the scenario is answered first.
+    ``scenario_or_answer``: an answer that is known already, or a scenario, which is answered first.
     ``hours`` of simulated time (default: an hour or 20,000 requests, whichever is longer; a day for a daily profile).
     The same ``seed`` gives the same requests at any rate. ``progress`` is called with the share done, and stops the run
     by returning False. Lengths beyond the model's context window are refused in the words of the plan. Raises
     InvalidScenario for a scenario that cannot be simulated as it stands.
     """
-    question = understand(scenario)
+    own = question_of(scenario_or_answer)
+    scenario, question = own.scenario, own if traffic is None else understand(traffic)
     if scenario.measured is not None:
         raise InvalidScenario(
             ["measured: a measured operating point says nothing about single steps; leave it out to simulate."]
@@ -67,7 +67,7 @@ def simulate(
     load = load_of(question, hours, seed) if trace is None else load_of_trace(at_asked_peak(trace, question), hours)
     if trace is None and (beyond := beyond_context(question)):
         return report.infeasible(beyond, load, seed)
-    chosen = planned(question, plan or plan_of(scenario))
+    chosen = planned(as_answer(scenario_or_answer), question)
     if chosen is None:
         return report.infeasible(report.NOTHING_MEETS_THE_LIMITS, load, seed)
     deployment = deployment_of(question, chosen, load.duration_s, what_if)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from sizing.base.units import MS_PER_S, S_PER_MINUTE
 from sizing.base.version import ENGINE_VERSION
 from sizing.question.limits import LatencyLimits
 from sizing.replay.offered_load import Load
-from sizing.replay.simulation_result import Distribution, Failure, Series, SimulationResult
+from sizing.replay.simulation_result import Distribution, Failure, Series, SimulationResult, Verdict
 from sizing.replay.what_if import failure_in, failure_text
 from sizing.simulator.fleet import Deployment, Fleet
 from sizing.simulator.layout import E2E, ITL, QUEUE, TTFT
@@ -22,21 +22,39 @@ from sizing.simulator.outcome import Outcome
 from sizing.simulator.quantiles import Sampled, counted, sampled_good_share, sampled_mean, sampled_quantile
 
 POINTS = ("mean", "p50", "p90", "p95", "p99", "p999")
-NOTHING: dict[str, Any] = {
-    **dict.fromkeys(("ttft_ms", "itl_ms", "e2e_ms", "queue_ms", "meets_limits", "good_share", "goodput_rps")),
-    **dict.fromkeys(("output_tokens_per_s", "running", "kv_use", "kv_use_peak", "busy_share", "recomputed_share")),
-    **dict.fromkeys(("series", "failure", "largest_stable_rps")),
-    **dict.fromkeys(("requests", "finished", "rejected", "too_long", "unfinished", "preempted", "failed_over"), 0),
-    **dict.fromkeys(("peak_waiting", "instances"), 0),
-    **dict.fromkeys(("deployment", "routing", "source"), ""),
-    "simulated_s": 0.0,
-}
-"""The fields of a result without a simulation."""
 
 SHORTEST_SHARE, SHORTEST_S = 1e-9, 1e-12
 """Share of the time that a stopped simulation has covered at least, and time at least: nothing is divided by 0."""
 
-PERCENTILES = (("p50", 50.0), ("p90", 90.0), ("p95", 95.0), ("p99", 99.0), ("p999", 99.9))
+
+class Simulated(TypedDict):
+    """What was simulated, as fields of the result."""
+
+    deployment: str
+    instances: int
+    routing: str
+    source: str
+
+
+class Counts(TypedDict):
+    """Requests by what became of them, as fields of the result."""
+
+    finished: int
+    rejected: int
+    too_long: int
+    unfinished: int
+    preempted: int
+    failed_over: int
+    peak_waiting: int
+
+
+class Use(TypedDict):
+    """How busy the replicas were, on average and in the busiest bin, as fields of the result."""
+
+    running: float
+    kv_use: float
+    kv_use_peak: float
+    busy_share: float
 
 
 def instances_of(deployment: Deployment) -> int:
@@ -61,21 +79,57 @@ NOTHING_MEETS_THE_LIMITS = (
 
 def infeasible(why: str, load: Load, seed: int) -> SimulationResult:
     """There is nothing that could be simulated; ``why`` in a sentence."""
-    return _result(load, seed, answer=why, verdict="infeasible")
+    nothing = Simulated(deployment="", instances=0, routing="", source="")
+    return _uncounted(load, seed, nothing, answer=why, verdict="infeasible")
 
 
 def unstable(name: str, deployment: Deployment, load: Load, stable_rps: float, seed: int) -> SimulationResult:
     """The load is beyond capacity: no latency is stated, because it would depend on how long one watches."""
-    return _result(
-        load,
-        seed,
-        **_deployed(name, deployment),
-        verdict="unstable",
-        answer=f"Unstable: queue grows. {name} is offered {requests_per_s(load.rps)} and carries at most "
-        f"{requests_per_s(stable_rps)}.",
+    answer = (
+        f"Unstable: queue grows. {name} is offered {requests_per_s(load.rps)} and carries at most "
+        f"{requests_per_s(stable_rps)}."
+    )
+    simulated = _simulated(name, deployment)
+    return _uncounted(load, seed, simulated, answer=answer, verdict="unstable", stable_rps=stable_rps)
+
+
+def _uncounted(
+    load: Load, seed: int, simulated: Simulated, *, answer: str, verdict: Verdict, stable_rps: float | None = None
+) -> SimulationResult:
+    """A result without a latency; where ``stable_rps`` is known, requests came for the whole duration."""
+    return SimulationResult(
+        answer=answer,
+        verdict=verdict,
+        **simulated,
+        offered_rps=load.rps,
         largest_stable_rps=stable_rps,
-        simulated_s=load.duration_s,
-        requests=load.expected,
+        simulated_s=0.0 if stable_rps is None else load.duration_s,
+        requests=0 if stable_rps is None else load.expected,
+        finished=0,
+        rejected=0,
+        too_long=0,
+        unfinished=0,
+        preempted=0,
+        failed_over=0,
+        ttft_ms=None,
+        itl_ms=None,
+        e2e_ms=None,
+        queue_ms=None,
+        meets_limits=None,
+        good_share=None,
+        goodput_rps=None,
+        output_tokens_per_s=None,
+        running=None,
+        kv_use=None,
+        kv_use_peak=None,
+        busy_share=None,
+        peak_waiting=0,
+        recomputed_share=None,
+        failure=None,
+        series=None,
+        notes=load.notes,
+        seed=seed,
+        engine_version=ENGINE_VERSION,
     )
 
 
@@ -89,13 +143,11 @@ def measured(
     seconds = outcome.horizon_s * (1.0 if outcome.stopped_at is None else max(outcome.stopped_at, SHORTEST_SHARE))
     good = sampled_good_share(outcome)
     good_value = good.value if np.isfinite(good.value) else 0.0
-    counted = ("finished", "rejected", "too_long", "unfinished", "preempted", "failed_over", "peak_waiting")
-    return _result(
-        load,
-        seed,
-        **_deployed(name, deployment),
-        **{field: getattr(outcome, field) for field in counted},
+    return SimulationResult(
+        **_simulated(name, deployment),
+        **_counts(outcome),
         **_use(outcome),
+        offered_rps=load.rps,
         answer=_sentence(name, load, limits, latencies, _verdict(over_all, failure), outcome),
         verdict="stable" if outcome.stopped_at is None else "stopped",
         largest_stable_rps=stable_rps,
@@ -113,17 +165,12 @@ def measured(
         recomputed_share=outcome.recomputed_tokens / max(outcome.prefilled_tokens, 1.0),
         series=series_of(outcome),
         notes=(*load.notes, *_cut_short(outcome), *_overloads(outcome, load, stable_rps), *_turned_away(outcome)),
+        seed=seed,
+        engine_version=ENGINE_VERSION,
     )
 
 
-def _result(load: Load, seed: int, **fields: Any) -> SimulationResult:
-    """A result with what every one has; ``fields`` are the others."""
-    every = {"offered_rps": load.rps, "notes": load.notes, "seed": seed, "engine_version": ENGINE_VERSION}
-    return SimulationResult(**{**NOTHING, **every, **fields})
-
-
-def _deployed(name: str, deployment: Deployment) -> dict[str, Any]:
-    """What was simulated."""
+def _simulated(name: str, deployment: Deployment) -> Simulated:
     return {
         "deployment": name,
         "instances": instances_of(deployment),
@@ -132,8 +179,19 @@ def _deployed(name: str, deployment: Deployment) -> dict[str, Any]:
     }
 
 
-def _use(outcome: Outcome) -> dict[str, float]:
-    """How busy the replicas were, on average and in the busiest bin."""
+def _counts(outcome: Outcome) -> Counts:
+    return {
+        "finished": outcome.finished,
+        "rejected": outcome.rejected,
+        "too_long": outcome.too_long,
+        "unfinished": outcome.unfinished,
+        "preempted": outcome.preempted,
+        "failed_over": outcome.failed_over,
+        "peak_waiting": outcome.peak_waiting,
+    }
+
+
+def _use(outcome: Outcome) -> Use:
     replica_s = max(outcome.horizon_s * outcome.replicas, SHORTEST_S)
     return {
         "running": float(outcome.column("running_s").sum()) / replica_s,
@@ -151,9 +209,19 @@ def distribution(outcome: Outcome, metric: int, percentile: float) -> Distributi
     """Percentiles of one latency; None when no request had it (one token has no gaps)."""
     if not counted(outcome, metric).any():
         return None
-    percentiles = (*PERCENTILES, ("at_percentile", percentile))
-    at = {name: _in_ms(sampled_quantile(outcome, metric, percent)) for name, percent in percentiles}
-    return Distribution(mean=_in_ms(sampled_mean(outcome, metric)), **at)
+
+    def at(percent: float) -> Estimate:
+        return _in_ms(sampled_quantile(outcome, metric, percent))
+
+    return Distribution(
+        mean=_in_ms(sampled_mean(outcome, metric)),
+        p50=at(50.0),
+        p90=at(90.0),
+        p95=at(95.0),
+        p99=at(99.0),
+        p999=at(99.9),
+        at_percentile=at(percentile),
+    )
 
 
 def _in_ms(sampled: Sampled) -> Estimate:

@@ -24,9 +24,6 @@ from sizing.simulator.window import Tally, Window
 FAILS_AFTER = 1.0 / 3.0
 """Share of the simulated time after which the instance fails. Chosen: because what is normal has been seen by then."""
 
-METRICS = {"ttft_ms": TTFT, "itl_ms": ITL, "e2e_ms": E2E}
-"""Latencies of the result, and what the simulator calls them."""
-
 LONGEST_FAILURE = 0.5
 """Share of the simulated time that a failure may last at most. Chosen: because its end, and a sixth of the time after
 it, is then still to be seen."""
@@ -130,7 +127,8 @@ def failure_in(outcome: Outcome, fleet: Fleet, stable_rps: float, limits: Latenc
     calm = np.flatnonzero(after & (waiting <= usual))
     end = int(calm[0]) if len(calm) else len(edges)
     meanwhile = (np.arange(len(edges)) < end) & ~before
-    meanwhile_s = {name: _at_percentile_s(tally, metric, limits.percentile) for name, metric in METRICS.items()}
+    ttft_s, itl_s, e2e_s = (_at_percentile_s(tally, metric, limits.percentile) for metric in (TTFT, ITL, E2E))
+    held_against = (ttft_s, limits.ttft_s), (itl_s, limits.itl_s), (e2e_s, limits.e2e_s)
     return Failure(
         start_s=outage.start_s,
         end_s=outage.end_s,
@@ -141,11 +139,10 @@ def failure_in(outcome: Outcome, fleet: Fleet, stable_rps: float, limits: Latenc
         ttft_meanwhile_ms=_mean_ttft_ms(outcome, meanwhile),
         requests=tally.requests,
         percentile=limits.percentile,
-        **{name: None if value is None else value * MS_PER_S for name, value in meanwhile_s.items()},
-        meets_limits=all(
-            value is None or value <= limit
-            for value, limit in zip(meanwhile_s.values(), (limits.ttft_s, limits.itl_s, limits.e2e_s), strict=True)
-        ),
+        ttft_ms=_in_ms(ttft_s),
+        itl_ms=_in_ms(itl_s),
+        e2e_ms=_in_ms(e2e_s),
+        meets_limits=all(seconds is None or seconds <= limit for seconds, limit in held_against),
         longest_queue=float(waiting[~before].max(initial=0.0)),
         recovered_after_s=max(float(edges[end]) - outcome.bin_s - outage.end_s, 0.0) if len(calm) else None,
     )
@@ -155,6 +152,10 @@ def _at_percentile_s(tally: Tally, metric: int, percentile: float) -> float | No
     """A percentile of one latency in the window, in seconds; None where no request had it."""
     counts = tally.histogram[metric]
     return quantile(counts, percentile / 100.0) if counts.any() else None
+
+
+def _in_ms(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds * MS_PER_S
 
 
 def _mean_ttft_ms(outcome: Outcome, bins: NDArray[np.bool_]) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sizing.base.checks import number_between
-from sizing.base.deployed import Business
+from sizing.base.latency_and_cost import Business
 from sizing.base.units import S_PER_HOUR
 from sizing.scenario.bounds import MAX_RPS, MAX_TOKENS
 from sizing.scenario.demand import Demand

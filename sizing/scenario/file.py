@@ -6,6 +6,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Mapping
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,23 @@ MOST_VALUES = 500_000
 """Values with every alias written out: half as many as a file has bytes, which is all that it can hold without."""
 
 
-def load_scenario(path: Path) -> Scenario:
-    """The scenario in a file. Raises InvalidScenario when it cannot be read, with one sentence per problem."""
+def load_scenario(source: str | PathLike[str] | Mapping[str, Any] | Scenario) -> Scenario:
+    """The scenario in a YAML or JSON file, or in the keys of one: lengths in tokens, rates in requests/s, limits in ms,
+    prices in USD. Files that it names (a trace, a config.json) lie beside it.
+
+    Raises InvalidScenario when it cannot be read, with one sentence per problem; an unknown key names the nearest one.
+    """
+    if isinstance(source, Scenario):
+        return source
+    if isinstance(source, Mapping):
+        return scenario_from(source)
+    if not isinstance(source, str | PathLike):
+        kind = type(source).__name__
+        raise InvalidScenario([f"A scenario is read from a file or from a mapping of keys, not from the type {kind}."])
+    return _in_file(Path(source))
+
+
+def _in_file(path: Path) -> Scenario:
     text = text_of(path, MAX_FILE_BYTES, "a scenario")
     raw = parse(text, path.name)
     model = raw.get("model")
@@ -129,7 +145,8 @@ def scenario_from(raw: Mapping[str, Any]) -> Scenario:
     try:
         return Scenario.model_validate(migrated(raw))
     except ValidationError as error:
-        raise InvalidScenario(problems_of(error)) from None
+        faults = faults_of(error)
+        raise InvalidScenario([sentence for _, sentence in faults], [path for path, _ in faults]) from None
 
 
 def migrated(raw: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -137,11 +154,13 @@ def migrated(raw: Mapping[str, Any]) -> Mapping[str, Any]:
     version = raw.get("schema_version", SCHEMA_VERSION)
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise InvalidScenario(
-            [f"schema_version must be a whole number from 1 to {SCHEMA_VERSION}, not '{shown(version)}'."]
+            [f"schema_version must be a whole number from 1 to {SCHEMA_VERSION}, not '{shown(version)}'."],
+            ["schema_version"],
         )
     if version > SCHEMA_VERSION:
         raise InvalidScenario(
-            [f"schema_version {shown(version)} is newer than this engine knows ({SCHEMA_VERSION}): update the engine."]
+            [f"schema_version {shown(version)} is newer than this engine knows ({SCHEMA_VERSION}): update the engine."],
+            ["schema_version"],
         )
     return raw
 
@@ -167,10 +186,15 @@ def _config_beside(scenario: Path, name: str) -> dict[str, Any]:
 
 
 def problems_of(error: ValidationError, *, of_keys: bool = False) -> list[str]:
-    """One sentence per fault of a pydantic error, in the order of the file, without pydantic's own vocabulary.
+    """The sentences of :func:`faults_of`."""
+    return [sentence for _, sentence in faults_of(error, of_keys=of_keys)]
+
+
+def faults_of(error: ValidationError, *, of_keys: bool = False) -> list[tuple[str, str]]:
+    """Path and one sentence per fault of a pydantic error, in the order of the file, without pydantic's own vocabulary.
 
     The first few; a last sentence counts the rest. ``of_keys``: only the faults of keys that are unknown, or missing
-    where one is needed.
+    where one is needed. The path of what is wrong with the scenario as a whole is "".
     """
     problems: dict[str, str] = {}
     more: set[str] = set()
@@ -178,14 +202,14 @@ def problems_of(error: ValidationError, *, of_keys: bool = False) -> list[str]:
         path = path_of(fault, Scenario)
         if of_keys and not _is_of_key(fault, path):
             continue
-        where = ".".join(path) or "scenario"
+        where = ".".join(path)
         if where not in problems and len(problems) == MOST_PROBLEMS:
             more.add(where)
         elif fault["type"] == "extra_forbidden":
             problems[where] = _unknown_key(path)
         else:
-            problems.setdefault(where, f"{shown(where, LONGEST_PATH)}: {_sentence(fault)}")
-    return [*problems.values(), *([f"{len(more):,} more problems of this kind."] if more else ())]
+            problems.setdefault(where, f"{shown(where or 'scenario', LONGEST_PATH)}: {_sentence(fault)}")
+    return [*problems.items(), *([("", f"{len(more):,} more problems of this kind.")] if more else ())]
 
 
 def _is_of_key(fault: Any, path: list[str]) -> bool:

@@ -82,21 +82,41 @@ class Limits(Part):
     percentile: Percentile = 95.0
 
 
+MatrixRate = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
+"""Dense matrix rate of a GPU in TFLOPS, or TOPS of whole numbers. Bounded far above any datasheet."""
+
+
 class CustomGpu(Part):
-    """An accelerator outside the catalogue, as its datasheet states it (dense TFLOPS, bidirectional link GB/s)."""
+    """An accelerator outside the catalogue, as its datasheet states it: GB of 10^9 bytes, GB/s, dense TFLOPS, W, USD.
+
+    A matrix rate that is given is a format that the accelerator supports. ``link_gbs`` counts both directions of the
+    link that joins ``domain_gpus`` accelerators; without one they are joined by PCIe.
+    """
 
     id: str = Field(pattern=r"^[a-z0-9_]{2,40}$")
     name: str = Field(default="", max_length=bounds.LONGEST_GPU_NAME)
-    memory_gb: Annotated[float, Field(gt=0, le=10_000, allow_inf_nan=False)]
-    bandwidth_gbs: Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
-    fp16_tflops: Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
-    fp8_tflops: Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)] | None = None
-    int8_tops: Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)] | None = None
-    fp4_tflops: Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)] | None = None
-    link_gbs: Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)] | None = None
+    memory_gb: Annotated[float, Field(ge=1, le=10_000, allow_inf_nan=False)]
+    bandwidth_gbs: Annotated[float, Field(ge=10, le=1_000_000, allow_inf_nan=False)]
+    fp16_tflops: MatrixRate
+    bf16_tflops: MatrixRate | None = None
+    fp8_tflops: MatrixRate | None = None
+    int8_tops: MatrixRate | None = None
+    fp4_tflops: MatrixRate | None = None
+    link_gbs: Annotated[float, Field(gt=0, le=100_000, allow_inf_nan=False)] | None = None
     domain_gpus: int | None = Field(default=None, ge=1, le=1024)
     tdp_watts: Annotated[float, Field(gt=0, le=100_000, allow_inf_nan=False)] | None = None
     price_usd: Usd | None = None
+
+    @model_validator(mode="after")
+    def _linked(self) -> CustomGpu:
+        if self.domain_gpus is not None and self.domain_gpus > 1 and self.link_gbs is None:
+            raise ValueError("domain_gpus needs link_gbs: give the link bandwidth per GPU, both directions together")
+        return self
+
+    @property
+    def label(self) -> str:
+        """What it is called: its name, or its id where it has none."""
+        return self.name.strip() or self.id
 
 
 class SpeculativeDecoding(Part):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
@@ -19,35 +19,45 @@ if TYPE_CHECKING:
 class LengthSummary(Result):
     """How long prompts or outputs are."""
 
-    mean: float = quantity("Mean", "tokens", "sum / requests", "Mean over requests.")
-    p50: float = quantity("p50", "tokens", "empirical", "Half of the requests are shorter.")
-    p95: float = quantity("p95", "tokens", "empirical", "95 % of the requests are shorter.")
-    longest: float = quantity("Longest", "tokens", "empirical", "The longest one.")
+    mean: Annotated[float, quantity("Mean", "tokens", "sum / requests", "Mean over requests.")]
+    p50: Annotated[float, quantity("p50", "tokens", "empirical", "Half of the requests are shorter.")]
+    p95: Annotated[float, quantity("p95", "tokens", "empirical", "95 % of the requests are shorter.")]
+    longest: Annotated[float, quantity("Longest", "tokens", "empirical", "The longest one.")]
 
 
 class TraceSummary(Result):
     """What was found in a trace."""
 
-    name: str = quantity("Trace", help="Name of the file.")
-    requests: int = quantity("Requests", "requests", "rows", "Rows that were read.")
-    duration_s: float = quantity("Duration", "s", "last - first timestamp", "Time the trace covers.")
-    mean_rps: float = quantity("Mean rate", "requests/s", "requests / duration", "Over the whole trace.")
-    window_s: float = quantity("Window", "s", "60, or the trace if shorter", "Over which the busiest rate is counted.")
-    peak_rps: float = quantity("Busiest window", "requests/s", "requests / window", "What a plan is sized for.")
-    peak_at_s: float = quantity("Busiest window from", "s", "since the first request", "When it starts.")
-    peak_hour_rps: float | None = quantity(
-        "Busiest hour", "requests/s", "largest mean over 3600 s of windows", "None in a trace shorter than an hour."
-    )
-    gap_cv: float = quantity(
-        "Burstiness", "CV of the gaps", "deviation / mean of the gaps in the busiest window", "1 is Poisson."
-    )
-    longest_gap_s: float = quantity("Longest gap", "s", "largest difference of timestamps", "Without any request.")
-    longest_gap_at_s: float = quantity("Longest gap from", "s", "since the first request", "When it starts.")
-    input_tokens: LengthSummary = quantity("Prompts", help="Prompt tokens.")
-    output_tokens: LengthSummary = quantity("Outputs", help="Output tokens.")
-    cached_mean: float = quantity("Cached tokens", "tokens", "sum / requests", "Mean per request.")
-    cached_share: float = quantity("Cached share", "fraction", "cached / prompt tokens", "Over all requests.")
-    notes: tuple[str, ...] = quantity("Notes", help="What is odd about the trace.")
+    name: Annotated[str, quantity("Trace", help="Name of the file.")]
+    requests: Annotated[int, quantity("Requests", "requests", "rows", "Rows that were read.")]
+    duration_s: Annotated[float, quantity("Duration", "s", "last - first timestamp", "Time the trace covers.")]
+    mean_rps: Annotated[float, quantity("Mean rate", "requests/s", "requests / duration", "Over the whole trace.")]
+    window_s: Annotated[
+        float, quantity("Window", "s", "60, or the trace if shorter", "Over which the busiest rate is counted.")
+    ]
+    peak_rps: Annotated[
+        float, quantity("Busiest window", "requests/s", "requests / window", "What a plan is sized for.")
+    ]
+    peak_at_s: Annotated[float, quantity("Busiest window from", "s", "since the first request", "When it starts.")]
+    peak_hour_rps: Annotated[
+        float | None,
+        quantity(
+            "Busiest hour", "requests/s", "largest mean over 3600 s of windows", "None in a trace shorter than an hour."
+        ),
+    ]
+    gap_cv: Annotated[
+        float,
+        quantity("Burstiness", "CV of the gaps", "deviation / mean of the gaps in the busiest window", "1 is Poisson."),
+    ]
+    longest_gap_s: Annotated[
+        float, quantity("Longest gap", "s", "largest difference of timestamps", "Without any request.")
+    ]
+    longest_gap_at_s: Annotated[float, quantity("Longest gap from", "s", "since the first request", "When it starts.")]
+    input_tokens: Annotated[LengthSummary, quantity("Prompts", help="Prompt tokens.")]
+    output_tokens: Annotated[LengthSummary, quantity("Outputs", help="Output tokens.")]
+    cached_mean: Annotated[float, quantity("Cached tokens", "tokens", "sum / requests", "Mean per request.")]
+    cached_share: Annotated[float, quantity("Cached share", "fraction", "cached / prompt tokens", "Over all requests.")]
+    notes: Annotated[tuple[str, ...], quantity("Notes", help="What is odd about the trace.")]
 
 
 def summary_of(trace: Trace) -> TraceSummary:

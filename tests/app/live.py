@@ -7,7 +7,7 @@ from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 
-from tests.app.conftest import APP
+from tests.app.conftest import APP, WatchedLatest
 from tests.collectors.feeds import Page, histogram, steady
 from tests.patience import PATIENCE_S
 from ui.sources.reading import Registry
@@ -44,13 +44,14 @@ def open_live(registry: Registry, **parameters: str) -> AppTest:
 def settled(app: AppTest, registry: Registry, *, until: Callable[[AppTest], bool] = lambda app: True) -> AppTest:
     """Run until nothing drawn waits for an answer and the condition holds: nothing here depends on how fast the machine
     is. A question that is answered while a page is drawn, which no longer waited for it, is drawn the next time."""
-    end = time.monotonic() + PATIENCE_S
+    latest, end = registry.latest, time.monotonic() + PATIENCE_S
+    assert isinstance(latest, WatchedLatest)
     while time.monotonic() < end:
-        registry.latest.wait_for_all(PATIENCE_S)
-        registry.latest.told_pending = False
+        latest.wait_for_all(PATIENCE_S)
+        latest.told_pending = False
         app.run()
         assert not app.exception, [f"{e.message} {e.stack_trace}" for e in app.exception]
-        if "for the first time" not in said(app) and not registry.latest.told_pending and until(app):
+        if "for the first time" not in said(app) and not latest.told_pending and until(app):
             return app
     raise AssertionError(f"The page never settled: {said(app)}")
 

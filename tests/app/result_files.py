@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pandas as pd
 from streamlit.testing.v1 import AppTest
 
 from ui.benchmarks.measured import OF_SCENARIO
@@ -28,7 +29,7 @@ def metric(page: AppTest, label: str) -> str:
     return next(m.value for m in page.metric if m.label == label)
 
 
-def table(page: AppTest, column: str):
+def table(page: AppTest, column: str) -> pd.DataFrame:
     return next(d.value for d in page.dataframe if column in d.value.columns)
 
 

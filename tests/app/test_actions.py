@@ -28,7 +28,7 @@ def test_one_click_considers_what_the_defaults_left_out(open_link: OpenLink) -> 
     size.button(key="fix_left_out").click().run()
     assert not size.exception
     assert size.query_params["accurate"] == "false"
-    assert size.session_state["last_answer"].plan.cost.usd_per_month < before.cost.usd_per_month
+    assert size.session_state["last_answer"].plan.cost.hardware_usd_per_month < before.cost.hardware_usd_per_month
     assert not any(b.key == "fix_left_out" for b in size.button)
 
 
@@ -105,6 +105,11 @@ def test_own_accelerator_is_sized(size: AppTest) -> None:
     assert not size.exception
     assert not problems(size)
     assert "NextGen" in answer(size)
+    assert "NextGen" in size.multiselect(key="gpu").options
+    size.text_input(key="own_name").set_value("Another One").run()
+    assert size.session_state["gpu"] == ["own_accelerator"]
+    assert "Another One" in size.multiselect(key="gpu").options
+    assert "Another One" in answer(size)
 
 
 def test_name_is_on_the_chip(size: AppTest) -> None:

@@ -114,6 +114,7 @@ def test_a_field_without_a_value_does_not_hide_the_others(open_link: OpenLink) -
     )
     assert problems(app) == [
         "No config.json was given yet. Load by hour: “x” is not a number. Memory of the accelerator is empty. "
+        "Memory bandwidth of the accelerator must be at least 10 GB/s (5 was entered). "
         "FP16 rate of the accelerator must be more than 0 TFLOPS (-1 was entered)."
     ]
 

@@ -15,6 +15,7 @@ from sizing.economics.curves import over_load, over_months
 from sizing.economics.text import as_text
 from sizing.economics.ways import ways_of
 from sizing.planning.analytic import analytic_plan
+from sizing.planning.answered import Answer
 from sizing.question.understand import understand
 from tests.app.conftest import APP
 from tests.app.pages_text import problems
@@ -117,7 +118,7 @@ def test_constants_that_cannot_be_are_said(page: AppTest) -> None:
 
 def test_charts_show_what_the_engine_says() -> None:
     answer = plan(SCENARIO, alternatives=0)
-    money = cost(SCENARIO, plan=answer)
+    money = cost(Answer(understand(SCENARIO), answer))
     rows = ways_table(money).set_index("Way")
     own = next(way for way in money.ways if way.name == "on_prem")
     assert rows.loc["Own systems", "All costs (USD a month)"] == pytest.approx(own.usd_per_month, rel=0.01)
@@ -151,7 +152,7 @@ def test_ticks_of_a_logarithmic_axis_are_written_in_full() -> None:
 
 
 def test_a_way_without_a_cost_speaks_of_the_page_and_the_terminal_of_the_file() -> None:
-    answer = cost(SCENARIO, plan=analytic_plan(SCENARIO))
+    answer = cost(Answer.of(SCENARIO, analytic_plan))
     table = ways_table(answer)
     (why,) = table["What"][table["Way"] == "Hybrid"]
     assert why == "It needs the load over the day: enter a load by hour or a trace on Size"
@@ -159,12 +160,12 @@ def test_a_way_without_a_cost_speaks_of_the_page_and_the_terminal_of_the_file() 
 
 
 def test_a_way_without_a_cost_says_why_where_it_is_seen() -> None:
-    rows = ways_table(cost(SCENARIO, plan=plan(SCENARIO, alternatives=0))).set_index("Way")
+    rows = ways_table(cost(Answer(understand(SCENARIO), plan(SCENARIO, alternatives=0)))).set_index("Way")
     assert rows.loc["Hybrid", "What"].startswith("It needs the load over the day")
 
 
 def test_sources_are_called_as_people_call_them() -> None:
-    money = cost(SCENARIO, plan=plan(SCENARIO, alternatives=0))
+    money = cost(Answer(understand(SCENARIO), plan(SCENARIO, alternatives=0)))
     table = sources_table(money.sources)
     assert {"electricity", "power usage effectiveness"} <= set(table["What"])
     assert not [name for name in table["What"] if "_per_" in name]
@@ -181,7 +182,7 @@ def test_cells_of_two_inputs_fit_a_phone() -> None:
 
 def test_curves_meet_the_answer_at_the_planned_load() -> None:
     answer = plan(SCENARIO, alternatives=0)
-    ways, money = ways_of(understand(SCENARIO), answer), cost(SCENARIO, plan=answer)
+    ways, money = ways_of(Answer(understand(SCENARIO), answer)), cost(Answer(understand(SCENARIO), answer))
     curve = over_load(ways)
     at = int(abs(curve.requests_per_day - curve.planned).argmin())
     for way in money.ways:
@@ -194,8 +195,8 @@ def test_curves_meet_the_answer_at_the_planned_load() -> None:
 
 def test_months_are_those_of_the_answer() -> None:
     answer = plan(SCENARIO, alternatives=0)
-    months = over_months(ways_of(understand(SCENARIO), answer))
-    assert months["on_prem"] == cost(SCENARIO, plan=answer).cash
+    months = over_months(ways_of(Answer(understand(SCENARIO), answer)))
+    assert months["on_prem"] == cost(Answer(understand(SCENARIO), answer)).cash
     assert months["on_prem"][-1] > months["on_prem"][0]
     assert len(months_table(months)) == 36
 
@@ -246,7 +247,7 @@ def break_even(app: AppTest) -> str:
 
 
 def test_parts_of_a_file_add_up_to_the_cent() -> None:
-    rows = ways_table(cost(SCENARIO, plan=plan(SCENARIO, alternatives=0)), cents=True)
+    rows = ways_table(cost(Answer(understand(SCENARIO), plan(SCENARIO, alternatives=0))), cents=True)
     for _, row in rows[rows["All costs (USD a month)"].notna()].iterrows():
         parts = [row[name] for name in rows if name.endswith("(USD)") and row[name] == row[name]]
         assert sum(parts) == pytest.approx(row["All costs (USD a month)"], abs=0.005 * (len(parts) + 1))

@@ -13,6 +13,8 @@ from sizing.decision.tornado import Tornado, tornado
 from sizing.economics.cost import cost
 from sizing.economics.text import sentences
 from sizing.planning.analytic import analytic_plan
+from sizing.planning.answered import Answer
+from sizing.question.understand import understand
 from sizing.scenario.prices import Prices
 from tests.app.pages_text import problems
 from tests.sizing.decision.test_decision import Market, asked, tokens
@@ -84,7 +86,7 @@ def test_every_rate_is_dated_and_old_ones_are_known() -> None:
 
 def test_a_cost_is_converted_in_every_part_and_nothing_else_is() -> None:
     plan = analytic_plan(SCENARIO)
-    money = cost(SCENARIO, plan=plan)
+    money = cost(Answer(understand(SCENARIO), plan))
     euros = EURO.converted(money)
     assert euros.usd_per_month == pytest.approx(0.8 * (money.usd_per_month or 0.0))
     assert sum(euros.parts.values()) == pytest.approx(euros.usd_per_month)
@@ -112,7 +114,7 @@ def test_a_tornado_keeps_the_values_of_its_inputs() -> None:
 
 
 def test_tables_and_charts_name_the_currency() -> None:
-    money = EURO.converted(cost(SCENARIO, plan=analytic_plan(SCENARIO)))
+    money = EURO.converted(cost(Answer.of(SCENARIO, analytic_plan)))
     assert ALL_COSTS in ways_table(money, EURO)
     assert not [name for name in ways_table(money, EURO) if "USD" in name]
     assert list(months_table({"on_prem": [1.0]}, EURO)) == ["Month", "Own systems (EUR)"]

@@ -10,6 +10,8 @@ from sharing.form.problems import BadInput
 from sizing import plan
 from sizing.base.result import Excluded
 from sizing.explore.frontier import operating_points
+from sizing.planning.answered import Answer
+from sizing.question.understand import understand
 from tests.app.conftest import APP
 from tests.app.pages_text import answer, problems
 from tests.patience import PATIENCE_S
@@ -165,7 +167,7 @@ def test_a_pool_needs_two_workloads_and_takes_loads(explore: AppTest) -> None:
 def test_leading_gpus_have_a_look_each_and_start_with_the_plan() -> None:
     asked = presets()["chatbot"].scenario
     answered = plan(asked)
-    leading = leading_gpus(answered, asked)
+    leading = leading_gpus(Answer(understand(asked), answered))
     assert answered.deployment
     assert leading[0] == answered.deployment.gpu
     looks = {(look.colour, look.dash, look.symbol) for look in map(hardware_look, leading)}
@@ -177,7 +179,7 @@ def test_leading_gpus_of_limits_nothing_meets_are_the_nearest() -> None:
     asked = asked.model_copy(update={"limits": asked.limits.model_copy(update={"ttft_ms": 1.0})})
     answered = plan(asked)
     nearest: list[Excluded] = [e for e in answered.excluded if e.fix]
-    assert leading_gpus(answered, asked)[0] in {e.gpu for e in nearest}
+    assert leading_gpus(Answer(understand(asked), answered))[0] in {e.gpu for e in nearest}
 
 
 def test_a_click_names_its_point_and_other_marks_none() -> None:

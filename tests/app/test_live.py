@@ -92,7 +92,7 @@ def test_every_tab_of_a_connected_deployment(server: Server, registry: Registry)
 def test_gpus_show_errors_and_what_slows_them_down(server: Server, registry: Registry) -> None:
     app = open_live(registry, tab="GPUs")
     text = said(app)
-    assert "1 GPU shows an XID error." in text
+    assert "GPU a/1 shows an XID error 79." in text
     assert "slowed down: hardware thermal slowdown" in text
     assert "not a measure" not in text
     tables = [table.value for table in app.dataframe]

@@ -143,7 +143,7 @@ def test_the_cost_now_stands_beside_the_plans() -> None:
     assert price is not None
     assert plan.cost is not None
     assert plan.deployment is not None
-    assert price * 730 * plan.deployment.gpus_bought == pytest.approx(plan.cost.usd_per_month)
+    assert price * 730 * plan.deployment.gpus_bought == pytest.approx(plan.cost.hardware_usd_per_month)
     assert "at the plan's price of" in cost_text(seen, plan, None)
     assert cost_text(seen, None, None) == ""
     assert "nothing is generated" in cost_text(observed(gpus=4.0, generation_tokens_per_s=0.0), None, 3.0)

@@ -11,6 +11,8 @@ from sharing.document import to_yaml
 from sharing.form.presets import presets
 from sizing import Scenario, plan
 from sizing.cli import main
+from sizing.planning.answered import Answer
+from sizing.question.understand import understand
 from sizing.replay.simulate import simulate
 
 LLAMA_8B_ON_H100: dict[str, Any] = {"model": "meta-llama/Meta-Llama-3-8B-Instruct", "gpu": "H100 SXM5 80GB"}
@@ -54,7 +56,7 @@ def test_what_contradicted_itself_agrees(percentile: str, open_link, tmp_path: P
     assert said["deployment"]["instances"] == answer.plan.deployment.instances
     shown = [m.value for m in app.metric]
     assert any(f"{answer.plan.latency.itl_ms.at_percentile:.3g}"[:3] in text for text in shown)
-    run = simulate(answer.scenario, hours=1.0, plan=answer.plan, seed=11)
+    run = simulate(Answer(understand(answer.scenario), answer.plan), hours=1.0, seed=11)
     assert run.instances == answer.plan.deployment.instances
     for name in ("ttft_ms", "itl_ms"):
         low = getattr(run, name).at_percentile.low

@@ -162,3 +162,25 @@ def test_the_verdict_of_live_is_said_where_it_is_another(app: AppTest, monkeypat
     (link,) = [link.proto for link in page.run().get("page_link") if "Live says" in link.proto.label]
     assert link.label == "Live says “Overloaded” of the last 5 minutes", "whole on a phone"
     assert link.page == "live"
+
+
+def test_the_limits_come_first_with_a_way_to_size_again(app: AppTest) -> None:
+    page = opened(app)
+    headline = next(text.value for text in page.markdown if text.value.startswith("### "))
+    assert "limit" in headline
+    limits = columns(page, "Requests within")
+    assert limits["Limit"].tolist() == ["p95 TTFT", "p95 TPOT"]
+    assert set(limits["Verdict"]) <= {"met", "broken", "unclear"}
+    assert columns(page, "Action")["Why"].str.len().min() > 10
+    page.button(key="diagnosis_resize").click().run()
+    assert not page.exception
+    assert page.session_state["name"].endswith(", as measured")
+
+
+def test_nothing_is_concluded_about_another_deployment(app: AppTest) -> None:
+    page = opened(app)
+    page.radio(key="scenario_from").set_value("Scenario on Size").run()
+    page = settled(page)
+    headline = next(text.value for text in page.markdown if text.value.startswith("### "))
+    assert headline.startswith("### Nothing can be concluded\\: Another engine runs")
+    assert not page.button or "diagnosis_resize" not in [button.key for button in page.button]

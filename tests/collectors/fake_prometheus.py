@@ -7,7 +7,7 @@ from tests.collectors.feeds import NOW, Feed
 from tests.collectors.servers import Asked, Told, recorded, success
 
 LONGEST_HOLD_S = 20.0
-MOMENTS = ("now", "newest", "newest_lately", "newest_now", "oldest", "oldest_lately")
+MOMENTS = ("now", "newest", "newest_lately", "newest_now", "oldest", "oldest_lately", "oldest_hour", "past")
 """Expressions whose value is a moment."""
 
 
@@ -52,7 +52,7 @@ class FakePrometheus:
             query = of_source(key, text)
             for sample in self.feed.backend.vectors([query], at_s=at_s - self.shift_s).of(query.subject):
                 value = self._text(key, sample.value)
-                result.append({"metric": {**sample.labels, "concept_": key}, "value": [at_s, value]})
+                result.append({"metric": dict(sample.labels) | {"concept_": key}, "value": [at_s, value]})
         return success({"resultType": "vector", "result": result}, **self.extra)
 
     def _text(self, key: str, value: float) -> str:
@@ -65,7 +65,7 @@ class FakePrometheus:
         found = self.feed.backend.ranges(queries, start_s=start_s, end_s=end_s, step_s=grid["step"])
         result = [
             {
-                "metric": {**series.labels, "concept_": key},
+                "metric": dict(series.labels) | {"concept_": key},
                 "values": [
                     [t + self.shift_s, self._text(key, v)] for t, v in zip(series.times_s, series.values, strict=True)
                 ],

@@ -5,6 +5,7 @@ import re
 import shutil
 import time
 from dataclasses import dataclass, field
+from typing import Literal
 from urllib.parse import urlparse
 from weakref import WeakKeyDictionary
 
@@ -50,6 +51,8 @@ DRAWN = """() => {
 LOOK_MS, QUIET_LOOKS = 50, 3
 # The server drops a run that is asked for by a part of the page which is no longer there, and says nothing.
 DROPPED_AFTER_S = 10.0
+
+Scheme = Literal["dark", "light"]
 
 PHONE_WIDTH = 500
 PHONE = (
@@ -125,11 +128,13 @@ class ScriptRuns:
         socket.on("framesent", self._sent)
         socket.on("framereceived", self._received)
 
-    def _sent(self, frame: bytes) -> None:
+    def _sent(self, frame: bytes | str) -> None:
+        assert isinstance(frame, bytes), "The page sends no text."
         if BackMsg.FromString(frame).WhichOneof("type") == "rerun_script":
             self._going_on, self._since_s = True, time.monotonic()
 
-    def _received(self, frame: bytes) -> None:
+    def _received(self, frame: bytes | str) -> None:
+        assert isinstance(frame, bytes), "Streamlit sends no text."
         message = ForwardMsg.FromString(frame)
         if message.WhichOneof("type") == "script_finished":
             self._going_on = message.script_finished == ForwardMsg.FINISHED_EARLY_FOR_RERUN
@@ -139,7 +144,7 @@ class ScriptRuns:
 RUNS: WeakKeyDictionary[Page, ScriptRuns] = WeakKeyDictionary()
 
 
-def new_page(browser: Browser, watch: Watch, *, width: int, height: int, scheme: str) -> Page:
+def new_page(browser: Browser, watch: Watch, *, width: int, height: int, scheme: Scheme) -> Page:
     """A page in a fresh session (no cookies, no state), watched from its first request."""
     agent = PHONE if width < PHONE_WIDTH else None
     context = browser.new_context(

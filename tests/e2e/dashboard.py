@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,9 +34,16 @@ class Dashboard:
 
 @contextlib.contextmanager
 def running_dashboard(
-    home: Path, *, root: Path = ROOT, environment: Mapping[str, str] | None = None, cold: bool = False
+    home: Path,
+    *,
+    root: Path = ROOT,
+    environment: Mapping[str, str] | None = None,
+    cold: bool = False,
+    program: Sequence[str | Path] = (sys.executable, "-m", "ui"),
 ) -> Iterator[Dashboard]:
     """Start the dashboard of ``root``, wait until a run of it has succeeded, and stop it at the end.
+
+    ``program`` takes the options of ``streamlit run``.
 
     With ``cold`` no page has run yet: the first one that is opened meets a server that has never run ``app.py``.
     ``home`` becomes the process's home, so that no setting or secret of the user's own Streamlit takes part.
@@ -45,7 +52,7 @@ def running_dashboard(
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     dashboard = Dashboard(url=f"http://localhost:{port}", log=home / f"dashboard-{port}.log")
-    command = [sys.executable, "-m", "ui", "--server.headless=true", f"--server.port={port}"]
+    command = [*program, "--server.headless=true", f"--server.port={port}"]
     with dashboard.log.open("wb") as log:
         process = subprocess.Popen(
             command,

@@ -105,7 +105,7 @@ def test_dropping_cache_hits_are_traffic_not_speed() -> None:
 
 
 def test_a_saturated_deployment_has_traffic_but_no_verdict_on_speed() -> None:
-    found = demo(11.2, 0.25)
+    found = demo(11.2, 0.25, window_s=240)
     assert found.state == "saturated"
     assert set(on_load(found).values()) == {"cannot_judge"}
     assert verdicts(found)["arrivals_rps_peak"] == "higher"
@@ -113,6 +113,14 @@ def test_a_saturated_deployment_has_traffic_but_no_verdict_on_speed() -> None:
     assert "No verdict on speed" in found.answer
     assert any("Choose a window in which the queue empties" in reason for reason in found.reasons)
     assert all(row.measured.value is not None for row in found.performance if row.key.startswith("ttft"))
+
+
+def test_a_window_of_which_some_minutes_are_saturated_is_judged_over_the_others() -> None:
+    found = demo(11.2, 0.25)
+    assert found.state == "ok"
+    assert found.window_s < 0.25 * 3600
+    assert "cannot_judge" not in {on_load(found)[key] for key in ("ttft_ms.mean", "tpot_ms.mean")}
+    assert any(note.startswith("Judged over") for note in found.notes)
 
 
 def test_a_lost_replica_blocks_speed_and_is_counted() -> None:

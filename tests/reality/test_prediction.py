@@ -45,8 +45,8 @@ def test_what_the_engine_made_lies_within_what_it_predicts(
         peak_rps=4.0,
     )
     ready = planned(asked)
-    assert ready.plan.per_instance is not None
-    rps = load * ready.plan.per_instance.stable_rps * replicas
+    assert ready.answer.plan.per_instance is not None
+    rps = load * ready.answer.plan.per_instance.stable_rps * replicas
     observed, seen = simulated_truth(asked, rps=rps, replicas=replicas, seed=seed)
     found = compare(ready, observed, seen)
     off = {key: v for key, v in verdicts(found).items() if key in ON_SPEED and v != "within"}
@@ -88,14 +88,16 @@ def test_load_that_changes_is_predicted_as_it_changed() -> None:
     ready = planned(asked)
     assert ready.row is not None
     observed, _ = simulated_truth(asked, rps=10.0, replicas=4)
-    flat = observed_traffic(ready.question, observed, deployed(load=LoadOverTime(step_s=120.0, rps=(10.0,) * 30)))
+    flat = observed_traffic(
+        ready.answer.question, observed, deployed(load=LoadOverTime(step_s=120.0, rps=(10.0,) * 30))
+    )
     steps = observed_traffic(
-        ready.question, observed, deployed(load=LoadOverTime(step_s=120.0, rps=(2.0,) * 15 + (18.0,) * 15))
+        ready.answer.question, observed, deployed(load=LoadOverTime(step_s=120.0, rps=(2.0,) * 15 + (18.0,) * 15))
     )
     assert flat is not None
     assert steps is not None
     assert np.mean(steps.rates) == pytest.approx(10.0)
-    even, uneven = (predict(ready.question, ready.row, t, replicas=4) for t in (flat, steps))
+    even, uneven = (predict(ready.answer.question, ready.row, t, replicas=4) for t in (flat, steps))
     assert uneven.values["ttft_ms.p95"].value > 1.3 * even.values["ttft_ms.p95"].value  # type: ignore[operator]
     assert uneven.values["running"].value > 1.05 * even.values["running"].value  # type: ignore[operator]
 
@@ -118,9 +120,9 @@ def test_the_ends_of_an_interval_lie_around_its_value() -> None:
     ready = planned(asked)
     assert ready.row is not None
     observed, seen = simulated_truth(asked, rps=10.0, replicas=4)
-    traffic = observed_traffic(ready.question, observed, seen)
+    traffic = observed_traffic(ready.answer.question, observed, seen)
     assert traffic is not None
-    found = predict(ready.question, ready.row, traffic, replicas=4, spread=0.01)
+    found = predict(ready.answer.question, ready.row, traffic, replicas=4, spread=0.01)
     for key, interval in found.values.items():
         assert interval.value is not None, key
         assert interval.low <= interval.value <= interval.high, key  # type: ignore[operator]
@@ -135,11 +137,11 @@ def test_a_replica_sees_its_share_of_the_arrivals(steps: int) -> None:
     ready = planned(asked)
     observed, _ = simulated_truth(asked, rps=10.0, replicas=4)
     seen = deployed(load=LoadOverTime(step_s=120.0, rps=(10.0,) * steps))
-    traffic = observed_traffic(ready.question, observed, seen)
+    traffic = observed_traffic(ready.answer.question, observed, seen)
     assert traffic is not None
     assert len(traffic.rates) == steps
-    assert _arrivals(ready.question, traffic, 1).cv == 2.0
-    quarter = _arrivals(ready.question, traffic, 4)
+    assert _arrivals(ready.answer.question, traffic, 1).cv == 2.0
+    quarter = _arrivals(ready.answer.question, traffic, 4)
     assert quarter.expected(1000.0) == pytest.approx(2500.0)
     assert quarter.cv**2 == pytest.approx(1.0 + (2.0**2 - 1.0) / 4.0), "thinned: towards Poisson"
 
@@ -152,9 +154,9 @@ def test_a_window_of_one_step_is_predicted_like_many_even_steps() -> None:
     found = []
     for steps in (1, 30):
         seen = deployed(load=LoadOverTime(step_s=120.0, rps=(10.0,) * steps))
-        traffic = observed_traffic(ready.question, observed, seen)
+        traffic = observed_traffic(ready.answer.question, observed, seen)
         assert traffic is not None
-        found.append(predict(ready.question, ready.row, traffic, replicas=4).values)
+        found.append(predict(ready.answer.question, ready.row, traffic, replicas=4).values)
     for key in ("ttft_ms.mean", "tpot_ms.mean", "running", "kv_usage"):
         one, many = (values[key].value for values in found)
         assert one == pytest.approx(many, rel=0.05), key

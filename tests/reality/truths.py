@@ -17,7 +17,9 @@ from collectors.reading.observation import Observation, State, unknown_distribut
 from collectors.reading.remarks import Kind, remark
 from collectors.vocabulary import engine_vocabularies
 from reality.compare import Planned, compare_source, planned_of
-from reality.result import Comparison
+from reality.result import Comparison, Verdict
+from sizing.planning.answered import Answer
+from sizing.question.understand import understand
 from sizing.scenario.file import load_scenario
 from sizing.scenario.schema import Scenario
 from sizing.search.replicas import as_replica, lengths_of
@@ -58,29 +60,42 @@ def scenario(**workload: Any) -> Scenario:
 
 
 def planned(asked: Scenario) -> Planned:
-    return planned_of(asked, sizing.plan(asked))
+    return planned_of(Answer(understand(asked), sizing.plan(asked)))
 
 
-def deployed(*, model: str = SERVED, product: str = "NVIDIA H100 80GB HBM3", by: str = "pod", **more: Any) -> Deployed:
-    kv = (KvSettings(block_tokens=16, blocks=14_288, cache_type="auto", engines=4),)
-    return Deployed(**{"models": (model,), "gpu_products": (product,), "gpus_by": by, "kv": kv} | more)
+KV = KvSettings(block_tokens=16, blocks=14_288, cache_type="auto", engines=4)
+
+
+def deployed(
+    *,
+    model: str = SERVED,
+    product: str = "NVIDIA H100 80GB HBM3",
+    by: str = "pod",
+    models: tuple[str, ...] = (),
+    gpu_products: tuple[str, ...] = (),
+    kv: tuple[KvSettings, ...] = (KV,),
+    load: LoadOverTime | None = None,
+) -> Deployed:
+    """What is deployed: one model on one product, unless several are named."""
+    return Deployed(models=models or (model,), gpu_products=gpu_products or (product,), gpus_by=by, kv=kv, load=load)
 
 
 def observation(
-    numbers: dict[str, float | None] | None = None, distributions: dict[str, Distribution] | None = None, **more: Any
+    numbers: dict[str, float | None] | None = None,
+    distributions: dict[str, Distribution] | None = None,
+    *,
+    engine: str = "vllm",
+    window_s: float = HOUR,
 ) -> Observation:
     return Observation(
-        **{
-            "name": "truth",
-            "state": State.OK,
-            "at_s": NOW,
-            "window_s": HOUR,
-            "scrape_interval_s": 15.0,
-            "engine": "vllm",
-            "numbers": unknown_numbers() | (numbers or {}),
-            "distributions": unknown_distributions() | (distributions or {}),
-        }
-        | more
+        name="truth",
+        state=State.OK,
+        at_s=NOW,
+        window_s=window_s,
+        scrape_interval_s=15.0,
+        engine=engine,
+        numbers=unknown_numbers() | (numbers or {}),
+        distributions=unknown_distributions() | (distributions or {}),
     )
 
 
@@ -127,9 +142,9 @@ def simulated_truth(
     """
     ready = planned(asked)
     assert ready.row is not None
-    one = as_replica(ready.question, ready.row)
+    one = as_replica(ready.answer.question, ready.row)
     replica = replace(one, grid=one.grid.scaled(slower))
-    lengths = lengths_of(ready.question)
+    lengths = lengths_of(ready.answer.question)
     drawn = lengths.sample(tuple(np.random.default_rng(seed + i) for i in range(3)), 20_000)
     fleet, rate, expected = Fleet(replicas=(replica,)), rps / replicas, round(rps / replicas * window_s)
     outcome = drive(
@@ -176,8 +191,9 @@ def demo(hour: float, hours: float = 0.3, window_s: float | None = None, replica
     feed = DemoFeed(hours=hours, second_of_day=hour * HOUR, clock=lambda: NOW, replicas=replicas)
     asked, plan = demo_plan()
     source = feed.source(window_s or hours * HOUR)
-    return compare_source(asked, source, backend=feed.backend, clock=lambda: NOW, plan=plan)
+    return compare_source(Answer(understand(asked), plan), source, backend=feed.backend, clock=lambda: NOW)
 
 
-def verdicts(found: Comparison) -> dict[str, str]:
-    return {row.key: row.verdict for row in (*found.traffic, *found.performance)}
+def verdicts(found: Comparison) -> dict[str, Verdict]:
+    traffic = {row.key: row.verdict for row in found.traffic}
+    return traffic | {row.key: row.verdict for row in found.performance}

@@ -30,7 +30,8 @@ def opened(content: bytes, *, values: bool = False) -> Workbook:
 def value_of(book: Workbook, name: str) -> Value:
     """What a named cell holds."""
     ((sheet, place),) = book.defined_names[name].destinations
-    return book[sheet][place.replace("$", "")].value
+    value: Value = book[sheet][place.replace("$", "")].value
+    return value
 
 
 def changed(content: bytes, changes: Changes) -> bytes:

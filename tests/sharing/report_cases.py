@@ -11,6 +11,8 @@ from sharing.formats.brand import Brand
 from sharing.formats.source import ReportSource, source_of
 from sharing.report.content import Released, Report
 from sizing import Plan, Scenario, plan
+from sizing.planning.answered import Answer
+from sizing.question.understand import understand
 
 MADE_AT = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 LIMITS = {"ttft_ms": 2000, "itl_ms": 60}
@@ -68,6 +70,10 @@ def planned(name: str) -> Plan:
     return plan(scenario(name))
 
 
+def answered(name: str) -> Answer:
+    return Answer(understand(scenario(name)), planned(name))
+
+
 @cache
 def report(name: str, released: Released = Released.LIST_PRICES) -> Report:
     return source(name, released).report
@@ -76,8 +82,7 @@ def report(name: str, released: Released = Released.LIST_PRICES) -> Report:
 @cache
 def source(name: str, released: Released = Released.LIST_PRICES) -> ReportSource:
     return source_of(
-        scenario(name),
-        planned(name),
+        answered(name),
         released=released,
         made_at=MADE_AT,
         author="Ada",

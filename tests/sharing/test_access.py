@@ -102,6 +102,8 @@ def test_every_write_asks_for_the_right_of_its_kind() -> None:
         **{
             ("sharing/library/store.py", name): right.name for name, (right, _) in WRITES.items() if name != "duplicate"
         },
+        ("sharing/bonds/store.py", "bind"): "SAVE",
+        ("sharing/bonds/store.py", "keep"): "SAVE",
         ("sharing/links/store.py", "make"): "SHARE",
         ("sharing/links/store.py", "revoke"): "REVOKE",
     }

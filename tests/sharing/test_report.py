@@ -23,9 +23,12 @@ from sizing.decision.outcome import Answers, Outcome
 from sizing.decision.text import GPU_CHANGE, MORE_FOR_LESS, name_of
 from sizing.decision.tornado import tornado
 from sizing.economics.cost import cost
+from sizing.planning.answered import Answer
 from sizing.planning.text import why_no_alternatives
+from sizing.question.understand import understand
 from sizing.scenario import Scenario
-from tests.sharing.report_cases import CASES, MADE_AT, OWN_PRICE, planned, report, scenario
+from tests.sharing.report_cases import CASES, MADE_AT, OWN_PRICE, answered, planned, report, scenario
+from tests.sizing.asking import put_beside
 from ui.currency import Currency
 
 CHAPTERS = (
@@ -71,7 +74,7 @@ def test_what_the_form_sets_by_itself_is_no_input_of_the_customer() -> None:
     asked = Scenario.model_validate(
         to_scenario({**defaults(), "isl": "3000", "ttft": "900"}) | {"name": "As the form has it"}
     )
-    chapter = assumptions(subject_of(asked, planned("chat"), Released.LIST_PRICES))
+    chapter = assumptions(subject_of(put_beside(asked, planned("chat")), Released.LIST_PRICES))
     table = next(block for block in chapter.blocks if isinstance(block, Table))
     stated_by = {row[0]: row[-1] for row in table.rows}
     assert {stated_by[name] for name in ("Percentile", "Routing", "ITL limit")} == {DEFAULT}
@@ -87,11 +90,11 @@ def test_figures_are_those_of_the_plan_and_of_its_cost() -> None:
     assert plan.deployment is not None
     assert plan.latency is not None
     assert plan.cost is not None
-    money = cost(scenario("chat"), plan=plan)
+    money = cost(Answer(understand(scenario("chat")), plan))
     assert shown["GPUs"] == count(plan.deployment.gpus)
     assert shown["Systems"] == count(plan.deployment.systems)
     assert shown["p95 TTFT"] == ms(plan.latency.ttft_ms.at_percentile)
-    assert shown["Hardware a month"] == usd(plan.cost.usd_per_month)
+    assert shown["Hardware a month"] == usd(plan.cost.hardware_usd_per_month)
     assert shown["All costs a month"] == usd(money.usd_per_month)
     parts = next(table for title, table in tables(report("chat")).items() if title.startswith("A month"))
     *each, (_, total) = parts.rows
@@ -100,7 +103,7 @@ def test_figures_are_those_of_the_plan_and_of_its_cost() -> None:
 
 
 def test_36_months_add_up_to_what_the_cost_answer_says() -> None:
-    money = cost(scenario("chat"), plan=planned("chat"))
+    money = cost(answered("chat"))
     table = tables(report("chat"))["Cost over 36 months"]
     place = [column.label for column in table.columns].index("Own systems")
     years, whole = table.rows[:-1], table.rows[-1]
@@ -110,7 +113,7 @@ def test_36_months_add_up_to_what_the_cost_answer_says() -> None:
 
 def test_the_tornado_is_that_of_the_cost_page() -> None:
     answers = Answers()
-    answers.knows(scenario("chat"), planned("chat"))
+    answers.knows(answered("chat"))
     moved = tornado(scenario("chat"), answers)
     chart = charts(report("chat"))["Inputs by how far they move the answer"]
     assert chart.base == moved.base.usd_per_month
@@ -129,7 +132,7 @@ def test_a_promise_that_needs_more_gpus_for_less_money_is_worded_so() -> None:
             return now.model_copy(update={"gpus": now.gpus * 2, "usd_per_month": now.usd_per_month / 2})
 
     def promised(released: Released) -> Table | None:
-        subject = subject_of(scenario("chat"), planned("chat"), released)
+        subject = subject_of(answered("chat"), released)
         return tables(build_report(subject, made_at=MADE_AT, answers=Cheaper())).get("What each promise costs")
 
     table, gpus = promised(Released.LIST_PRICES), planned("chat").deployment
@@ -144,7 +147,7 @@ def test_a_promise_that_needs_more_gpus_for_less_money_is_worded_so() -> None:
 
 def test_what_flips_the_answer_has_the_values_around_it_and_what_would_be_ordered() -> None:
     answers = Answers()
-    answers.knows(scenario("chat"), planned("chat"))
+    answers.knows(answered("chat"))
     searched = flips(scenario("chat"), answers, most=MOST_LOOKS, near=NEAR)
     table = tables(report("chat"))["What flips the answer"]
     assert [row[0] for row in table.rows] == [titled(one.key) for one in searched.nearest]
@@ -156,7 +159,7 @@ def test_what_flips_the_answer_has_the_values_around_it_and_what_would_be_ordere
     assert [one.key for one in searched.unmoved if name_of(one.key) not in table.note] == []
     assert "not searched" in table.note
     flips(scenario("chat"), answers)  # all of it is known now, and the report stays the same
-    subject = subject_of(scenario("chat"), planned("chat"), Released.LIST_PRICES)
+    subject = subject_of(answered("chat"), Released.LIST_PRICES)
     again = build_report(subject, made_at=MADE_AT, answers=answers)
     assert tables(again)["What flips the answer"] == table
 
@@ -215,7 +218,7 @@ def test_a_report_without_prices_says_that_others_chose_the_deployment() -> None
 
 def test_list_prices_are_planned_again_and_said() -> None:
     own = scenario("own prices")
-    listed = as_released(own, planned("own prices"), Released.LIST_PRICES)
+    listed = as_released(Answer(understand(own), planned("own prices")), Released.LIST_PRICES)
     assert listed.plan.cost != planned("own prices").cost
     assert "list prices" in report("own prices").sections[0].model_dump_json()
     mine = report("own prices", Released.OWN_PRICES)
@@ -247,7 +250,7 @@ def test_a_plan_without_an_answer_says_why() -> None:
 
 def test_amounts_are_in_the_currency_that_is_handed_in() -> None:
     euros = Currency(code="EUR", per_usd=0.5, locale="de_DE")
-    subject = subject_of(scenario("chat"), planned("chat"), Released.LIST_PRICES, money=euros)
+    subject = subject_of(answered("chat"), Released.LIST_PRICES, money=euros)
     shown = build_report(subject, made_at=MADE_AT)
     assert shown.currency == "EUR"
     title = next(title for title in tables(shown) if title.startswith("A month"))

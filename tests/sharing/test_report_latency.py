@@ -12,6 +12,8 @@ from sharing.report.latency import FAR, LATENCIES, latency
 from sharing.report.subject import subject_of
 from sizing.base.format import ms
 from sizing.base.result import Plan
+from sizing.planning.answered import Answer
+from sizing.question.understand import understand
 from sizing.queueing.knee import on_curve
 from tests.sharing.report_cases import CASES, planned, report, scenario
 from ui.figures.report import build_report_chart
@@ -33,7 +35,7 @@ def estimated(answer: Plan) -> float:
 
 
 def blocks(answer: Plan) -> tuple[Block, ...]:
-    chapter = latency(subject_of(scenario("chat"), answer, Released.NOTHING))
+    chapter = latency(subject_of(Answer(understand(scenario("chat")), answer), Released.NOTHING))
     assert isinstance(chapter, Section)
     return chapter.blocks
 

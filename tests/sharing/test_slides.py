@@ -24,13 +24,13 @@ from sharing.formats.slides.pages import MOST_SLIDES, pages_of
 from sharing.formats.slides.tables import fitted
 from sharing.formats.source import ReportSource
 from sharing.report.content import Chart, Column, Fact, Facts, Paragraph, Released, Report, Section, Table
-from tests.sharing.report_cases import CASES, planned, scenario, source
+from tests.sharing.report_cases import CASES, answered, planned, source
 from tests.sharing.report_example import FORMULAS, LONG_NAME
 from tests.sharing.report_example import report as by_hand
 
 
 def made(report: Report, brand: Brand | None = None) -> Opened:
-    of = ReportSource(scenario=scenario("chat"), plan=planned("chat"), report=report, brand=brand or Brand())
+    of = ReportSource(answer=answered("chat"), report=report, brand=brand or Brand())
     return Presentation(io.BytesIO(to_pptx(of)))
 
 

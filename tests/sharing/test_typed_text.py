@@ -23,6 +23,7 @@ from sharing.manifests.bundle import README
 from sharing.report.content import Released
 from sizing import Scenario
 from sizing.planning.analytic import analytic_plan
+from sizing.planning.answered import Answer
 from tests.inert import TYPED, live
 from tests.sharing.manifests.validation import check_files
 from tests.sharing.report_cases import MADE_AT
@@ -69,8 +70,7 @@ SCENARIOS = {"estimated": asked, "measured": measured}
 def source(name: str) -> ReportSource:
     scenario = Scenario.model_validate(SCENARIOS[name]())
     return source_of(
-        scenario,
-        analytic_plan(scenario),
+        Answer.of(scenario, analytic_plan),
         released=Released.OWN_PRICES,
         made_at=MADE_AT,
         author=TEXT,
@@ -161,7 +161,7 @@ def test_manifests_hold_it_as_text() -> None:
     keys = asked() | {"deployment": {"gpus": ["h100_sxm"], "engines": ["vllm"]}}
     del keys["prices"], keys["benchmark"]
     scenario = Scenario.model_validate(keys)
-    contents = manifests(scenario, analytic_plan(scenario))
+    contents = manifests(Answer.of(scenario, analytic_plan))
     check_files(contents)
     code = re.compile(r"`[^`]*`")
     for line in contents[README].splitlines():

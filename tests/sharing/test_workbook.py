@@ -22,9 +22,10 @@ from sharing.report.money import Dollars
 from sizing import Scenario
 from sizing.base.quantity import Result
 from sizing.economics.ways import ways_of
+from sizing.planning.answered import Answer
 from sizing.question.understand import understand
 from tests.sharing.office import opened, value_of
-from tests.sharing.report_cases import CASES, OWN_PRICE, planned, report, scenario, source
+from tests.sharing.report_cases import CASES, OWN_PRICE, answered, planned, report, source
 from tests.sharing.report_example import FORMULAS
 from tests.sharing.report_example import report as by_hand
 
@@ -34,7 +35,7 @@ Converted = TypeVar("Converted", bound=Result)
 
 @pytest.fixture(scope="module")
 def calculator() -> Calculator:
-    made = calculator_of(scenario("chat"), planned("chat"), Released.LIST_PRICES)
+    made = calculator_of(answered("chat"), Released.LIST_PRICES)
     assert made is not None
     return made
 
@@ -134,7 +135,7 @@ def test_numbers_of_tables_are_numbers(book: Workbook) -> None:
 @pytest.mark.parametrize("name", ["chat", "own prices", "measured", "pools"])
 def test_where_no_money_is_released_there_is_none(name: str) -> None:
     of = source(name, Released.NOTHING)
-    made = calculator_of(of.scenario, of.plan, Released.NOTHING)
+    made = calculator_of(Answer(understand(of.scenario), of.plan), Released.NOTHING)
     assert made is not None
     assert made.ways == ()
     assert not [one for one in made.inputs if "USD" in one.unit or "price" in one.name]
@@ -171,7 +172,7 @@ class Thalers:
 
 
 def test_every_amount_is_in_the_currency_of_the_report(calculator: Calculator) -> None:
-    other = calculator_of(scenario("chat"), planned("chat"), Released.LIST_PRICES, Thalers())
+    other = calculator_of(answered("chat"), Released.LIST_PRICES, Thalers())
     assert other is not None
     for one, same in zip(other.inputs, calculator.inputs, strict=True):
         assert one.value == pytest.approx(same.value * (7.0 if "THL" in one.unit else 1.0)), one.name
@@ -179,7 +180,7 @@ def test_every_amount_is_in_the_currency_of_the_report(calculator: Calculator) -
     for way, same_way in zip(other.ways, calculator.ways, strict=True):
         assert way.per_month == pytest.approx(7.0 * same_way.per_month)
         assert sum(way.cash) == pytest.approx(7.0 * sum(same_way.cash))
-    assert calculator_of(scenario("chat"), planned("chat"), Released.LIST_PRICES, Dollars()) == calculator
+    assert calculator_of(answered("chat"), Released.LIST_PRICES, Dollars()) == calculator
 
 
 def test_a_scenario_that_nothing_serves_has_its_report_and_no_calculator() -> None:
@@ -195,7 +196,7 @@ def test_a_stored_calculator_is_read_again(calculator: Calculator) -> None:
 def test_an_address_inside_a_company_is_in_no_source(monkeypatch: pytest.MonkeyPatch) -> None:
     secret = Input(name="a", label="a", unit="", value=1, low=0, high=2, group="load", source="http://wiki.corp/prices")
     monkeypatch.setattr("sharing.report.build_calculator.inputs_of", lambda *_: [secret])
-    made = calculator_of(scenario("chat"), planned("chat"), Released.NOTHING)
+    made = calculator_of(answered("chat"), Released.NOTHING)
     assert made is not None
     assert "corp" not in made.inputs[0].source
 
@@ -203,7 +204,7 @@ def test_an_address_inside_a_company_is_in_no_source(monkeypatch: pytest.MonkeyP
 def test_formulas_follow_every_part_of_the_cost() -> None:
     api = {"input_usd_per_mtok": 1.0, "output_usd_per_mtok": 2.0}
     priced = Scenario.model_validate(CASES["chat"] | {"costs": {"api": api}})
-    ways = ways_of(understand(priced), planned("chat"))
+    ways = ways_of(Answer(understand(priced), planned("chat")))
     assert {name: set(ways.by_name[name](1.0).parts) for name in FOLLOWED} == FOLLOWED
 
 

@@ -20,6 +20,8 @@ from sizing.economics.cost import cost
 from sizing.economics.results import CostAnswer, WayToPay
 from sizing.explore.load_steps import at_load
 from sizing.explore.pinned import pinned_to
+from sizing.planning.answered import Answer
+from sizing.question.understand import understand
 from tests.sharing.office import changed, computed, opened, value_of
 from tests.sharing.report_cases import CASES
 from tests.sharing.report_example import report
@@ -65,7 +67,7 @@ def planned(name: str) -> Plan:
 
 @cache
 def calculator(name: str) -> Calculator:
-    made = calculator_of(asked(name), planned(name), Released.OWN_PRICES)
+    made = calculator_of(Answer(understand(asked(name)), planned(name)), Released.OWN_PRICES)
     assert made is not None
     return made
 
@@ -134,7 +136,7 @@ def engine_at(name: str, rps: float) -> tuple[Plan, CostAnswer]:
     """The engine's answer for the planned deployment at another rate."""
     scenario = at_load(only_planned(name), rps)
     answer = plan(scenario)
-    return answer, cost(scenario, plan=answer)
+    return answer, cost(Answer(understand(scenario), answer))
 
 
 def way(answer: CostAnswer, name: str) -> WayToPay:
@@ -170,7 +172,7 @@ def test_computed_anew_everything_is_as_written_from_the_engine(books: dict[str,
 
 @pytest.mark.parametrize("name", ASKED)
 def test_the_planned_cost_is_the_engines(books: dict[str, Workbook], name: str) -> None:
-    answer, book = cost(asked(name), plan=planned(name)), books[f"{name}, untouched"]
+    answer, book = cost(Answer(understand(asked(name)), planned(name))), books[f"{name}, untouched"]
     known = [one for one in WAYS if way(answer, one).usd_per_month is not None]
     assert "on_prem" in known
     for one in known:
@@ -244,7 +246,7 @@ def test_prices_move_the_cost_as_the_engine_says(books: dict[str, Workbook]) -> 
     prices = {"system": calculator(name).bought.name, "system_usd": 200_000.0}
     costs = CONSTANTS | {"staff_usd_per_month": 9_000.0, "electricity_usd_per_kwh": 0.31}
     same = Scenario.model_validate(ASKED[name] | {"prices": prices, "costs": costs})
-    answer = cost(same, plan=planned(name))
+    answer = cost(Answer(understand(same), planned(name)))
     assert all(way(answer, "on_prem").parts.values())
     assert value_of(book, "cost_on_prem") == pytest.approx(way(answer, "on_prem").usd_per_month, rel=CLOSE)
     assert value_of(book, "months_on_prem") == pytest.approx(sum(answer.cash), rel=CLOSE)
@@ -254,7 +256,7 @@ def test_constants_move_the_cost_as_the_engine_says(books: dict[str, Workbook]) 
     name, book = "every part", books["every part, constants"]
     costs = CONSTANTS | {"pue": 1.2, "power_utilization": 0.5, "growth_percent_per_year": 60.0}
     same = Scenario.model_validate(ASKED[name] | {"prices": {"depreciation_years": 4.0}, "costs": costs})
-    answer = cost(same, plan=planned(name))
+    answer = cost(Answer(understand(same), planned(name)))
     assert value_of(book, "cost_on_prem") == pytest.approx(way(answer, "on_prem").usd_per_month, rel=CLOSE)
     assert value_of(book, "months_on_prem") == pytest.approx(sum(answer.cash), rel=CLOSE)
     assert len(set(answer.cash)) > 1

@@ -9,11 +9,14 @@ from typing import Any
 import yaml
 
 from sizing import Plan, Scenario
+from sizing.base.result import MadeFor
 from sizing.base.units import GB
 from sizing.catalog import resolve_model
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
 from sizing.planning.analytic import analytic_plan
+from sizing.planning.answered import Answer
+from sizing.question.understand import understand
 
 LLAMA_8B = "meta-llama/Meta-Llama-3-8B-Instruct"
 LLAMA_70B = "meta-llama/Meta-Llama-3-70B-Instruct"
@@ -105,3 +108,8 @@ def a_gpu(**facts: Any) -> Gpu:
     }
     values |= facts
     return Gpu(**{"memory_gb": values["memory_bytes"] / GB} | values)
+
+
+def put_beside(scenario: Scenario, plan: Plan) -> Answer:
+    """A plan made by hand, or for a scenario much like it, as the answer to a scenario."""
+    return Answer(understand(scenario), plan.marked(MadeFor(scenario)))

@@ -1,6 +1,7 @@
 """Random valid scenarios: what a file may hold, from the ordinary to the bounds of the schema."""
 
 import math
+from typing import Any, get_args
 
 from hypothesis import strategies as st
 
@@ -20,23 +21,23 @@ MODELS = st.sampled_from(
     ]
 )
 GPUS = st.sampled_from(["h100_sxm", "a100_sxm_80g", "b200_sxm", "mi300x", "l40s", "h200_sxm", "gb200_nvl72"])
-OBJECTIVES, ROUTINGS = st.sampled_from(Objective.__args__), st.sampled_from(Routing.__args__)
+OBJECTIVES, ROUTINGS = st.sampled_from(get_args(Objective)), st.sampled_from(get_args(Routing))
 
 
-def logarithmic(low, high):
+def logarithmic(low: float, high: float) -> st.SearchStrategy[float]:
     """Numbers whose logarithm is spread evenly: as many between 1 and 10 as between 1,000 and 10,000."""
     return st.floats(math.log(low), math.log(high)).map(lambda x: min(max(math.exp(x), low), high))
 
 
 @st.composite
-def lengths(draw, low, high):
+def lengths(draw: st.DrawFn, low: float, high: float) -> float | dict[str, float]:
     """A length in tokens, alike for every request or spread."""
     p50 = draw(logarithmic(low, high))
     return draw(st.just(p50) | st.floats(1, 8).map(lambda spread: {"p50": p50, "p95": min(p50 * spread, 1e6)}))
 
 
 @st.composite
-def bursts(draw):
+def bursts(draw: st.DrawFn) -> dict[str, dict[str, float]]:
     """On and off periods, the on ones the busier."""
     on, off = draw(logarithmic(0.1, 3_600)), draw(logarithmic(0.1, 3_600))
     return {"bursts": {"on_s": on, "off_s": off, "share_on": draw(st.floats(on / (on + off), 1))}}
@@ -81,7 +82,7 @@ DEPLOYMENTS = st.fixed_dictionaries(
 
 
 @st.composite
-def valid_scenarios(draw):
+def valid_scenarios(draw: st.DrawFn) -> dict[str, Any]:
     """The keys of any scenario that can be asked, on up to three GPU types."""
     workload = {
         "input_tokens": draw(lengths(1, 60_000)),

@@ -59,7 +59,11 @@ def having(keys, section, **values):
 
 def cost(found):
     """Cost of a plan; infinite when nothing serves or no price is known."""
-    return float("inf") if found.cost is None or found.cost.usd_per_month is None else found.cost.usd_per_month
+    return (
+        float("inf")
+        if found.cost is None or found.cost.hardware_usd_per_month is None
+        else found.cost.hardware_usd_per_month
+    )
 
 
 @given(keys=scenarios(objective="gpus"), factor=st.floats(1, 5))
@@ -120,7 +124,7 @@ def test_another_allowed_gpu_never_makes_the_best_cost_worse(keys, other):
     few = answer(keys)
     many = answer(having(keys, "deployment", gpus=[*keys["deployment"]["gpus"], other]))
     assert many.feasible or not few.feasible
-    assume(few.feasible and few.cost.usd_per_month is not None)
+    assume(few.feasible and few.cost.hardware_usd_per_month is not None)
     assert cost(many) <= cost(few) * (1 + 1e-9)
 
 

@@ -126,10 +126,10 @@ def test_a_limit_that_is_hardly_in_reach_is_no_cheaper_than_a_looser_one(asked):
     """
     keys, name, factor = asked
     tight, loose = planned(keys), planned(changed(keys, f"limits.{name}", keys["limits"][name] * factor))
-    assume(tight.feasible and tight.cost.usd_per_month is not None)
+    assume(tight.feasible and tight.cost.hardware_usd_per_month is not None)
     assume(tight.deployment.batch_limit is None)
     assert loose.feasible
-    assert loose.cost.usd_per_month <= tight.cost.usd_per_month * RESOLVED
+    assert loose.cost.hardware_usd_per_month <= tight.cost.hardware_usd_per_month * RESOLVED
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_a_looser_itl_limit_costs_no_more(model, allowed, serving, limits):
                 deployment={**allowed, "location": "cloud", "serving": [serving]},
             )
         )
-        costs.append(found.cost.usd_per_month if found.feasible else math.inf)
+        costs.append(found.cost.hardware_usd_per_month if found.feasible else math.inf)
     assert all(looser <= tighter * RESOLVED for tighter, looser in itertools.pairwise(costs))
     assert math.isfinite(costs[-1])
 

@@ -13,7 +13,7 @@ from urllib.parse import urlparse
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
-from tests.e2e.browser import CHROMIUM_ARGS, Watch, find_chromium, new_page, settle, sideways_px
+from tests.e2e.browser import CHROMIUM_ARGS, Scheme, Watch, find_chromium, new_page, settle, sideways_px
 from tests.e2e.dashboard import ROOT, running_dashboard
 
 WIDTHS = {"wide": 1440, "narrow": 390}
@@ -26,7 +26,7 @@ CONTENT_HEIGHT = (
 )
 
 
-def photograph(browser: Browser, url: str, picture: Path, *, width: int, scheme: str) -> list[str]:
+def photograph(browser: Browser, url: str, picture: Path, *, width: int, scheme: Scheme) -> list[str]:
     """Write one picture of the page at ``url`` and return what is wrong with it."""
     watch = Watch(host=urlparse(url).hostname)
     page = new_page(browser, watch, width=width, height=FIRST_HEIGHT, scheme=scheme)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from sizing.base.deployed import Business, Cost, Deployed, Latencies, Latency, PerInstance
+from sizing.base.deployed import Deployed, PerInstance
+from sizing.base.latency_and_cost import Business, Cost, Latencies, Latency
 from sizing.base.provenance import Provenance, StepSource
 from sizing.base.result import AnswerSentence, Candidate, Explained, LoadPoint, Plan, PlanWarning
 from sizing.scenario.schema import Limits
@@ -15,9 +16,9 @@ COST = Cost(
     system_usd=400_000,
     purchase_usd=400_000,
     usd_per_hour=9.13,
-    usd_per_month=6_667,
-    usd_per_month_low=5_000,
-    usd_per_month_high=8_000,
+    hardware_usd_per_month=6_667,
+    hardware_usd_per_month_low=5_000,
+    hardware_usd_per_month_high=8_000,
     priced_by="listed",
     usd_per_million_output_tokens=0.538,
     usd_per_million_output_tokens_at_full_load=0.179,
@@ -92,7 +93,7 @@ def candidate(gpu: str, tp: int, instances: int, e2e_ms: float, usd: float | Non
         output_tokens_per_s_per_gpu=14140 / (tp * instances),
         gpus_low=tp * instances - 1,
         gpus_high=tp * instances + 2,
-        usd_per_month=usd,
+        hardware_usd_per_month=usd,
         power_kw=10.2,
         limited_by="TTFT limit",
         source="roofline",

@@ -6,7 +6,6 @@ Whatever cannot be known keeps everybody out: a file of rules or of secrets that
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,14 +18,13 @@ import streamlit as st
 
 from sharing.access import Actor, Right, may
 from sharing.access.identity import ends_at, name_of
-from sharing.access.rules import VARIABLE, Rules, read_rules
+from sharing.access.rules import Rules, file_of_rules, read_rules
 from sharing.author import owner
 from sharing.errors import InvalidRules
 
 OPEN_TO_ALL = frozenset({"shared"})
 """Pages that nobody has to log in for: what they show is theirs by a token in their address."""
 
-FILE = Path(__file__).parents[2] / "access.yaml"
 _LOG = logging.getLogger(__name__)
 
 
@@ -115,21 +113,14 @@ def _login_is_asked_for() -> bool:
             return True
     elif any(Path(file).exists() for file in st.get_option("secrets.files")):
         raise InvalidRules("The secrets cannot be read, so that nobody knows whether they ask for a login.")
-    if _file_of_rules() is not None:
+    if file_of_rules() is not None:
         raise InvalidRules("There is a file of rules, but the secrets have no [auth]: nobody can log in.")
     return False
 
 
-def _file_of_rules() -> Path | None:
-    named = os.environ.get(VARIABLE, "").strip()
-    if named:
-        return Path(named).expanduser()
-    return FILE if FILE.exists() else None
-
-
 def _rules() -> Rules:
     """The rules as their file has them now. Raises InvalidRules."""
-    file = _file_of_rules()
+    file = file_of_rules()
     if file is None:
         return Rules()
     try:

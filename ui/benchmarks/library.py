@@ -155,7 +155,7 @@ def _nearest(everything: pd.DataFrame) -> pd.DataFrame:
     """The measurements nearest to the planned deployment, nearest first; all of them without a plan."""
     outcome = state.outcome()
     answer = outcome.answer if outcome.answer and outcome.answer.plan.deployment else outcome.last
-    near = nearest_rows(answer.scenario, answer.plan, _NEAREST) if answer else ()
+    near = nearest_rows(answer, _NEAREST) if answer else ()
     if answer is None or not near:
         st.caption("Size has no deployment to compare with yet: all measurements are shown.")
         return everything

@@ -14,7 +14,7 @@ from sizing.decision.variants import Variant, variants
 from sizing.scenario.schema import Scenario
 from ui import state
 from ui.shell.notes import draw_wrong_in_link
-from ui.state import Answer, plan_of
+from ui.state import Answer, answer_of
 
 KEY = "beside"
 MOST = MOST_COMPARED - 1
@@ -36,12 +36,11 @@ class Offered:
 @_kept
 def offered(scenario_json: str) -> tuple[Offered, ...]:
     """Every variant of a scenario that one click adds."""
-    scenario = Scenario.model_validate_json(scenario_json)
     return tuple(
         Offered(
             word=f"{one.kind}-{one.of}", name=_name(one), in_address=_name(one), scenario=one.scenario, kind=one.kind
         )
-        for one in variants(scenario, plan_of(scenario_json))
+        for one in variants(answer_of(scenario_json))
     )
 
 
@@ -93,7 +92,7 @@ def compared(scenario_json: str, others: tuple[tuple[str, str], ...], name: str)
         for called, text in ((name, scenario_json), *others)
     )
     answers = Answers()
-    answers.knows(base, plan_of(scenario_json))
+    answers.knows(answer_of(scenario_json))
     return compare([base, *beside], answers)
 
 

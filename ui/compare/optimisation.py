@@ -16,7 +16,7 @@ from ui.currency import Currency
 from ui.figures.comparison import Named, build_measure, measure_alt_text, measures
 from ui.figures.optimisation import formats_named, formats_table, levers_named, levers_table, published_table
 from ui.shell import draw_chart, draw_choice, draw_csv, draw_problems, draw_rows, draw_table
-from ui.state import plan_of
+from ui.state import answer_of
 
 ON = {"same": "GPU of the plan", "any": "Any that the scenario allows"}
 _SHOWN = (0, 1, 3)
@@ -29,7 +29,7 @@ _kept = st.cache_resource(max_entries=32, ttl="6h", show_spinner=False)
 def _answers(scenario_json: str) -> tuple[Scenario, Answers]:
     """The scenario with the plans made for it, its own among them."""
     scenario, answers = Scenario.model_validate_json(scenario_json), Answers()
-    answers.knows(scenario, plan_of(scenario_json))
+    answers.knows(answer_of(scenario_json))
     return scenario, answers
 
 

@@ -10,7 +10,8 @@ import pandas as pd
 import streamlit as st
 from pydantic import ValidationError
 
-from sizing.base.choices import Facility, HybridBase, Licence, Purchase
+from sizing.base.choices import Facility, Licence
+from sizing.catalog.payment_terms import TERMS
 from sizing.economics.assumptions import Assumption, assumptions_for, default_region, regions
 from sizing.scenario.costs import Costs
 from ui import state
@@ -21,20 +22,11 @@ from ui.shell.notes import draw_wrong_in_link
 GIVEN, _EDITION = state.COST_BOOK, "cost_book_edition"
 """Session keys: what was typed into the book by constant, and a number that makes its table start over."""
 
-PURCHASES: Mapping[Purchase, str] = {
-    "on_demand": "On demand",
-    "reserved_1y": "Reserved, 1 year",
-    "reserved_3y": "Reserved, 3 years",
-    "spot": "Spot",
-}
-BASES: Mapping[HybridBase, str] = {
-    "on_prem": "Own systems",
-    "reserved_1y": "Reserved, 1 year",
-    "reserved_3y": "Reserved, 3 years",
-}
+PURCHASES: Mapping[str, str] = {name: term.label for name, term in TERMS.items()}
+BASES: Mapping[str, str] = {"on_prem": "Own systems"} | {n: term.label for n, term in TERMS.items() if term.commits}
 FACILITIES: Mapping[Facility, str] = {"own": "Own data centre", "colocation": "Colocation"}
 LICENCES: Mapping[Licence, str] = {"none": "None", "nvidia_ai_enterprise": "NVIDIA AI Enterprise"}
-for _words, _type in ((PURCHASES, Purchase), (BASES, HybridBase), (FACILITIES, Facility), (LICENCES, Licence)):
+for _words, _type in ((FACILITIES, Facility), (LICENCES, Licence)):
     assert set(_words) == set(get_args(_type)), _type
 GROWTHS: Mapping[str, str] = {"0": "None", "10": "10 %", "25": "25 %", "50": "50 %", "100": "100 %"}
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import date
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import streamlit as st
 
@@ -21,40 +20,20 @@ from sizing.economics.curves import OverLoad, over_load, over_months
 from sizing.economics.results import CostAnswer
 from sizing.economics.views import ViewName
 from sizing.economics.ways import Ways, ways_of
+from sizing.planning.answered import Answer
 from sizing.planning.plan import plan
-from sizing.question.understand import understand
 from sizing.scenario.costs import Costs
 from sizing.scenario.schema import Scenario
-from ui.state import plan_of
-
-Value = TypeVar("Value")
+from ui.shell.progress import Held
+from ui.state import answer_of
 
 _kept = st.cache_resource(max_entries=32, ttl="6h", show_spinner=False)
 
 
-class _Held(Generic[Value]):
-    """A place for what is computed under a progress bar.
-
-    Streamlit keeps with a cached value what its function draws, and fails to draw that again where the bar is gone: so
-    the place is cached, and filled outside of the cached function.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._value: Value | None = None
-
-    def computed(self, compute: Callable[[], Value]) -> Value:
-        """The value, computed by the first who asks."""
-        with self._lock:
-            if self._value is None:
-                self._value = compute()
-            return self._value
-
-
 @_kept
-def _held(key: tuple[str, ...]) -> _Held[Any]:
+def _held(key: tuple[str, ...]) -> Held[Any]:
     """The place of one computation."""
-    return _Held()
+    return Held()
 
 
 def _scenario(scenario_json: str, costs_json: str) -> Scenario:
@@ -64,10 +43,15 @@ def _scenario(scenario_json: str, costs_json: str) -> Scenario:
     )
 
 
+def _answer(scenario_json: str, costs_json: str) -> Answer:
+    """The plan of the scenario at what the page says about money."""
+    return answer_of(scenario_json).at_costs(Costs.model_validate_json(costs_json))
+
+
 @_kept
 def cost_of(scenario_json: str, costs_json: str, on: date) -> CostAnswer:
     """The cost of the plan, the age of prices counted on a day. Raises InvalidScenario."""
-    return cost(_scenario(scenario_json, costs_json), plan=plan_of(scenario_json), on=on)
+    return cost(_answer(scenario_json, costs_json), on=on)
 
 
 @_kept
@@ -81,13 +65,13 @@ def elsewhere(scenario_json: str, costs_json: str) -> tuple[Plan, float | None] 
     if there.deployment is None:
         return None
     try:
-        return there, month_of_plan(moved, there)["usd_per_month"]
+        return there, month_of_plan(Answer.of(moved, lambda scenario: there))["usd_per_month"]
     except InvalidScenario:
         return None
 
 
 def _ways(scenario_json: str, costs_json: str, on: date) -> Ways:
-    return ways_of(understand(_scenario(scenario_json, costs_json)), plan_of(scenario_json), on=on)
+    return ways_of(_answer(scenario_json, costs_json), on=on)
 
 
 @_kept
@@ -103,9 +87,9 @@ def load_of(scenario_json: str, costs_json: str, on: date) -> OverLoad:
 
 
 def _answers(scenario_json: str, costs_json: str) -> tuple[Scenario, Answers]:
-    scenario, answers = _scenario(scenario_json, costs_json), _plans(scenario_json)
-    answers.knows(scenario, plan_of(scenario_json))
-    return scenario, answers
+    answer, answers = _answer(scenario_json, costs_json), _plans(scenario_json)
+    answers.knows(answer)
+    return answer.scenario, answers
 
 
 @_kept
@@ -116,13 +100,13 @@ def _plans(scenario_json: str) -> Answers:
 
 def tornado_of(scenario_json: str, costs_json: str, progress: Progress) -> Tornado:
     """Every input moved alone. Raises InvalidScenario."""
-    held: _Held[Tornado] = _held(("tornado", scenario_json, costs_json))
+    held: Held[Tornado] = _held(("tornado", scenario_json, costs_json))
     return held.computed(lambda: tornado(*_answers(scenario_json, costs_json), progress))
 
 
 def flips_of(scenario_json: str, costs_json: str, progress: Progress) -> tuple[Flip, ...]:
     """What flips the answer. Raises InvalidScenario."""
-    held: _Held[tuple[Flip, ...]] = _held(("flips", scenario_json, costs_json))
+    held: Held[tuple[Flip, ...]] = _held(("flips", scenario_json, costs_json))
     return held.computed(lambda: flips(*_answers(scenario_json, costs_json), progress).nearest)
 
 
@@ -135,5 +119,5 @@ def promises_of(scenario_json: str, costs_json: str) -> tuple[Promise, ...]:
 def two_inputs_of(scenario_json: str, costs_json: str, x: str, y: str, progress: Progress) -> TwoInputs:
     """Two inputs moved together. Raises SizingError."""
     scenario, answers = _answers(scenario_json, costs_json)
-    held: _Held[TwoInputs] = _held(("two", scenario_json, costs_json, x, y))
+    held: Held[TwoInputs] = _held(("two", scenario_json, costs_json, x, y))
     return held.computed(lambda: two_inputs(scenario, x, y, answers, progress))

@@ -7,7 +7,6 @@ from functools import partial
 
 import streamlit as st
 
-from sharing.form.choices import label
 from sharing.report.prices import at_list_prices, has_own_prices
 from sizing.base.errors import SizingError
 from sizing.economics.results import CostAnswer
@@ -141,7 +140,7 @@ def _elsewhere(answer: Answer, constants: str, currency: Currency) -> str:
     if plan.gpu == answer.plan.deployment.gpu:
         return f"{text} A plan {'on premises' if rented else 'for the cloud'} would choose these GPUs, too."
     month = currency.written(None if usd_per_month is None else currency.of(usd_per_month))
-    what = f"{systems_named(plan.systems, plan.system)} ({label('gpu', plan.gpu)}), {month}"
+    what = f"{systems_named(plan.systems, plan.system)} ({answer.question.gpu_name(plan.gpu)}), {month}"
     return f"{text} A plan {'on premises would buy' if rented else 'for the cloud would rent'} others: {what} a month."
 
 
@@ -174,7 +173,7 @@ def _break_even(cost: CostAnswer, key: str, constants: str, currency: Currency, 
 
 def _prices(cost: CostAnswer, chosen: Costs, answer: Answer, currency: Currency) -> None:
     deployment = answer.plan.deployment
-    draw_price_book(answer.scenario, deployment.gpu if deployment else "")
+    draw_price_book(answer)
     draw_book(chosen)
     old = [source for source in cost.sources if source.age == "stale"]
     if old:

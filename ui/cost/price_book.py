@@ -10,6 +10,7 @@ import streamlit as st
 
 from sharing.form.problems import sentence
 from sizing.base.errors import SizingError
+from sizing.planning.answered import Answer
 from sizing.question.understand import understand
 from sizing.scenario.price_file import read_csv, to_csv
 from sizing.scenario.prices import PriceList, Prices
@@ -28,7 +29,7 @@ def today() -> date:
     return datetime.now(UTC).date()
 
 
-def draw_price_book(scenario: Scenario, planned: str) -> None:
+def draw_price_book(answer: Answer) -> None:
     """Every system of the considered GPUs, those of the planned one first, and each of them rented; what is typed is
     used from then on."""
     st.markdown("**Price book**")
@@ -38,7 +39,9 @@ def draw_price_book(scenario: Scenario, planned: str) -> None:
         "files hold them. A negotiated price comes first; it is in no link, and in files only where they are asked to "
         "hold it."
     )
-    gpus = sorted(understand(scenario).gpus, key=lambda gpu: gpu.id != planned)
+    scenario, deployed = answer.scenario, answer.plan.deployment
+    planned = deployed.gpu if deployed else ""
+    gpus = sorted(answer.question.gpus, key=lambda gpu: gpu.id != planned)
     table = book_table(gpus, scenario.prices, name, today())
     edited = st.data_editor(
         table,

@@ -23,7 +23,7 @@ from sizing.explore.measured_points import MeasuredPoint, measured_points
 from sizing.explore.operating_point import XAxis, YAxis
 from sizing.explore.shared_pool import Pool, PoolObjective, place
 from sizing.scenario.schema import Scenario
-from ui.state import plan_of
+from ui.state import answer_of
 
 _kept = st.cache_resource(max_entries=64, ttl="6h", show_spinner=False)
 LIMITS: tuple[LimitName, ...] = ("ttft_ms", "itl_ms", "e2e_ms")
@@ -36,8 +36,7 @@ def _scenario(scenario_json: str) -> Scenario:
 @_kept
 def points_of(scenario_json: str, x: XAxis, y: YAxis, gpus: tuple[str, ...], split: Split) -> OperatingPoints:
     """Latency against throughput, with the plan's own deployment at its load."""
-    scenario, plan = _scenario(scenario_json), plan_of(scenario_json)
-    return operating_points(scenario, x=x, y=y, gpus=gpus, split=split, planned=plan)
+    return operating_points(answer_of(scenario_json), x=x, y=y, gpus=gpus, split=split)
 
 
 @_kept
@@ -49,8 +48,7 @@ def measured_of(scenario_json: str, gpus: tuple[str, ...]) -> tuple[MeasuredPoin
 @_kept
 def band_of(scenario_json: str) -> LoadBand:
     """The 80 % range of the load curve of the plan's deployment."""
-    deployed = plan_of(scenario_json).deployment
-    return load_band(_scenario(scenario_json), deployed) if deployed else LoadBand(fast=(), slow=())
+    return load_band(answer_of(scenario_json))
 
 
 @_kept

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from sharing.form.choices import gpu_names, label
+from sharing.form.choices import gpu_names
 from sharing.form.read import OWN_GPU
-from sizing.base.result import Plan
 from sizing.explore.frontier import Split
 from sizing.explore.operating_point import XAxis, YAxis
+from sizing.planning.answered import Answer
 from sizing.scenario.schema import Scenario
 from ui import state
 from ui.figures.template import hardware_look
@@ -41,13 +41,13 @@ class View:
     ranges: tuple[str, ...]
 
 
-def draw_controls(scenario: Scenario, plan: Plan) -> View:
+def draw_controls(answer: Answer) -> View:
     """Axes and lines in one row, the GPUs below."""
     x, y = _axes()
-    unasked, considered = leading_gpus(plan, scenario), _considered(scenario)
+    plan, unasked, considered = answer.plan, leading_gpus(answer), _considered(answer.scenario)
     kinds, split_by, ranged = st.columns([4, 4, 3], gap="medium")
     with kinds:
-        names = {gpu: label("gpu", gpu) for gpu in considered}
+        names = {gpu: answer.question.gpu_name(gpu) for gpu in considered}
         chosen = st.multiselect(
             "GPUs shown",
             considered,
@@ -105,9 +105,9 @@ def _axes() -> tuple[XAxis, YAxis]:
     return x, y
 
 
-def leading_gpus(plan: Plan, scenario: Scenario) -> list[str]:
+def leading_gpus(answer: Answer) -> list[str]:
     """The best-ranked GPU of each colour, so that every line has one of its own; all where few are considered."""
-    considered = _considered(scenario)
+    plan, considered = answer.plan, _considered(answer.scenario)
     if len(considered) <= MOST_UNASKED:
         return considered
     ranked = [plan.deployment.gpu] if plan.deployment else [e.gpu for e in nearest_to_fit(plan)]
@@ -125,9 +125,9 @@ def _considered(scenario: Scenario) -> list[str]:
     return list(dict.fromkeys([*(g for g in named if g != OWN_GPU), *own]))
 
 
-def draw_gpu_choice(key: str, plan: Plan, scenario: Scenario) -> str:
+def draw_gpu_choice(key: str, answer: Answer) -> str:
     """One of the considered GPUs; that of the plan unless another was chosen."""
-    options = _considered(scenario)
+    plan, options = answer.plan, _considered(answer.scenario)
     first = plan.deployment.gpu if plan.deployment else options[0]
     chosen = st.session_state.get(key)
     if chosen is not None and chosen not in options:
@@ -139,8 +139,8 @@ def draw_gpu_choice(key: str, plan: Plan, scenario: Scenario) -> str:
             index=None,
             key=key,
             persist_state="session",
-            placeholder=label("gpu", first),
-            format_func=lambda gpu: label("gpu", gpu),
+            placeholder=answer.question.gpu_name(first),
+            format_func=answer.question.gpu_name,
             help="Empty: the GPU of the plan.",
         )
         or first

@@ -8,7 +8,6 @@ import streamlit as st
 
 from sizing.base.format import percent
 from sizing.explore.length_map import LengthMap
-from sizing.question.understand import understand
 from ui.explore import computed
 from ui.explore.controls import draw_gpu_choice
 from ui.figures.heat_map import build_heat_map, heat_map_alt_text, heat_map_table
@@ -55,7 +54,7 @@ def draw_lengths(answer: Answer, *, dark: bool) -> None:
     """GPUs needed on one kind of GPU for prompts and outputs up to eight times shorter and longer."""
     where, _ = st.columns([1, 2])
     with where:
-        gpu = draw_gpu_choice("map_gpu", answer.plan, answer.scenario)
+        gpu = draw_gpu_choice("map_gpu", answer)
     job: _Job | None = st.session_state.get(_JOB)
     if job is None or (job.scenario, job.about) != (answer.scenario, gpu):
         if job is not None:
@@ -77,7 +76,7 @@ def _map(job: _Job, answer: Answer, *, dark: bool, watched: bool) -> None:
     if isinstance(lengths, tuple):
         draw_problems(lengths)
         return
-    traffic = understand(answer.scenario).traffic
+    traffic = answer.question.traffic
     figure = build_heat_map(lengths, framed=(traffic.input_tokens, traffic.output_tokens), dark=dark)
     draw_chart(figure, key="length_map", alt=heat_map_alt_text(lengths))
     st.caption(

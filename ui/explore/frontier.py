@@ -8,7 +8,6 @@ from typing import Any
 
 import streamlit as st
 
-from sharing.form.choices import label
 from sizing.explore.frontier import OperatingPoints
 from sizing.explore.measured_points import MeasuredPoint
 from sizing.explore.operating_point import OperatingPoint, YAxis
@@ -63,7 +62,7 @@ def follow_click() -> None:
 def draw_frontier(answer: Answer, *, dark: bool) -> None:
     """Controls, chart, tables. A click pins the form to the point's deployment; see :func:`follow_click`."""
     key = answer.scenario.model_dump_json()
-    view = draw_controls(answer.scenario, answer.plan)
+    view = draw_controls(answer)
     shown = computed.points_of(key, view.x, view.y, view.gpus, view.split)
     measured = computed.measured_of(key, view.gpus)
     if answer.plan.decided_by == "simulation":
@@ -128,6 +127,6 @@ def _notes(shown: OperatingPoints, answer: Answer, measured: Sequence[MeasuredPo
             "keeps both busy; their concurrency is that of a decode instance."
         )
     if shown.missing:
-        without = ", ".join(label("gpu", gpu) for gpu in shown.missing)
+        without = ", ".join(answer.question.gpu_name(gpu) for gpu in shown.missing)
         notes.append(f"Without a point, as it does not fit or no price or power is known: {without}.")
     return notes

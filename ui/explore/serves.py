@@ -43,7 +43,7 @@ def draw_serves(answer: Answer) -> None:
     with amount:
         typed = _amount(what)
     with kind:
-        gpu = draw_gpu_choice("serve_gpu", answer.plan, answer.scenario)
+        gpu = draw_gpu_choice("serve_gpu", answer)
     key = answer.scenario.model_dump_json()
     try:
         number = read_amount(typed, what)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
 import plotly.graph_objects as go
 
@@ -30,8 +30,10 @@ def words(quantity: Quantity, mode: str) -> Words:
             return Words("p50 TTFT", "p50 TTFT (ms)") if mode == "fixed_rate" else Words("mean TTFT", "Mean TTFT (ms)")
         case "ttft_p99_ms":
             return Words("p99 TTFT", "p99 TTFT (ms)")
-        case _:
+        case "output_tokens_per_s":
             return Words("output tokens/s", "Output tokens/s of all GPUs (tokens/s)")
+        case unknown:
+            assert_never(unknown)
 
 
 def load_of(point: BenchmarkPoint, row: Compared) -> float:

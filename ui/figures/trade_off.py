@@ -128,7 +128,7 @@ def _hover(candidate: Candidate, at: str) -> str:
     return "<br>".join(
         (
             short_name(candidate),
-            f"{counted(candidate.deployment.gpus, 'GPU')}, {usd(candidate.usd_per_month)} a month",
+            f"{counted(candidate.deployment.gpus, 'GPU')}, {usd(candidate.hardware_usd_per_month)} a month",
             f"{at} TTFT {ms(candidate.ttft_ms)}, ITL {ms(candidate.itl_ms)}, E2E {ms(candidate.e2e_ms)}",
             f"{tokens_per_s(candidate.output_tokens_per_s_per_gpu)} per GPU (output)",
         )

@@ -163,7 +163,9 @@ def _more_hardware() -> None:
     if switch("own", on_change=state.add_own_gpu):
         text("own_name")
         text("own_mem", "own_bw")
-        text("own_fp16", "own_fp8")
+        text("own_fp16", "own_bf16")
+        text("own_fp8", "own_int8")
+        text("own_fp4")
         text("own_link", "own_domain")
         text("own_watts", "own_usd")
 

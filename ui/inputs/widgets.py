@@ -76,6 +76,9 @@ def several(key: str) -> None:
     """Any number of options; none means all."""
     field = FIELDS[key]
     options = [o for o in labels(key) if o != OWN_GPU or st.session_state.get("own")]
+    names = {option: label(key, option) for option in options}
+    if OWN_GPU in names and (own_name := str(st.session_state.get("own_name", "")).strip()):
+        names[OWN_GPU] = own_name
     st.multiselect(
         field.title,
         options,
@@ -83,7 +86,7 @@ def several(key: str) -> None:
         key=key,
         help=field.help,
         placeholder="All",
-        format_func=lambda option: label(key, option),
+        format_func=lambda option: names.get(option, str(option)),
         wrap=True,
         persist_state="session",
     )

@@ -1,6 +1,7 @@
 """The scenario library from a page: what a scenario is called and can be done with, saving it, opening what is kept."""
 
 from ui.library.bar import draw_bar
+from ui.library.bond import draw_bond, open_with_source
 from ui.library.connection import library, links, refused
 from ui.library.opening import KEPT, draw_not_held, open_document, open_version
 from ui.library.share import draw_share_of
@@ -8,11 +9,13 @@ from ui.library.share import draw_share_of
 __all__ = [
     "KEPT",
     "draw_bar",
+    "draw_bond",
     "draw_not_held",
     "draw_share_of",
     "library",
     "links",
     "open_document",
     "open_version",
+    "open_with_source",
     "refused",
 ]

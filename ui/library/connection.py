@@ -12,6 +12,7 @@ from sharing.errors import SharingError
 from ui.shell import draw_problems
 
 if TYPE_CHECKING:
+    from sharing.bonds import Bonds
     from sharing.library import Library
     from sharing.links import Links
 
@@ -35,6 +36,13 @@ def links() -> Links:
     from sharing.links import Links
 
     return Links(library())
+
+
+def bonds() -> Bonds:
+    """The sources that the scenarios of the library run at. Raises as :func:`library`."""
+    from sharing.bonds import Bonds
+
+    return Bonds(library())
 
 
 @contextmanager

@@ -159,8 +159,7 @@ def _build(answer: Answer, scenario: Scenario, wanted: Wanted) -> None:
     try:
         with progress_bar(_PLANNING) as progress:
             source = source_of(
-                scenario,
-                answer.plan,
+                answer.at_costs(scenario.costs),
                 released=wanted.released,
                 made_at=datetime.now(UTC).replace(microsecond=0),
                 author=wanted.author,

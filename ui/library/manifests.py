@@ -27,4 +27,4 @@ def manifests_zip(answer: Answer) -> bytes:
     """All files of the plan; the same answer makes the same bytes."""
     from sharing.manifests import manifests, zipped
 
-    return zipped(manifests(answer.scenario, answer.plan))
+    return zipped(manifests(answer))

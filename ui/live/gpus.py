@@ -31,6 +31,16 @@ _ACTIVITY = {
     "gpu_busy": "Busy (a kernel ran)",
 }
 """Lines of the activity chart with their names in the legend."""
+_TELLING = {
+    "sm_active": "gpu_sm_active",
+    "tensor_active": "gpu_tensor_active",
+    "dram_active": "gpu_dram_active",
+    "power": "power_w",
+    "busy": "gpu_busy",
+    "memory": "gpu_memory_used_gb",
+    "temperature": "gpu_temperature_max_c",
+}
+"""Measures by how much they tell, each with the number that says whether it is exported."""
 TROUBLE = ("xid", "throttle_reasons")
 """Columns that show trouble, read with every measure."""
 WAIT_S = 2.0
@@ -73,7 +83,12 @@ def _chosen_measure(observed: Observation) -> Measure:
     if not observed.number("gpus"):
         return MEASURES["sm_active"]
     names = {key: measure.label for key, measure in MEASURES.items()}
-    return MEASURES[draw_choice("Shown", names, default="sm_active", key="gpu_measure", help=None)]
+    return MEASURES[draw_choice("Shown", names, default=first_exported(observed), key="gpu_measure", help=None)]
+
+
+def first_exported(observed: Observation) -> str:
+    """The measure that tells most of those that the exporter has."""
+    return next((key for key, number in _TELLING.items() if observed.number(number) is not None), "sm_active")
 
 
 def _asked(picked: Picked, moment: Moment, *measures: Measure) -> sources.Answer[tuple[Device, ...]]:

@@ -21,9 +21,9 @@ _ASKED = AskedNumber(name="Price of a GPU-hour", high=MAX_USD, beyond_low=True, 
 
 def planned_usd_per_gpu_hour(plan: Plan) -> float | None:
     """What a bought or rented GPU of a plan costs an hour by its price; None where that is not known."""
-    if plan.cost is None or plan.deployment is None or plan.cost.usd_per_month is None:
+    if plan.cost is None or plan.deployment is None or plan.cost.hardware_usd_per_month is None:
         return None
-    return plan.cost.usd_per_month / HOURS_PER_MONTH / plan.deployment.gpus_bought
+    return plan.cost.hardware_usd_per_month / HOURS_PER_MONTH / plan.deployment.gpus_bought
 
 
 def draw_price() -> float | None:

@@ -9,11 +9,22 @@ from collectors.reading.observation import Observation, State
 from sizing.base.format import rounded
 from ui import sources
 from ui.format import as_markdown
-from ui.live.verdict import WORDS, duration, word_for
+from ui.live.verdict import ATTENTION, WORDS, duration, word_for
 from ui.shell import in_percent
 from ui.sources import Answer, Known, Origin
 
 ASKING = "Being read"
+SEVERITY = (
+    WORDS[State.SATURATED],
+    WORDS[State.UNREACHABLE],
+    WORDS[State.STALE],
+    WORDS[State.PARTIAL],
+    ATTENTION,
+    WORDS[State.NO_DATA],
+    ASKING,
+    WORDS[State.OK],
+)
+"""What is said of a source, the worst first."""
 WAIT_S = 0.3
 """Longest wait for all sources together."""
 
@@ -37,10 +48,19 @@ def draw_overview(*, key: str = "overview") -> None:
 
 
 def overview_table(known: tuple[Known, ...]) -> pd.DataFrame:
-    """The sources with what is known of them; an empty cell is unknown. All are asked before any is waited for."""
+    """The sources with what is known of them, the worst first; an empty cell is unknown.
+
+    All are asked before any is waited for.
+    """
     for one in known:
         sources.observed(one, wait_s=0.0)
-    return pd.DataFrame([_row(one, sources.observed(one, wait_s=WAIT_S)) for one in known])
+    rows = [_row(one, sources.observed(one, wait_s=WAIT_S)) for one in known]
+
+    def severity(row: dict[str, object]) -> int:
+        return SEVERITY.index(str(row["State"]))
+
+    rows.sort(key=severity)
+    return pd.DataFrame(rows)
 
 
 def _row(known: Known, answer: Answer[Observation]) -> dict[str, object]:

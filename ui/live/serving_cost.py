@@ -10,7 +10,6 @@ import streamlit as st
 from collectors.questions.serving_cost import Basis, CostOn, ServingCost
 from reality.money import PlannedCost, planned_cost
 from sizing.base.errors import SizingError
-from sizing.scenario.schema import Scenario
 from ui import sources, state
 from ui.format import as_markdown, known
 from ui.live.planned import Planned
@@ -27,7 +26,7 @@ MEANS: Mapping[Basis, str] = {
 def _planned(scenario_json: str) -> PlannedCost | None:
     """The cost of the plan of a scenario; None where it has none."""
     try:
-        return planned_cost(Scenario.model_validate_json(scenario_json), state.plan_of(scenario_json))
+        return planned_cost(state.answer_of(scenario_json))
     except SizingError:
         return None
 

@@ -8,7 +8,8 @@ import streamlit as st
 
 from collectors.backends.backend import Backend
 from collectors.connect import SILENT
-from collectors.questions.deployments import Deployed, read_deployment
+from collectors.questions.deployments import Deployed
+from collectors.questions.judged import read_judged
 from collectors.reading.observation import Observation
 from collectors.source import Source
 from reality.result import Comparison
@@ -16,14 +17,17 @@ from sizing.base.errors import SizingError
 from sizing.scenario.schema import Scenario
 from ui import shell, sources
 from ui.format import as_markdown
+from ui.library import draw_bond
 from ui.live.verdict import OF_A_WINDOW, word_for
+from ui.reality.diagnosis import draw_diagnosis
+from ui.reality.foresight import draw_foresight
 from ui.reality.moment import draw_window
 from ui.reality.results import draw_results
 from ui.reality.scenario import draw_scenario
 from ui.shell import draw_problems, refreshed
 from ui.sources.moment import Window, address_of, period
 from ui.sources.picker import Picked
-from ui.state import plan_of
+from ui.state import answer_of
 
 LOOK_EVERY_S = 1.0
 """Seconds between two looks while the first answer is awaited."""
@@ -69,6 +73,9 @@ def draw() -> None:
     waiting = picked.pending or _waits(_asked(picked, window))
     every = LOOK_EVERY_S if waiting else _every(window) if window.end_s is None else None
     refreshed(_body, every)(picked, scenario, window, waiting=waiting)
+    if not picked.pending:
+        draw_foresight(picked, scenario, window.end_s)
+        draw_bond(picked.known.name, picked.deployment or "")
 
 
 def _asked(picked: Picked, window: Window) -> sources.Answer[Read]:
@@ -86,7 +93,7 @@ def _asked(picked: Picked, window: Window) -> sources.Answer[Read]:
 
 
 def _read(source: Source, backend: Backend, end_s: float | None, window_s: float) -> Read:
-    observed, deployed = read_deployment(source, at_s=end_s, window_s=window_s, backend=backend)
+    observed, deployed = read_judged(source, at_s=end_s, window_s=window_s, backend=backend)
     return Read(observed=observed, deployed=deployed)
 
 
@@ -139,6 +146,7 @@ def _compared(picked: Picked, scenario: Scenario, window: Window, read: Read) ->
         draw_problems(error.problems)
         return
     _draw_other_verdict(picked, window, read.observed)
+    draw_diagnosis(picked, scenario, window, served_as, every_s=_every(window))
     draw_results(compared, ends_now=window.end_s is None, dark=st.context.theme.type == "dark")
     if compared.unmatched_name or served_as:
         name = compared.unmatched_name or served_as
@@ -179,5 +187,5 @@ def comparison(
     """The comparison of a scenario with one reading, shared by all who look at both. Raises SizingError."""
     from reality.compare import compare, planned_of  # the simulator's compiler would slow down the start of every page
 
-    planned = planned_of(Scenario.model_validate_json(scenario_json), plan_of(scenario_json))
+    planned = planned_of(answer_of(scenario_json))
     return compare(planned, _read.observed, _read.deployed, served_as=served_as)

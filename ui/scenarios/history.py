@@ -11,7 +11,7 @@ from sizing.decision.text import name_of
 from ui import state
 from ui.currency import Currency
 from ui.format import as_markdown, counted
-from ui.library import open_version
+from ui.library import open_version, open_with_source
 from ui.library.save import changes_table
 
 MOST_NAMED = 3
@@ -90,6 +90,8 @@ def _draw_version(version: Version, *, latest: int) -> None:
 
 
 def open_in_size(version: Version, latest: int) -> None:
-    """Fill the form from a version, to be saved on top of the ``latest``, and go there. Raises UnreadableVersion."""
+    """Fill the form from a version, to be saved on top of the ``latest``, and go there, with its source. Raises
+    UnreadableVersion."""
     open_version(version, on_top_of=latest)
+    open_with_source(version.scenario_id)
     st.switch_page("pages/size.py", query_params=state.address_of("size"))

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from sharing.form.choices import label
 from sizing.base.choices import Severity
 from sizing.base.result import Excluded, Fix, Plan
 from sizing.scenario.schema import Scenario
@@ -117,7 +116,7 @@ def _how_much(excluded: Excluded) -> tuple[str, float]:
 
 def _relaxation(excluded: Excluded, answer: Answer, *, key: str) -> None:
     words, remedy = st.columns([5, 2], vertical_alignment="center")
-    words.markdown(as_markdown(f"{label('gpu', excluded.gpu)}: {excluded.relaxation}"))
+    words.markdown(as_markdown(f"{answer.question.gpu_name(excluded.gpu)}: {excluded.relaxation}"))
     with remedy:
         fix_button(excluded.fix, answer.scenario, key=key)
 

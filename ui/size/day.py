@@ -55,8 +55,7 @@ def draw_day(answer: Answer, *, dark: bool) -> None:
     if job is None or job.scenario != answer.scenario or job.about != about:
         if job is not None:
             job.cancel()
-        plan = None if _has_pools(answer) else answer.plan
-        job = st.session_state[_JOB] = jobs.start_day(answer.scenario, about, plan)
+        job = st.session_state[_JOB] = jobs.start_day(answer.scenario if _has_pools(answer) else answer, about)
         job.wait(_MOMENT_S)
     st.fragment(_panel, run_every=None if job.done else _LOOK_EVERY_S)(
         job, dark=dark, watched=not job.done, pools=_has_pools(answer)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from sizing.base.deployed import Business
 from sizing.base.format import count, large, ms, percent, significant
+from sizing.base.latency_and_cost import Business
 from sizing.base.result import CrossCheck, Plan
-from sizing.scenario.schema import Scenario
+from sizing.planning.answered import Answer
 from ui.format import as_markdown, bullets
 from ui.size.explain import explain_all
 
@@ -35,31 +35,32 @@ NEAREST = 5
 """Published measurements shown beside a plan."""
 
 
-def draw_evidence(plan: Plan, scenario: Scenario) -> None:
+def draw_evidence(answer: Answer) -> None:
     """Source of the step times, the nearest measurements, second opinion, assumptions."""
+    plan = answer.plan
     times = plan.provenance.step_times.name if plan.provenance else "nothing"
     st.markdown(f"**Step times from:** {as_markdown(times)}. **Limited by:** {as_markdown(plan.limited_by)}.")
     st.markdown(f"**How sure.** {as_markdown(plan.how_sure)}")
     if plan.cross_check:
         _second_opinion(plan, plan.cross_check)
-    _nearest(plan, scenario)
+    _nearest(answer)
     st.markdown("**Assumptions**")
     st.markdown(bullets(plan.assumptions) or "Nothing.")
     st.markdown("**Every figure, from formula to source**")
     explain_all(plan)
 
 
-def _nearest(plan: Plan, scenario: Scenario) -> None:
+def _nearest(answer: Answer) -> None:
     """The measured rows nearest to the planned deployment, with their source."""
     from sizing.explore.nearest import narrowed_by, nearest_rows, own_rows
     from ui.benchmarks.nearest import NEAREST_NUMBERS, nearest_table
 
-    near = nearest_rows(scenario, plan, 8 * NEAREST)
+    near = nearest_rows(answer, 8 * NEAREST)
     published = tuple(n for n in near if n.measurement.itl_ms or n.measurement.output_tokens_per_s)[:NEAREST]
-    own = own_rows(scenario, plan, NEAREST)
+    own = own_rows(answer, NEAREST)
     if not (published or own):
         return
-    one = plan.per_instance
+    plan, one = answer.plan, answer.plan.per_instance
     st.markdown(
         "**Nearest measurements: your own benchmark, then published ones**"
         if own
@@ -73,7 +74,7 @@ def _nearest(plan: Plan, scenario: Scenario) -> None:
             "benchmark keeps a fixed number of requests in flight (closed loop), they start together: its TTFT is not "
             "that of requests which come one by one."
         )
-    if narrowed := narrowed_by(scenario, plan):
+    if narrowed := narrowed_by(answer):
         st.caption(as_markdown(narrowed))
     st.dataframe(
         nearest_table(own + published),

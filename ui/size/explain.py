@@ -11,7 +11,7 @@ import streamlit as st
 
 from sizing.base.result import Explained, Plan
 from sizing.methodology.glossary import FieldEntry, fields
-from sizing.scenario.schema import Scenario
+from sizing.planning.answered import Answer
 from ui.format import as_markdown, bullets
 
 FORMULAS = {
@@ -47,9 +47,7 @@ MEASURED = ("ttft_ms", "itl_ms", "e2e_ms", "output_tokens_per_s_per_gpu")
 """Figures that benchmarks measure, too."""
 
 
-def explain_popover(
-    plan: Plan, name: str, scenario: Scenario, *, label: str, meaning: str, also: Sequence[str] = ()
-) -> None:
+def explain_popover(answer: Answer, name: str, *, label: str, meaning: str, also: Sequence[str] = ()) -> None:
     """A small button that opens what one figure means, its formula, numbers and source.
 
     ``label`` names the figure, because a button is read out without what stands around it. ``name`` is a name in
@@ -57,6 +55,7 @@ def explain_popover(
     in ``also``, which follow from it, the value and its numbers are shown. What others
     and the user measured of the quantity is looked up when the button is pressed.
     """
+    plan = answer.plan
     is_measured = name in MEASURED and plan.deployment is not None
     with st.popover(
         f"Explain {label}",
@@ -73,7 +72,7 @@ def explain_popover(
         if is_measured and popover.open:
             from ui.size.nearby import evidence_for
 
-            st.markdown(evidence_for(scenario, plan, name))
+            st.markdown(evidence_for(answer, name))
 
 
 def explain_all(plan: Plan) -> None:

@@ -10,19 +10,19 @@ from ui import state
 from ui.library.manifests import draw_manifests
 from ui.shell import draw_download, draw_own_prices
 from ui.size.tables import USE, alternatives_table
-from ui.state import Answer, plan_of
+from ui.state import Answer, answer_of
 
 
 def alternatives_csv(answer: Answer) -> str:
     """The ranking, one row per deployment."""
-    return alternatives_table(answer.plan).drop(columns=USE, errors="ignore").to_csv(index=False)
+    return alternatives_table(answer).drop(columns=USE, errors="ignore").to_csv(index=False)
 
 
 def draw_downloads(answer: Answer) -> None:
     """Files of this answer, made when they are asked for; at list prices unless the user's own are asked for."""
     if has_own_prices(answer.scenario) and not draw_own_prices(present=True):
         listed = at_list_prices(answer.scenario)
-        answer = Answer(scenario=listed, plan=plan_of(listed.model_dump_json()))
+        answer = answer_of(listed.model_dump_json())
         st.caption("The files are at list prices.")
     stem = file_stem(answer.scenario.name)
     plan = answer.plan

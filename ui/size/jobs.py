@@ -13,7 +13,7 @@ from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from sizing.base.errors import SizingError
-from sizing.base.result import Plan
+from sizing.planning.answered import Answer
 from sizing.scenario.schema import Scenario
 
 if TYPE_CHECKING:  # the simulator's compiler would slow down the start of every page
@@ -113,42 +113,45 @@ def _pool() -> ThreadPoolExecutor:
 
 
 def start_simulation(
-    scenario: Scenario,
+    scenario_or_answer: Scenario | Answer,
     *,
-    plan: Plan | None = None,
     simulated: Scenario | None = None,
     hours: float | None,
     what_if: WhatIf,
     trace: Trace | None = None,
 ) -> Job[SimulationResult, Run]:
-    """Start to simulate some hours of a scenario, or of the ``simulated`` one that stands for it, or a trace, on what
-    ``plan`` deploys."""
+    """Start to simulate some hours of what was asked, or of the ``simulated`` scenario that stands for it, or a trace,
+    on what the plan deploys."""
+    scenario = scenario_or_answer.scenario if isinstance(scenario_or_answer, Answer) else scenario_or_answer
     job: Job[SimulationResult, Run] = Job(
         scenario=scenario, about=Run(what_if=what_if, hours=hours, simulated=simulated, replayed=trace is not None)
     )
 
     def work() -> SimulationResult:
-        from sizing.question.understand import understand
+        from sizing.question.understand import model_of
         from sizing.replay.simulate import simulate
 
         if trace is not None:
-            model = understand(scenario).model
+            model = model_of(scenario)
             trace.check_fits(model.max_context, model.id)
-        return simulate(simulated or scenario, hours=hours, what_if=what_if, trace=trace, progress=job.heard, plan=plan)
+        return simulate(
+            scenario_or_answer, traffic=simulated, hours=hours, what_if=what_if, trace=trace, progress=job.heard
+        )
 
     job.future = _pool().submit(work)
     return job
 
 
-def start_day(scenario: Scenario, about: DayAsked, plan: Plan | None = None) -> Job[DayPlan, DayAsked]:
-    """Start to plan the day of a scenario with the instances of ``plan``."""
+def start_day(scenario_or_answer: Scenario | Answer, about: DayAsked) -> Job[DayPlan, DayAsked]:
+    """Start to plan the day of a scenario, with the instances of an answer that is known already."""
+    scenario = scenario_or_answer.scenario if isinstance(scenario_or_answer, Answer) else scenario_or_answer
     job: Job[DayPlan, DayAsked] = Job(scenario=scenario, about=about)
 
     def work() -> DayPlan:
         from sizing.replay.day import day
 
         hours, startup_s = about
-        return day(scenario, startup_s=startup_s, plan=plan, assumed_hours=hours)
+        return day(scenario_or_answer, startup_s=startup_s, assumed_hours=hours)
 
     job.future = _pool().submit(work)
     return job

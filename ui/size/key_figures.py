@@ -8,11 +8,13 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from sizing.base.deployed import Cost, Deployed, Latency, PerInstance
+from sizing.base.deployed import Deployed, PerInstance
 from sizing.base.format import UNKNOWN, count, interval, kilowatts, ms, significant, usd
+from sizing.base.latency_and_cost import Cost, Latency
 from sizing.base.result import Plan
 from sizing.economics.dates import Age, age_of
 from sizing.planning.answer import chance_in_words
+from sizing.planning.answered import Answer
 from sizing.planning.sentences import split_text, systems_named
 from sizing.scenario.schema import Scenario
 from ui.format import as_markdown, counted
@@ -51,9 +53,9 @@ class Figure(NamedTuple):
     also: tuple[str, ...] = ()
 
 
-def draw_key_figures(plan: Plan, scenario: Scenario, *, explained: bool = True) -> None:
+def draw_key_figures(answer: Answer, *, explained: bool = True) -> None:
     """GPUs, systems, latency against its limit, output tokens/s per GPU, cost and power."""
-    figures = list(key_figures(plan, scenario, datetime.now(UTC).date()))
+    figures = list(key_figures(answer, datetime.now(UTC).date()))
     grid = st.grid(_PER_ROW, min_column_width=_NARROWEST if explained else _PRESENTED, gap="small", border=True)
     for number, figure in enumerate(figures, start=1):
         fills_the_row = number == len(figures) and number % _PER_ROW == _PER_ROW - 1
@@ -61,11 +63,12 @@ def draw_key_figures(plan: Plan, scenario: Scenario, *, explained: bool = True) 
             _draw(figure)
             if explained:
                 label = figure.short or figure.label
-                explain_popover(plan, figure.name, scenario, label=label, meaning=figure.help, also=figure.also)
+                explain_popover(answer, figure.name, label=label, meaning=figure.help, also=figure.also)
 
 
-def key_figures(plan: Plan, scenario: Scenario, on: date) -> Iterator[Figure]:
+def key_figures(answer: Answer, on: date) -> Iterator[Figure]:
     """The figures of a plan, the most asked for first; ``on`` is the day by which prices are old."""
+    plan, scenario = answer.plan, answer.scenario
     deployed = plan.deployment
     if deployed is None:
         return
@@ -93,7 +96,7 @@ def key_figures(plan: Plan, scenario: Scenario, on: date) -> Iterator[Figure]:
         f"{whole_systems(deployed, scenario)}; {_instances(deployed)}",
         "Whole systems to buy or rent, and the instances (copies of the model) they run.",
     )
-    yield from _latencies(plan, scenario)
+    yield from _latencies(answer)
     if plan.cost:
         yield from _of_cost(plan.cost, on)
     if plan.per_instance:
@@ -105,7 +108,7 @@ def _of_cost(cost: Cost, on: date) -> Iterator[Figure]:
     yield Figure(
         "usd_per_month",
         "Hardware per month",
-        usd(cost.usd_per_month),
+        usd(cost.hardware_usd_per_month),
         _of_price(cost) + _age(cost, on),
         "The hardware alone: what power, support and staff add, and other ways to pay, are on Cost. "
         + _full_load(cost.usd_per_million_output_tokens_at_full_load),
@@ -205,8 +208,9 @@ def _rate(one: PerInstance, deployed: Deployed) -> Figure:
     )
 
 
-def _latencies(plan: Plan, scenario: Scenario) -> Iterator[Figure]:
+def _latencies(answer: Answer) -> Iterator[Figure]:
     """TTFT and ITL, and E2E where it is limited or the reader waits for it."""
+    plan, scenario = answer.plan, answer.scenario
     if plan.latency is None:
         return
     limits = scenario.limits
@@ -241,11 +245,15 @@ def _against(value: Latency, limit: float | None) -> tuple[str, str, bool | None
 
 def _of_price(cost: Cost) -> str:
     """What the price is of, the range its sources give, and what it comes to per million tokens."""
-    if cost.usd_per_month is None or cost.usd_per_month_low is None or cost.usd_per_month_high is None:
+    if (
+        cost.hardware_usd_per_month is None
+        or cost.hardware_usd_per_month_low is None
+        or cost.hardware_usd_per_month_high is None
+    ):
         return ""
     what = "complete systems" if cost.system_usd is not None else "rented instances"
     priced = {"asked": f"{what}, own price", "listed": f"{what}, listed", "rule": what}
-    low, high = cost.usd_per_month_low, cost.usd_per_month_high
+    low, high = cost.hardware_usd_per_month_low, cost.hardware_usd_per_month_high
     spread = f", {usd(low)} to {usd(high)}" if low < high else ""
     each = cost.usd_per_million_output_tokens
     per_million = f"; {usd(each)} per million output tokens" if each is not None else ""
@@ -254,7 +262,7 @@ def _of_price(cost: Cost) -> str:
 
 def _age(cost: Cost, on: date) -> str:
     """That a price of the catalogue, or a dated one of the scenario, is older than 90 days, or may be."""
-    if cost.usd_per_month is None or (cost.priced_by == "asked" and not cost.price_dates):
+    if cost.hardware_usd_per_month is None or (cost.priced_by == "asked" and not cost.price_dates):
         return ""
     words = OLD.get(age_of(cost.price_dates, on))
     return "" if words is None else f"; {words}"

@@ -7,13 +7,12 @@ from typing import NamedTuple
 
 from sharing.form.choices import label
 from sizing.base.format import count, ms, significant
-from sizing.base.result import Plan
 from sizing.evidence.published import Measurement, Near
 from sizing.evidence.sources import SOURCES, source_day
 from sizing.explore.measured_points import FARTHEST
 from sizing.explore.nearest import nearest_rows, own_rows
 from sizing.methodology.accuracy import MODES, open_loop_errors
-from sizing.scenario.schema import Scenario
+from sizing.planning.answered import Answer
 from ui.format import as_markdown
 
 LATENCIES = ("ttft_ms", "itl_ms", "e2e_ms")
@@ -56,18 +55,18 @@ _AT_PERCENTILE = {
 """What measurements hold of a figure at the percentile of the limits."""
 
 
-def evidence_for(scenario: Scenario, plan: Plan, name: str) -> str:
+def evidence_for(answer: Answer, name: str) -> str:
     """What stands behind a figure as Markdown: how far its kind was off, and what was measured of it nearby.
 
     Of a latency at the percentile that the answer states; what is known of its median or mean only is said to be that.
     """
-    percentile = scenario.limits.percentile
+    percentile = answer.scenario.limits.percentile
     if name not in LATENCIES:
-        return measured_nearby(scenario, plan, name)
+        return measured_nearby(answer, name)
     parts = [errors_in_words(name, percentile)]
     if (name, percentile) not in _AT_PERCENTILE:
         parts.append(f"Nobody publishes the p{percentile:g} of it; below is what is published instead.")
-    parts.append(measured_nearby(scenario, plan, name, percentile))
+    parts.append(measured_nearby(answer, name, percentile))
     return "\n\n".join(part for part in parts if part)
 
 
@@ -86,13 +85,13 @@ def errors_in_words(name: str, percentile: float) -> str:
     )
 
 
-def measured_nearby(scenario: Scenario, plan: Plan, name: str, percentile: float | None = None) -> str:
+def measured_nearby(answer: Answer, name: str, percentile: float | None = None) -> str:
     """The nearest measurements of a figure with their source as Markdown, those of the own benchmark first.
 
     At a percentile where measurements hold it, else the median or mean.
     """
     quantity = _USUAL[name] if percentile is None else _AT_PERCENTILE.get((name, percentile), _USUAL[name])
-    near = (*own_rows(scenario, plan, _SEARCHED), *nearest_rows(scenario, plan, _SEARCHED))
+    near = (*own_rows(answer, _SEARCHED), *nearest_rows(answer, _SEARCHED))
     near_enough = [(quantity.value(n.measurement), n) for n in near if n.distance <= FARTHEST]
     known = [(value, n) for value, n in near_enough if value][:_SHOWN]
     if not known:

@@ -52,7 +52,7 @@ def draw() -> None:
     with results:
         if answer is not None:
             shell.withhold(present=has_own_prices(answer.scenario))
-            draw_key_figures(answer.plan, answer.scenario)
+            draw_key_figures(answer)
             draw_warnings(answer, "warning", "info")
             draw_business(answer.plan.business)
             _tabs(answer, dark=st.context.theme.type == "dark")
@@ -63,7 +63,7 @@ def _tabs(answer: Answer, *, dark: bool) -> None:
     shell.draw_tabs(
         {
             "Alternatives": partial(_alternatives, answer),
-            "Why": partial(draw_evidence, answer.plan, answer.scenario),
+            "Why": partial(draw_evidence, answer),
             "Throughput or latency": partial(draw_trade_off, answer, dark=dark),
             "Simulate": partial(draw_simulate, answer, dark=dark),
             "Over the day": partial(draw_day, answer, dark=dark),

@@ -17,7 +17,7 @@ def draw_presented() -> None:
     answer = draw_presented_above("Size")
     if answer is None or answer.plan.deployment is None:
         return
-    draw_key_figures(answer.plan, answer.scenario, explained=False)
+    draw_key_figures(answer, explained=False)
     _charts(answer, dark=st.context.theme.type == "dark")
 
 

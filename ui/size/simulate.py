@@ -6,8 +6,8 @@ import pandas as pd
 import streamlit as st
 
 from sharing.form.asked import AskedNumber
-from sizing.base.deployed import Latency
 from sizing.base.format import count, percent, rounded, significant
+from sizing.base.latency_and_cost import Latency
 from sizing.planning.assumptions import ROUTED
 from sizing.replay.comparison import differences
 from sizing.replay.simulation_result import Distribution, SimulationResult
@@ -135,8 +135,7 @@ def _run(answer: Answer, traffic: str, hours: float, what_if: WhatIf) -> jobs.Ru
 def _start(answer: Answer, run: jobs.Run) -> Job:
     trace = state.trace() if run.replayed else None
     return jobs.start_simulation(
-        answer.scenario,
-        plan=answer.plan,
+        answer,
         simulated=run.simulated,
         hours=run.hours,
         what_if=run.what_if,
@@ -190,7 +189,7 @@ def _figures(job: Job, result: SimulationResult, answer: Answer, *, dark: bool) 
     )
     if job.scenario == answer.scenario:
         what_if, replayed = job.about.what_if, job.about.replayed
-        for sentence in differences(result, answer.plan, answer.scenario, what_if, replayed=replayed):
+        for sentence in differences(result, answer, what_if, replayed=replayed):
             st.markdown(f":material/compare_arrows: {as_markdown(sentence)}")
     draw_chart(build_simulated(result, dark=dark), key="simulated", alt=simulated_alt_text(result))
     draw_table(lambda: simulated_table(result), key="simulated_series", what="Second by second")

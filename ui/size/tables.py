@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pandas as pd
 import streamlit as st
@@ -18,6 +18,9 @@ from ui.format import known
 from ui.size.key_figures import gpu_range, parallelism
 from ui.size.origin import ORIGIN, origin_of
 from ui.state import Answer
+
+Name = Callable[[str], str]
+"""What an accelerator is called, by its id."""
 
 USE = "Use"
 SAME_PRICE = 0.0005
@@ -37,7 +40,7 @@ def draw_alternatives(answer: Answer) -> None:
     at = f"p{answer.scenario.limits.percentile:g}"
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
     st.dataframe(
-        alternatives_table(plan),
+        alternatives_table(answer),
         hide_index=True,
         key="alternatives",
         alt="The plan, and other deployments that meet the limits, best first",
@@ -70,40 +73,41 @@ def draw_alternatives(answer: Answer) -> None:
         )
 
 
-def alternatives_table(plan: Plan) -> pd.DataFrame:
+def alternatives_table(answer: Answer) -> pd.DataFrame:
     """The plan as the first row, then one row per other deployment; numbers to three significant digits."""
+    plan, name = answer.plan, answer.question.gpu_name
     if plan.deployment is None:
         return pd.DataFrame()
-    planned = plan.cost.usd_per_month if plan.cost else None
-    others = [_row(c, USE, _difference(c.usd_per_month, planned)) for c in in_order(plan.alternatives)]
-    return pd.DataFrame([_planned_row(plan, plan.deployment), *others])
+    planned = plan.cost.hardware_usd_per_month if plan.cost else None
+    others = [_row(c, name, USE, _difference(c.hardware_usd_per_month, planned)) for c in in_order(plan.alternatives)]
+    return pd.DataFrame([_planned_row(plan, plan.deployment, name), *others])
 
 
 def in_order(candidates: Sequence[Candidate]) -> list[Candidate]:
     """The ranking as it is shown: what has no price comes last."""
-    return sorted(candidates, key=lambda c: c.usd_per_month is None)
+    return sorted(candidates, key=lambda c: c.hardware_usd_per_month is None)
 
 
-def _gpus(deployed: Deployed) -> str:
-    return f"{count(deployed.gpus)} x {label('gpu', deployed.gpu)}"
+def _gpus(deployed: Deployed, name: Name) -> str:
+    return f"{count(deployed.gpus)} x {name(deployed.gpu)}"
 
 
-def _what(deployed: Deployed) -> dict[str, object]:
+def _what(deployed: Deployed, name: Name) -> dict[str, object]:
     """GPUs, format and engine, in a column each."""
     return {
-        "gpu": _gpus(deployed),
+        "gpu": _gpus(deployed, name),
         "format": precisions()[deployed.weight_precision].plain_label,
         "engine": label("engine", deployed.engine),
     }
 
 
-def _row(one: Candidate, use: str | None, difference: str | None) -> dict[str, object]:
+def _row(one: Candidate, name: Name, use: str | None, difference: str | None) -> dict[str, object]:
     return {
         USE: use,
-        **_what(one.deployment),
+        **_what(one.deployment, name),
         "ttft": known(one.ttft_ms),
         "itl": known(one.itl_ms),
-        "usd": known(one.usd_per_month),
+        "usd": known(one.hardware_usd_per_month),
         "difference": difference,
         "origin": origin_of(one),
         "instance": parallelism(one.deployment),
@@ -117,16 +121,16 @@ def _row(one: Candidate, use: str | None, difference: str | None) -> dict[str, o
     }
 
 
-def _planned_row(plan: Plan, deployed: Deployed) -> dict[str, object]:
+def _planned_row(plan: Plan, deployed: Deployed, name: Name) -> dict[str, object]:
     """The deployment of the plan in the same columns."""
     latency, one = plan.latency, plan.per_instance
     return {
         USE: None,
-        **_what(deployed),
-        "gpu": f"Plan: {_gpus(deployed)}",
+        **_what(deployed, name),
+        "gpu": f"Plan: {_gpus(deployed, name)}",
         "ttft": known(latency.ttft_ms.at_percentile if latency else None),
         "itl": known(latency.itl_ms.at_percentile if latency else None),
-        "usd": known(plan.cost.usd_per_month if plan.cost else None),
+        "usd": known(plan.cost.hardware_usd_per_month if plan.cost else None),
         "difference": "this plan",
         "origin": ORIGIN[plan.decided_by],
         "instance": parallelism(deployed),
@@ -160,7 +164,7 @@ def draw_excluded(answer: Answer) -> None:
         pd.DataFrame(
             [
                 {
-                    "gpu": label("gpu", e.gpu),
+                    "gpu": answer.question.gpu_name(e.gpu),
                     "reason": e.reason,
                     "fix": e.fix.label if e.fix else None,
                     "relaxation": e.relaxation,

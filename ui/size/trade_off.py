@@ -16,17 +16,12 @@ from ui.size.origin import draw_estimates
 from ui.state import Answer
 
 
-def describe(candidate: Candidate) -> str:
+def describe(candidate: Candidate, answer: Answer) -> str:
     """A deployment in a few words: GPUs, engine, precision, parallelism."""
-    return f"{hardware_and_engine(candidate)}, {parallelism(candidate.deployment)}"
-
-
-def hardware_and_engine(candidate: Candidate) -> str:
-    """GPUs, engine and precision of a deployment."""
     chosen = candidate.deployment
     return (
-        f"{chosen.gpus} x {label('gpu', chosen.gpu)}, {label('engine', chosen.engine)}, "
-        f"{label('prec', chosen.weight_precision)}"
+        f"{chosen.gpus} x {answer.question.gpu_name(chosen.gpu)}, {label('engine', chosen.engine)}, "
+        f"{label('prec', chosen.weight_precision)}, {parallelism(chosen)}"
     )
 
 
@@ -67,10 +62,10 @@ def _selected(chosen: Candidate, answer: Answer, *, fewest: bool) -> None:
     span = gpu_range(chosen.gpus_low, chosen.gpus_high) if fewest else ""
     range_of_gpus = f"{with_coverage(f'{span} GPU' if span == '1' else f'{span} GPUs')}, " if span else ""
     facts = (
-        f"**{describe(chosen)}**: {counted(systems, 'system')}, "
+        f"**{describe(chosen, answer)}**: {counted(systems, 'system')}, "
         f"{range_of_gpus}{at} TTFT {ms(chosen.ttft_ms)}, "
         f"{at} ITL {ms(chosen.itl_ms)}, {significant(chosen.output_tokens_per_s_per_gpu)} output tokens/s per GPU, "
-        f"{usd(chosen.usd_per_month)} a month."
+        f"{usd(chosen.hardware_usd_per_month)} a month."
     ).replace("$", r"\$")
     words, action = st.columns([5, 2], vertical_alignment="center")
     words.markdown(facts)

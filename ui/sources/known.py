@@ -24,6 +24,7 @@ from collectors.demo.feed import demo_source
 from collectors.errors import InvalidSource
 from collectors.prometheus.promql import LabelValue
 from collectors.source import Source, load_source, source_from
+from sharing.settings import SETTINGS
 
 FOLDER_SETTING = "LIVE_SOURCES"
 """Environment variable with the folder of source files; ``sources`` under ``[live]`` in the secrets does the same."""
@@ -32,7 +33,7 @@ TYPED_SETTING = "LIVE_TYPED_SOURCES"
 """Environment variable: "off" keeps viewers from typing addresses that this server would read."""
 
 DEMO_NAME = "Demo deployment"
-FOLDER = Path(__file__).parents[2] / "sources"
+FOLDER = SETTINGS / "sources"
 SUFFIXES = (".yaml", ".yml", ".json")
 _TYPED, _OVERRIDES = "typed_sources", "mapping_of_sources"
 

@@ -2,7 +2,7 @@
 
 from sharing.form.link_versions import LINK_VERSION
 from sharing.form.presets import defaults
-from ui.state.answers import Answer, Outcome, last_answer, model, outcome, plan_of, ready, untouched, warm_up
+from ui.state.answers import Answer, Outcome, answer_of, last_answer, model, outcome, plan_of, ready, untouched, warm_up
 from ui.state.changes import (
     add_own_gpu,
     apply_fix,
@@ -52,6 +52,7 @@ __all__ = [
     "Outcome",
     "add_own_gpu",
     "address_of",
+    "answer_of",
     "apply_fix",
     "ask_for_latency",
     "benchmark",

@@ -20,6 +20,7 @@ from sharing.form.read import to_scenario
 from sizing.base.errors import SizingError
 from sizing.base.result import Plan
 from sizing.catalog.model import Model
+from sizing.planning import answered
 from sizing.scenario.schema import Scenario
 from ui.state.values import CONFIG, benchmark, config_fault, price_book, trace, values
 
@@ -57,13 +58,16 @@ def ready() -> bool:
     return True
 
 
-@dataclass(frozen=True, kw_only=True)
-class Answer:
-    """A scenario and its plan; ``provisional``: the analytic estimate, until the simulator is compiled."""
+@dataclass(frozen=True, eq=False)
+class Answer(answered.Answer):
+    """The answer to what the form says; ``provisional``: the analytic estimate, until the simulator is compiled."""
 
-    scenario: Scenario
-    plan: Plan
     provisional: bool = False
+
+
+def answer_of(scenario_json: str) -> Answer:
+    """The answer to a scenario with the question as it was understood. Raises SizingError."""
+    return Answer.of(Scenario.model_validate_json(scenario_json), lambda _: plan_of(scenario_json))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,10 +114,11 @@ def outcome() -> Outcome:
 
 def _answer(scenario: Scenario) -> Answer:
     from sizing.planning.analytic import analytic_plan
+    from sizing.question.understand import understand
 
     if ready():
-        return Answer(scenario=scenario, plan=plan_of(scenario.model_dump_json()))
-    return Answer(scenario=scenario, plan=analytic_plan(scenario), provisional=True)
+        return Answer(understand(scenario), plan_of(scenario.model_dump_json()))
+    return Answer(understand(scenario), analytic_plan(scenario), provisional=True)
 
 
 def untouched(fault: Fault) -> bool:

@@ -6,8 +6,8 @@ from functools import cache
 
 from collectors.backends.scrape.text import PageSample
 from collectors.vocabulary import Candidate, engine_vocabularies, gpu_vocabularies
-from collectors.vocabulary.detect import respelled, spellings
 from collectors.vocabulary.opencost import NAMES as OPENCOST_NAMES
+from collectors.vocabulary.spellings import respelled, spellings
 
 ALWAYS = ("process_start_time_seconds",)
 _SPELLED = re.compile(r"(?<![\w:$\"])([a-zA-Z_:][a-zA-Z0-9_:]*)\s*(?=\{)")
@@ -28,13 +28,14 @@ def known_names() -> frozenset[str]:
     """Every metric of every vocabulary, in every spelling."""
     names = {*ALWAYS, *OPENCOST_NAMES}
     for vocabulary in engine_vocabularies().values():
-        own = {*vocabulary.detect, *(name for names in vocabulary.variants.values() for name in names)}
-        for concept in vocabulary.concepts.values():
-            own |= {name for candidate in concept.use for name in names_of(candidate)}
+        own = {*vocabulary.detect, *vocabulary.weak, *vocabulary.bare}
+        own |= {name for names in vocabulary.variants.values() for name in names}
+        own |= {name for concept in vocabulary.concepts.values() for use in concept.use for name in names_of(use)}
         names |= {respelled(name, spelling) for name in own for spelling in spellings(vocabulary)}
     for gpu in gpu_vocabularies().values():
-        names |= set(gpu.detect)
-        names |= {name for concept in gpu.concepts.values() for use in concept.use for name in names_of(use)}
+        own = set(gpu.detect)
+        own |= {name for concept in gpu.concepts.values() for use in concept.use for name in names_of(use)}
+        names |= {respelled(name, spelling) for name in own for spelling in spellings(gpu)}
     return frozenset(names)
 
 

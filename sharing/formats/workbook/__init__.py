@@ -18,7 +18,7 @@ from sharing.report.content import Report
 
 def write(source: ReportSource) -> bytes:
     """The file. The engine is asked for the counts over the load."""
-    calculator = calculator_of(source.scenario, source.plan, source.report.released, source.money)
+    calculator = calculator_of(source.answer, source.report.released, source.money)
     return to_xlsx(source.report, calculator, source.brand)
 
 

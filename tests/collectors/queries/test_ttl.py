@@ -8,7 +8,7 @@ from collectors.reading.engine_values import engine_queries
 from collectors.reading.gpu_join import place_queries
 from collectors.reading.layout import layout_queries
 from collectors.vocabulary import engine_vocabularies, gpu_vocabularies
-from collectors.vocabulary.detect import Choice
+from collectors.vocabulary.detect import Choice, DetectedExporter
 from collectors.vocabulary.expressions import Scope
 
 NOON = 1_800_000_000.0
@@ -56,7 +56,7 @@ def test_points_of_a_line_wait_for_their_turn_where_both_are_every_minute() -> N
 
 
 def test_replicas_are_asked_for_at_every_refresh_and_all_that_is_many_series_in_turns() -> None:
-    fleet = gpu_vocabularies().values()
+    fleet = [DetectedExporter(vocabulary=vocabulary) for vocabulary in gpu_vocabularies().values()]
     scope = Scope(window_s=300.0)
     queries = layout_queries("x{}", scope, fleet=True) + place_queries(tuple(fleet), (), fleet=True)
     for vocabulary in engine_vocabularies().values():

@@ -1,9 +1,13 @@
 """Which deployments a source has, and which XID errors its GPUs had when."""
 
+import pytest
+
 from collectors.questions.deployments import find_deployments
+from collectors.questions.judged import read_judged
 from collectors.questions.xids import MEANINGS, xid_log
+from collectors.reading.observation import Observation, State
 from collectors.source import Source, source_from
-from tests.collectors.feeds import NOW, Feed, steady
+from tests.collectors.feeds import NOW, Feed, Page, steady
 
 BASE = 'vllm:num_requests_running{{model_name="{model}",namespace="{space}"}} 3'
 AT = '{{gpu="{n}",UUID="g{n}",Hostname="a"}}'
@@ -56,3 +60,35 @@ def test_xids_are_events_with_their_moment_not_counts() -> None:
 def test_no_exporter_no_log() -> None:
     feed = Feed({"a:8000": steady(BASE.format(model="m", space="s"))})
     assert xid_log(feed.backend, source(), start_s=NOW - 500, end_s=NOW, clock=lambda: NOW) == ()
+
+
+class TestJudged:
+    """A window of which some minutes are saturated is read over the others."""
+
+    @staticmethod
+    def page(saturated: tuple[float, float]) -> Page:
+        def page(elapsed: float) -> str:
+            waiting = 9 if saturated[0] <= elapsed < saturated[1] else 0
+            own = 'model_name="m"'
+            return (
+                f"vllm:num_requests_running{{{own}}} 8\nvllm:num_requests_waiting{{{own}}} {waiting}\n"
+                f"vllm:time_to_first_token_seconds_count{{{own}}} {2 * elapsed}\n"
+            )
+
+        return page
+
+    def read(self, saturated: tuple[float, float], window_s: float = 1800) -> Observation:
+        feed = Feed({"a:8000": self.page(saturated)}, seconds=1900)
+        source = source_from({"schema_version": 1, "scrape": {"targets": ["http://x"]}, "window_s": window_s})
+        return read_judged(source, backend=feed.backend, clock=lambda: NOW)[0]
+
+    @pytest.mark.parametrize(("saturated", "minutes"), [((400, 700), 20), ((1000, 1890), 15), ((100, 1200), 12)])
+    def test_the_longest_stretch_without_them(self, saturated: tuple[float, float], minutes: float) -> None:
+        seen = self.read(saturated)
+        assert seen.state is not State.SATURATED
+        assert seen.window_s == pytest.approx(60 * minutes, abs=70)
+        assert any("of the 30 minutes: in the other minutes" in note for note in seen.notes)
+
+    @pytest.mark.parametrize("saturated", [(0, 0), (0, 1900), (250, 1800)])
+    def test_the_whole_window_where_none_or_all_are_or_the_rest_is_short(self, saturated: tuple[float, float]) -> None:
+        assert self.read(saturated).window_s == 1800

@@ -1,6 +1,7 @@
 """Pages and queries that the pitfalls of metrics are tried on."""
 
 from collectors.vocabulary import engine_vocabularies
+from collectors.vocabulary.detect import DetectedEngine
 from collectors.vocabulary.expressions import distribution_queries, scalar_queries, scope_of
 from collectors.vocabulary.schema import SCALARS
 from tests.collectors.feeds import NOW, Feed, steady
@@ -19,9 +20,9 @@ def vllm(*lines: str) -> Feed:
 
 
 def every_expression() -> dict[str, str]:
-    expressions = {}
+    expressions: dict[str, str] = {}
     for v in engine_vocabularies().values():
-        scope = scope_of({"job": "j"}, v, window_s=300, step_s=15)
+        scope = scope_of({"job": "j"}, DetectedEngine(vocabulary=v, model_label=v.model_label), window_s=300)
         for key, concept in v.concepts.items():
             for i, use in enumerate(concept.use):
                 make = scalar_queries if key in SCALARS else distribution_queries

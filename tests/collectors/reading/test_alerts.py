@@ -4,6 +4,7 @@ import pytest
 
 from collectors.reading.alerts import alerts
 from collectors.reading.observation import Observation, State, unknown_distributions, unknown_numbers
+from collectors.reading.remarks import Kind, Names, remark
 
 
 def observed(state: State = State.OK, **numbers: float) -> Observation:
@@ -25,9 +26,6 @@ CASES = [
     ({"waiting_growth_per_s": 0.1, "waiting_max": 12.0}, "The queue grows by 0.1 requests/s; up to 12 wait."),
     ({"preemptions_per_s": 0.2, "kv_usage_max": 0.99}, "Requests are preempted (0.2/s)"),
     ({"kv_usage_max": 0.97}, "The KV cache reached 97 %."),
-    ({"gpus_with_xid": 1.0}, "1 GPU shows an XID error."),
-    ({"gpus_with_xid": 3.0}, "3 GPUs show an XID error."),
-    ({"gpus_throttled": 2.0}, "2 GPUs are slowed down."),
     ({"ecc_uncorrected": 1.0}, "1 uncorrected memory error."),
     ({"age_s": 60.0}, "The newest sample is 60 s old; they come every 15 s."),
 ]
@@ -54,6 +52,12 @@ def test_each_alert_is_one_sentence(numbers: dict[str, float], sentence: str) ->
 )
 def test_what_is_normal_or_too_little_is_none(numbers: dict[str, float]) -> None:
     assert alerts(observed(**numbers)) == ()
+
+
+def test_gpus_in_trouble_are_named() -> None:
+    said = remark(Kind.GPUS_SLOWED_DOWN, gpus=2, which=Names(("a/0", "a/1")), causes=Names(("hardware slowdown",)))
+    (alert,) = alerts(observed(gpus_throttled=2.0).model_copy(update={"remarks": (said,)}))
+    assert alert.sentence == "2 GPUs are slowed down (a/0, a/1): hardware slowdown."
 
 
 @pytest.mark.parametrize("state", [State.NO_DATA, State.STALE, State.UNREACHABLE])

@@ -84,6 +84,23 @@ PAGES = {
         f'dynamo_frontend_requests_total{{{D},status="success"}} @2',
         *histogram("dynamo_frontend_time_to_first_token_seconds", {0.1: 1, 0.25: 2}, 0.4, D),
     ],
+    "mindie": [
+        f"num_requests_running{{{M}}} 5",
+        f"num_requests_waiting{{{M}}} 0",
+        f"npu_cache_usage_perc{{{M}}} 0.5",
+        f"request_received_total{{{M}}} @2",
+        f"request_success_total{{{M}}} @2",
+        f"generation_tokens_total{{{M}}} @100",
+        *histogram("time_to_first_token_seconds", {0.1: 1, 0.25: 2}, 0.4, M),
+    ],
+    "lmdeploy": [
+        f"lmdeploy:num_requests_running{{{M}}} 5",
+        f"lmdeploy:num_requests_waiting{{{M}}} 0",
+        f"lmdeploy:gpu_cache_usage_perc{{{M}}} 0.5",
+        f"lmdeploy:generation_tokens_total{{{M}}} @100",
+        *histogram("lmdeploy:time_to_first_token_seconds", {0.1: 1, 0.25: 2}, 0.4, M),
+        *histogram("lmdeploy:e2e_request_latency_seconds", {0.3: 1, 0.5: 2}, 0.8, M),
+    ],
     "llm_d": [
         f"inference_objective_running_requests{{{M}}} 5",
         'inference_pool_average_queue_size{name="p"} 0',
@@ -121,6 +138,10 @@ def test_model_name_means_the_label_of_the_engine(engine: str) -> None:
 def test_older_spellings() -> None:
     colon = [line.replace("trtllm_", "trtllm:") for line in TRT]
     assert Feed({"a:8000": steady(*colon)}).read().number("running") == 5
+    early = [
+        line.replace("dynamo_frontend_", "nv_llm_http_service_") for line in PAGES["dynamo"] if "queued" not in line
+    ]
+    assert Feed({"a:8000": steady(*early)}).read().number("running") == 5
     old = [line.replace("inference_objective_", "inference_model_") for line in PAGES["llm_d"]]
     assert Feed({"a:9090": steady(*old)}).read().number("finished_rps") == pytest.approx(2)
 
@@ -137,7 +158,7 @@ def test_frontend_goes_before_its_workers() -> None:
 
 
 def test_every_engine_of_the_list_has_a_vocabulary() -> None:
-    assert set(engine_vocabularies()) == {*PAGES, "triton"}
+    assert set(engine_vocabularies()) == {*PAGES, "triton", "llamacpp", "litellm", "dynamo_worker"}
     for name in ("vLLM", "TensorRT-LLM", "trtllm", "Triton", "llm-d", "NIM", "text-generation-inference", "Dynamo"):
         assert engine_vocabulary(name), name
 

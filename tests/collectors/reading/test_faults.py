@@ -100,7 +100,9 @@ def test_replica_down_for_longer_than_the_window_is_told_too() -> None:
 
     seen = Feed({"a:8000": steady(*BASE), "b:8000": dead}).read()
     assert seen.state is State.PARTIAL
-    assert any("b:8000 of the same scrape job is down" in reason for reason in seen.reasons)
+    assert [reason for reason in seen.reasons if "b:8000" in reason] == [
+        "b:8000 is down: the last sample came 9 minutes ago."
+    ]
 
 
 def test_metric_that_disappears_is_unknown_afterwards() -> None:
@@ -134,10 +136,15 @@ def test_waiting_that_dominates_ttft_is_saturated() -> None:
 
 
 def test_engine_without_prefix_needs_a_selector() -> None:
-    page = steady("num_requests_running 3", "num_request_max 64")
-    assert Feed({"a:8000": page}).read().state is State.NO_DATA
-    seen = Feed({"a:8000": page}).read(selector={"job": "scrape"})
-    assert (seen.engine, seen.number("running")) == ("nim", 3)
+    """Of a Prometheus; where the user lists the targets, they are the selection."""
+    feed = Feed({"a:8000": steady("num_requests_running 3", "num_request_max 64")})
+    assert (feed.read().engine, feed.read().number("running")) == ("nim", 3)
+    shared = FakePrometheus(feed)
+    with serving(shared) as server:
+        source, backend = backend_of(server)
+        assert read(source, backend=backend, clock=lambda: NOW).state is State.NO_DATA
+        ours = source.model_copy(update={"selector": {"job": "scrape"}})
+        assert read(ours, backend=backend, clock=lambda: NOW).number("running") == 3
 
 
 def test_model_selector_on_an_engine_without_models_is_refused() -> None:
@@ -175,6 +182,19 @@ def test_observation_is_json_without_nan() -> None:
 
 
 def test_dead_target_of_a_shared_job_is_not_held_against_another_model(server: Server, fake: FakePrometheus) -> None:
+    other = [line.replace('"m"', '"other"') for line in BASE]
+
+    def dead(elapsed: float) -> str | None:
+        return steady(*other)(elapsed) if elapsed < 100 else None
+
+    fake.feed = Feed({"a:8000": steady(*BASE), "b:8000": steady(*other), "c:8000": dead})
+    source, backend = backend_of(server)
+    ours = source.model_copy(update={"selector": {"model_name": "m"}})
+    assert read(ours, backend=backend, clock=lambda: NOW).state is State.OK
+    assert read(source, backend=backend, clock=lambda: NOW).state is State.PARTIAL
+
+
+def test_dead_target_of_a_shared_job_that_reported_for_this_model_is_told(server: Server, fake: FakePrometheus) -> None:
     def dead(elapsed: float) -> str | None:
         return steady(*BASE)(elapsed) if elapsed < 100 else None
 
@@ -182,5 +202,7 @@ def test_dead_target_of_a_shared_job_is_not_held_against_another_model(server: S
     fake.feed = Feed({"a:8000": steady(*BASE), "b:8000": steady(*other), "c:8000": dead})
     source, backend = backend_of(server)
     ours = source.model_copy(update={"selector": {"model_name": "m"}})
-    assert read(ours, backend=backend, clock=lambda: NOW).state is State.OK
-    assert read(source, backend=backend, clock=lambda: NOW).state is State.PARTIAL
+    seen = read(ours, backend=backend, clock=lambda: NOW)
+    assert seen.state is State.PARTIAL
+    assert "c:8000 is down: the last sample came 9 minutes ago" in seen.reasons[0]
+    assert seen.number("replicas_lost") == 0  # the number did not change within the window

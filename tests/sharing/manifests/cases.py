@@ -7,8 +7,9 @@ from typing import Any
 import yaml
 
 from sharing.manifests import manifests
-from sizing import Plan, Scenario
+from sizing import Scenario
 from sizing.planning.analytic import analytic_plan
+from sizing.planning.answered import Answer
 
 WORKLOAD = {"input_tokens": 3000, "output_tokens": 300, "peak_rps": 6}
 LIMITS = {"ttft_ms": 2000, "itl_ms": 60, "percentile": 95}
@@ -79,16 +80,15 @@ CASES = {
 
 
 @cache
-def planned(name: str) -> tuple[Scenario, Plan]:
-    scenario = Scenario.model_validate(CASES[name])
-    plan = analytic_plan(scenario)
-    assert plan.deployment is not None, f"{name} has no deployment"
-    return scenario, plan
+def planned(name: str) -> Answer:
+    answer = Answer.of(Scenario.model_validate(CASES[name]), analytic_plan)
+    assert answer.plan.deployment is not None, f"{name} has no deployment"
+    return answer
 
 
 @cache
 def written(name: str) -> dict[str, str]:
-    return manifests(*planned(name))
+    return manifests(planned(name))
 
 
 def documents(name: str, file: str) -> list[Any]:

@@ -8,6 +8,7 @@ import pytest
 from sharing.manifests import manifests
 from sizing import Scenario
 from sizing.planning.analytic import analytic_plan
+from sizing.planning.answered import Answer
 from tests.sharing.manifests.cases import arguments, case, written
 
 
@@ -31,7 +32,7 @@ def test_benchmarks_vary_lengths_as_the_plan():
     keys = case("meta-llama/Llama-3.1-8B-Instruct", "h100_sxm", "vllm")
     keys["workload"] = {"input_tokens": {"p50": 1000, "p95": 3000}, "output_tokens": 200, "peak_rps": 2}
     scenario = Scenario.model_validate(keys)
-    lines = manifests(scenario, analytic_plan(scenario))["benchmarks.sh"].splitlines()
+    lines = manifests(Answer.of(scenario, analytic_plan))["benchmarks.sh"].splitlines()
     vllm, guidellm, aiperf = (
         arguments(shlex.split(next(line for line in lines if line.startswith(word))))
         for word in ("vllm", "guidellm", "aiperf")

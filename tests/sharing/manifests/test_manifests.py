@@ -2,17 +2,21 @@
 
 import json
 import shlex
+from collections.abc import Mapping
+from typing import get_args
 
 import pytest
 import yaml
 
 from sharing.errors import NothingToDeploy
-from sharing.manifests import manifests
+from sharing.manifests import dynamo, manifests, production_stack
 from sharing.manifests.bundle import INDEX, README, TARGETS, refused
 from sharing.manifests.facts import dns_label, facts_of
 from sharing.manifests.targets import Reason
 from sizing import Scenario
+from sizing.base.choices import Routing
 from sizing.planning.analytic import analytic_plan
+from sizing.planning.answered import Answer
 from tests.sharing.manifests.cases import CASES, arguments, case, container, dashboard, documents, planned, written
 from tests.sharing.manifests.validation import check_files
 
@@ -39,7 +43,7 @@ def test_every_file_is_valid(name):
 
 @pytest.mark.parametrize("name", CASES)
 def test_every_target_is_written_or_left_out_with_a_reason(name):
-    facts = facts_of(*planned(name))
+    facts = facts_of(planned(name))
     left_out, readme = refused(facts), written(name)[README]
     assert {t.id for t in TARGETS} == {t.id for t in left_out} | {t.id for t in TARGETS if t not in left_out}
     for target in TARGETS:
@@ -67,7 +71,7 @@ def test_which_plans_each_target_expresses():
 
 def test_vllm_has_the_arguments_of_the_plan():
     given = arguments(container("vllm amd")["command"])
-    _, plan = planned("vllm amd")
+    plan = planned("vllm amd").plan
     assert given["--tensor-parallel-size"] == str(plan.deployment.tp)
     assert given["--max-num-seqs"] == "64" == str(plan.deployment.batch_limit)
     assert given["--max-num-batched-tokens"] == "16384"  # the default from 160 GiB
@@ -97,7 +101,7 @@ def test_a_checkpoint_that_the_scenario_names_is_loaded():
     scenario = Scenario.model_validate(case(name, "h100_sxm", "vllm", precisions=["fp8"]))
     (deployment,) = (
         one
-        for one in yaml.safe_load_all(manifests(scenario, analytic_plan(scenario))["kubernetes.yaml"])
+        for one in yaml.safe_load_all(manifests(Answer.of(scenario, analytic_plan))["kubernetes.yaml"])
         if one["kind"] == "Deployment"
     )
     command = deployment["spec"]["template"]["spec"]["containers"][0]["command"]
@@ -143,7 +147,7 @@ def test_vllm_counts_sequences_of_a_rank():
 
 
 def test_prefill_and_decode_are_workloads_of_their_own():
-    _, plan = planned("vllm apart")
+    plan = planned("vllm apart").plan
     prefill, decode = plan.deployment.pools
     (kserve,) = documents("vllm apart", "kserve.yaml")
     assert kserve["spec"]["replicas"] == decode.instances
@@ -164,7 +168,7 @@ def test_requests_reach_the_pods_that_answer_alone():
     keys = case("meta-llama/Llama-3.3-70B-Instruct", "h100_sxm", "vllm", serving=["disaggregated"], precisions=["bf16"])
     keys["deployment"] |= {"prefill": {"tp": 8}, "decode": {"tp": 8, "pp": 2}}
     scenario = Scenario.model_validate(keys)
-    read = list(yaml.safe_load_all(manifests(scenario, analytic_plan(scenario))["llm-d.yaml"]))
+    read = list(yaml.safe_load_all(manifests(Answer.of(scenario, analytic_plan))["llm-d.yaml"]))
     (pool,) = (one for one in read if one["kind"] == "InferencePool")
     chosen = pool["spec"]["selector"]["matchLabels"].items()
     (decode,) = (one["spec"]["leaderWorkerTemplate"] for one in read if one["kind"] == "LeaderWorkerSet")
@@ -187,20 +191,20 @@ def test_drafts_are_asked_for_and_fit_into_a_step():
 
 
 def test_a_request_to_dynamo_asks_the_same_questions():
-    _, plan = planned("trtllm")
+    plan = planned("trtllm").plan
     (request,) = documents("trtllm", "dynamo-request.yaml")
     assert request["spec"]["workload"] == {"isl": 3000, "osl": 300, "requestRate": 6.0}
     assert request["spec"]["sla"] == {"ttft": 2000.0, "itl": 60.0}
     assert request["spec"]["hardware"]["totalGpus"] == plan.deployment.gpus
     (alone,) = documents("e2e alone", "dynamo-request.yaml")
     assert alone["spec"]["sla"] == {"e2eLatency": 30_000.0}
-    assert refused(facts_of(*planned("offline")))[next(t for t in TARGETS if t.id == "dynamo_request")] is Reason.LIMITS
+    assert refused(facts_of(planned("offline")))[next(t for t in TARGETS if t.id == "dynamo_request")] is Reason.LIMITS
 
 
 def test_tensorrt_llm_reads_its_settings_from_a_file():
     (settings,) = (one for one in documents("trtllm", "triton.yaml") if one["kind"] == "ConfigMap")
     model = yaml.safe_load(settings["data"]["model.yaml"])
-    _, plan = planned("trtllm")
+    plan = planned("trtllm").plan
     assert model["tensor_parallel_size"] == plan.deployment.tp
     assert (model["max_batch_size"], model["max_num_tokens"]) == (2048, 8192)
     assert model["kv_cache_config"]["dtype"] == "fp8"
@@ -215,7 +219,7 @@ def test_compose_gives_each_instance_gpus_of_its_own():
 
 
 def test_keda_holds_each_instance_at_its_planned_load():
-    _, plan = planned("vllm amd")
+    plan = planned("vllm amd").plan
     (scaled,) = documents("vllm amd", "keda.yaml")
     in_flight, rate = (one["metadata"] for one in scaled["spec"]["triggers"])
     working = 1 - plan.deployment.spare_instances / plan.deployment.instances  # the spare stands there at the peak, too
@@ -226,7 +230,7 @@ def test_keda_holds_each_instance_at_its_planned_load():
 
 
 def test_the_dashboard_has_the_lines_of_the_plan():
-    _, plan = planned("vllm")
+    plan = planned("vllm").plan
     by_title = {
         panel["title"]: {t["legendFormat"]: t["expr"] for t in panel["targets"]}
         for panel in dashboard("vllm")["panels"]
@@ -256,7 +260,7 @@ def test_what_somebody_typed_stays_text():
     keys = case("x/$(reboot)`id`\n# y", "h100_sxm", "vllm") | {"name": "=cmd() <script>[a](b)\n- k: v"}
     keys["model"] = {"name": keys["model"], "params_b": 8}
     scenario = Scenario.model_validate(keys)
-    contents = manifests(scenario, analytic_plan(scenario))
+    contents = manifests(Answer.of(scenario, analytic_plan))
     check_files(contents)
     commands = [line for line in contents["benchmarks.sh"].splitlines() if line[:1] not in ("#", "")]
     assert all("$(reboot)" not in line and "`" not in line for line in commands)
@@ -274,20 +278,25 @@ def test_nothing_secret_and_no_price_is_in_a_file():
 
 
 def test_same_plan_same_bytes():
-    assert manifests(*planned("vllm")) == written("vllm")
+    assert manifests(planned("vllm")) == written("vllm")
 
 
 def test_a_plan_that_deploys_nothing_has_no_manifests():
     scenario = Scenario.model_validate(case("deepseek-ai/DeepSeek-V3", "l4", "vllm"))
     with pytest.raises(NothingToDeploy, match="nothing to deploy"):
-        manifests(scenario, analytic_plan(scenario))
+        manifests(Answer.of(scenario, analytic_plan))
 
 
 def test_a_measured_record_says_that_settings_are_defaults():
     keys = case("meta-llama/Llama-3.1-8B-Instruct", "h100_sxm", "vllm")
     scenario = Scenario.model_validate(keys | {"measured": {"system": "DGX H100", "rps_per_system": 2.4}})
-    contents = manifests(scenario, analytic_plan(scenario))
+    contents = manifests(Answer.of(scenario, analytic_plan))
     check_files(contents)
     assert "measured record" in contents[README]
     (scaled,) = yaml.safe_load_all(contents["keda.yaml"])
     assert [one["name"] for one in scaled["spec"]["triggers"]] == ["requests-per-second"]
+
+
+@pytest.mark.parametrize("table", [production_stack.ROUTING, dynamo.ROUTER_MODE], ids=["chart", "dynamo"])
+def test_every_routing_has_a_word_in_each_target(table: Mapping[Routing, str]) -> None:
+    assert set(table) == set(get_args(Routing))

@@ -11,6 +11,7 @@ from sharing.manifests.facts import facts_of
 from sharing.manifests.targets import Reason
 from sizing import Scenario
 from sizing.planning.analytic import analytic_plan
+from sizing.planning.answered import Answer
 from tests.sharing.manifests.cases import LLAMA_70B, arguments, case
 
 
@@ -21,7 +22,7 @@ def test_kserve_has_a_pod_for_each_stage_and_its_gpus(tp, pp, pods, passed):
     """Its template of several nodes starts as many as there are stages; that of one node knows no stages."""
     keys = case(LLAMA_70B, "h100_sxm", "vllm", tp=[tp], pp=[pp], limits={})
     scenario = Scenario.model_validate(keys)
-    (service,) = yaml.safe_load_all(manifests(scenario, analytic_plan(scenario))["kserve.yaml"])
+    (service,) = yaml.safe_load_all(manifests(Answer.of(scenario, analytic_plan))["kserve.yaml"])
     spec = service["spec"]
     (main,) = spec["template"]["containers"]
     assert ("worker" in spec) is (pods > 1)
@@ -35,6 +36,6 @@ def test_kserve_has_a_pod_for_each_stage_and_its_gpus(tp, pp, pods, passed):
 def test_nim_has_a_pipeline_stage_on_each_node(gpu, tp, pp):
     keys = case(LLAMA_70B, gpu, "nim", tp=[tp], pp=[pp], limits={})
     scenario = Scenario.model_validate(keys)
-    facts = facts_of(scenario, analytic_plan(scenario))
+    facts = facts_of(Answer.of(scenario, analytic_plan))
     assert facts.nodes == 2
     assert refused(facts)[next(t for t in TARGETS if t.id == "nim")] is Reason.STAGES

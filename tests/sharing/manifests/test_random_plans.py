@@ -9,6 +9,8 @@ from sharing.manifests.bundle import README, TARGETS, refused
 from sharing.manifests.facts import facts_of
 from sizing import Scenario
 from sizing.planning.analytic import analytic_plan
+from sizing.planning.answered import Answer
+from sizing.question.understand import understand
 from tests.sharing.manifests.validation import check_files
 from tests.sizing.random_scenarios import valid_scenarios
 
@@ -21,9 +23,9 @@ def test_every_target_validates_or_is_left_out_with_a_reason(keys):
     plan = analytic_plan(scenario)
     if plan.deployment is None:
         with pytest.raises(NothingToDeploy):
-            manifests(scenario, plan)
+            manifests(Answer(understand(scenario), plan))
         return
-    contents, facts = manifests(scenario, plan), facts_of(scenario, plan)
+    contents, facts = manifests(Answer(understand(scenario), plan)), facts_of(Answer(understand(scenario), plan))
     check_files(contents)
     left_out = refused(facts)
     assert len(left_out) < len(TARGETS)

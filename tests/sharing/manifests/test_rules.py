@@ -11,6 +11,7 @@ import yaml
 from sharing.manifests import manifests
 from sizing import Scenario
 from sizing.planning.analytic import analytic_plan
+from sizing.planning.answered import Answer
 from tests.sharing.manifests.cases import CASES, LLAMA_8B, case, documents, planned, written
 
 pytestmark = pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
@@ -56,7 +57,7 @@ def test_promtool_parses_every_other_expression(tmp_path):
 def fired(folder: Path, share_slow: float, per_minute: int = 600) -> list[str]:
     """Severity and long window of the TTFT alerts that fire after 13 hours with this share of slow requests."""
     rules = rule_file(folder)
-    model, _ = planned("vllm")
+    model = planned("vllm").scenario
     selector = f'model_name="{model.model}"'
     family = "vllm:time_to_first_token_seconds"
     within = round(per_minute * (1 - share_slow))
@@ -101,7 +102,7 @@ def test_a_few_slow_requests_are_no_alert(tmp_path):
 def alerts_of(percentile: float) -> list[dict]:
     limits = {"ttft_ms": 2000, "itl_ms": None, "percentile": percentile}
     scenario = Scenario.model_validate(case(LLAMA_8B, "h100_sxm", "vllm", limits=limits))
-    (rule,) = yaml.safe_load_all(manifests(scenario, analytic_plan(scenario))["prometheus-rules.yaml"])
+    (rule,) = yaml.safe_load_all(manifests(Answer.of(scenario, analytic_plan))["prometheus-rules.yaml"])
     return [one for group in rule["spec"]["groups"] for one in group["rules"] if "alert" in one]
 
 

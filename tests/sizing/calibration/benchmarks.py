@@ -1,9 +1,12 @@
 """Benchmarks made up from predictions."""
 
+from typing import Any
+
 import pandas as pd
 
 from sizing import Scenario
 from sizing.calibration.benchmark import calibrated_configuration
+from sizing.calibration.calibrated import CalibratedConfiguration
 from sizing.evidence.predict import predict_points
 from sizing.question.understand import understand
 from sizing.steps.mixture import mixture
@@ -13,7 +16,7 @@ LOADS = (4, 32, 128)
 H100 = {"gpus": ["h100_sxm"], "engines": ["vllm"], "precisions": ["fp8"], "tp": [4], "pp": [1]}
 
 
-def predicted_itl_ms(**changes):
+def predicted_itl_ms() -> pd.DataFrame:
     """What the uncalibrated engine expects of a closed loop at ``LOADS``."""
     row = {
         "model": LLAMA_70B,
@@ -26,12 +29,11 @@ def predicted_itl_ms(**changes):
         "isl": 1000,
         "osl": 1000,
         "mode": "fixed_concurrency",
-        **changes,
     }
     return predict_points(pd.DataFrame([{**row, "concurrency_or_batch": load} for load in LOADS]), mixture())
 
 
-def benchmark(factor=1.0, **changes):
+def benchmark(factor: float = 1.0, **changes: Any) -> dict[str, Any]:
     """A curve that is ``factor`` times as slow as predicted."""
     found = predicted_itl_ms()
     points = [
@@ -56,6 +58,6 @@ def benchmark(factor=1.0, **changes):
     }
 
 
-def calibrated(factor=1.0, **changes):
+def calibrated(factor: float = 1.0, **changes: Any) -> CalibratedConfiguration | None:
     scenario = Scenario.model_validate(raw(LLAMA_70B, benchmark=benchmark(factor, **changes)))
     return calibrated_configuration(understand(scenario))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sizing.base.errors import InvalidScenario, SizingError
-from sizing.base.result import Plan
+from sizing.base.result import MadeFor, Plan
 from sizing.decision.comparison import compare
 from sizing.decision.flips import NEAR, flips
 from sizing.decision.heat_map import two_inputs
@@ -19,6 +19,8 @@ from sizing.decision.tornado import swing, tornado
 from sizing.decision.variants import variants
 from sizing.economics.cost import cost
 from sizing.planning.analytic import analytic_plan
+from sizing.planning.answered import Answer
+from sizing.question.understand import understand
 from sizing.scenario import Scenario
 from tests.sizing.asking import raw
 
@@ -46,9 +48,10 @@ class Market(Answers):
         super().__init__()
         self._usd, self._gpu, self.count = usd, gpu, 0
 
-    def plan(self, scenario: Scenario) -> Plan:
+    def answer(self, scenario: Scenario) -> Answer:
         """None is made: nothing is bought that has a price of its own."""
-        return Plan.model_construct(deployment=None, cost=None)
+        nothing = Plan.model_construct(deployment=None, cost=None)
+        return Answer(understand(scenario), nothing.marked(MadeFor(scenario)))
 
     def outcome(self, scenario: Scenario) -> Outcome:
         self.count += 1
@@ -228,7 +231,7 @@ def test_real_plans_agree_with_plan_and_cost() -> None:
     base = asked(peak_rps=300.0)
     drawn = tornado(base, Answers(planner))
     plan = analytic_plan(base)
-    money = cost(base, plan=plan)
+    money = cost(Answer(understand(base), plan))
     assert plan.deployment is not None
     assert (drawn.base.gpus, drawn.base.usd_per_month) == (plan.deployment.gpus, money.usd_per_month)
     assert (drawn.base.low, drawn.base.high) == (money.low, money.high)
@@ -249,7 +252,7 @@ def test_real_plans_agree_with_plan_and_cost() -> None:
 
 def test_variants_are_one_change_each() -> None:
     scenario = Scenario.model_validate(raw(LLAMA, deployment={"gpus": ["h100_sxm", "l40s"]}))
-    offered = variants(scenario, analytic_plan(scenario))
+    offered = variants(Answer.of(scenario, analytic_plan))
     assert {"gpu", "traffic", "location"} <= {one.kind for one in offered}
     for one in offered:
         before, after = values_of(scenario), values_of(one.scenario)
@@ -259,7 +262,7 @@ def test_variants_are_one_change_each() -> None:
 def test_an_answer_of_a_known_plan_is_not_made_again() -> None:
     answers = Answers(partial(pytest.fail, "planned again"))
     plan = analytic_plan(asked())
-    answers.knows(asked(), plan)
+    answers.knows(Answer(understand(asked()), plan))
     assert answers.outcome(asked("another name")).gpus == (plan.deployment.gpus if plan.deployment else None)
 
 

@@ -14,6 +14,7 @@ from sizing.decision.lever_text import losses, runs_on, tried, why_not
 from sizing.decision.levers import LeverRow, levers
 from sizing.decision.outcome import Answers
 from sizing.planning.analytic import analytic_plan
+from sizing.planning.answered import Answer
 from sizing.question.understand import model_of
 from sizing.scenario import Scenario
 from sizing.scenario.schema import SpeculativeDecoding
@@ -219,7 +220,7 @@ def test_a_smaller_model_is_a_relative() -> None:
 
 
 def test_a_pruned_model_has_the_asked_size_and_keeps_layers_and_heads() -> None:
-    moved = change("pruned", asked(), analytic_plan(asked()), replace(DEFAULT, size_b=4.5))
+    moved = change("pruned", Answer.of(asked(), analytic_plan), replace(DEFAULT, size_b=4.5))
     assert isinstance(moved, Change)
     model, whole = model_of(asked(moved.values["model"])), model_of(asked())
     assert model.params_total == 4.5e9
@@ -232,5 +233,5 @@ def test_a_pruned_model_has_the_asked_size_and_keeps_layers_and_heads() -> None:
     [(LLAMA, 9.0, "size"), (LLAMA, 0.06, "size"), ("mistralai/Mixtral-8x7B-v0.1", 20.0, "architecture")],
 )
 def test_what_cannot_be_pruned_says_why(model: str, size_b: float, obstacle: str) -> None:
-    moved = change("pruned", asked(model), analytic_plan(asked()), replace(DEFAULT, size_b=size_b))
+    moved = change("pruned", Answer.of(asked(model), analytic_plan), replace(DEFAULT, size_b=size_b))
     assert moved == obstacle

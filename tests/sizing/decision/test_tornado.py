@@ -10,6 +10,7 @@ from sizing.decision.outcome import Answers
 from sizing.decision.tornado import RENT, tornado
 from sizing.economics.cost import cost
 from sizing.planning.analytic import analytic_plan
+from sizing.planning.answered import Answer
 from sizing.scenario import Scenario
 from tests.sizing.decision.test_decision import asked
 
@@ -49,7 +50,7 @@ def test_the_price_of_what_is_rented_is_moved(purchase: str, times: float) -> No
     and staff do not move with it."""
     scenario = rented(purchase, licence="nvidia_ai_enterprise", staff_usd_per_month=500.0)
     drawn = tornado(scenario, Answers(partial(analytic_plan, alternatives=0)))
-    money = cost(scenario, plan=analytic_plan(scenario))
+    money = cost(Answer.of(scenario, analytic_plan))
     bar = next(bar for bar in drawn.bars if bar.key == RENT)
     assert (bar.value, bar.low, bar.high) == (100.0, 80.0, 120.0)
     assert bar.at_low is not None
@@ -66,7 +67,7 @@ def test_the_price_of_what_a_hybrid_rents_is_moved() -> None:
     """What is rented beyond the base costs a fifth more; another base may cost less then, so that is the most."""
     scenario = rented(location="hybrid")
     drawn = tornado(scenario, Answers(partial(analytic_plan, alternatives=0)))
-    money = cost(scenario, plan=analytic_plan(scenario))
+    money = cost(Answer.of(scenario, analytic_plan))
     bar = next(bar for bar in drawn.bars if bar.key == RENT)
     assert "prices.system_usd" in {bar.key for bar in drawn.bars}
     assert bar.at_high is not None

@@ -11,6 +11,8 @@ from sizing.economics.cost import cost
 from sizing.economics.results import CostAnswer, WayToPay
 from sizing.economics.text import as_markdown, as_text
 from sizing.planning.analytic import analytic_plan
+from sizing.planning.answered import Answer
+from sizing.question.understand import understand
 from tests.sizing.asking import LLAMA_70B, raw
 
 H100 = {"gpus": ["h100_sxm"]}
@@ -18,8 +20,9 @@ OFFICE = {"profile": [1.0] * 8 + [4.0, 8.0, 10.0, 10.0, 9.0, 10.0, 10.0, 8.0, 6.
 
 
 def priced(plan: Plan | None = None, on: date | None = None, **sections: Any) -> CostAnswer:
-    keys = raw(LLAMA_70B, **({"deployment": H100} | sections))
-    return cost(Scenario.model_validate(keys), plan=plan, planner=analytic_plan, on=on)
+    scenario = Scenario.model_validate(raw(LLAMA_70B, **({"deployment": H100} | sections)))
+    asked = scenario if plan is None else Answer(understand(scenario), plan)
+    return cost(asked, planner=analytic_plan, on=on)
 
 
 def way(answer: CostAnswer, name: str) -> WayToPay:
@@ -32,7 +35,7 @@ def test_hardware_costs_what_the_plan_says(location: str, part: str) -> None:
     planned = analytic_plan(Scenario.model_validate(raw(LLAMA_70B, **sections)), alternatives=0)
     assert planned.cost is not None
     answer = priced(planned, **sections)
-    assert answer.parts[part] == pytest.approx(planned.cost.usd_per_month)  # type: ignore[index]
+    assert answer.parts[part] == pytest.approx(planned.cost.hardware_usd_per_month)  # type: ignore[index]
     share = answer.parts[part] / answer.usd_per_month  # type: ignore[index]
     for ours, planned_usd in (
         (answer.usd_per_million_output_tokens, planned.cost.usd_per_million_output_tokens),

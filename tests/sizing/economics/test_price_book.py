@@ -7,6 +7,7 @@ from sizing.economics.cloud import rented
 from sizing.economics.cost import cost
 from sizing.economics.on_prem import on_prem
 from sizing.planning.analytic import analytic_plan
+from sizing.planning.answered import Answer
 from sizing.prices.hardware import options
 from sizing.scenario.prices import GpuHourPrice, PriceList, Prices, SystemPrice
 from sizing.scenario.schema import Scenario
@@ -44,6 +45,6 @@ def test_an_old_price_of_the_book_is_stale_and_a_new_one_given() -> None:
                 "prices": {"negotiated": {"systems": [system]}},
             }
         )
-        answer = cost(scenario, plan=analytic_plan(scenario), on=ON)
+        answer = cost(Answer.of(scenario, analytic_plan), on=ON)
         source = next(one for one in answer.sources if one.source.startswith("Quote 7"))
         assert (source.what, source.age) == ("DGX H100", age)

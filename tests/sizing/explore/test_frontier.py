@@ -14,6 +14,7 @@ from sizing.catalog import gpus
 from sizing.explore.frontier import FAR_BEHIND, operating_points
 from sizing.explore.operating_point import MORE_IS_BETTER, Metric, OperatingPoint, Performance, loads, share_of_systems
 from sizing.explore.pareto_front import SMALLEST_GAIN, pareto_front
+from sizing.planning.answered import Answer
 from sizing.prices.hardware import options
 from sizing.question.understand import understand
 from sizing.scenario.prices import Prices
@@ -66,7 +67,7 @@ def test_cost_at_my_load_is_that_of_whole_systems_for_the_load_as_in_a_plan() ->
         usd_per_hour = min(math.ceil(instances / each) * price for each, price in servers)
         cost = usd_per_hour * 24 / tokens_a_day * 1e6
         assert point.expected.usd_per_million_output_tokens == pytest.approx(cost)
-    shown = operating_points(asked, y="usd_per_million_output_tokens", planned=planned).planned
+    shown = operating_points(Answer(understand(asked), planned), y="usd_per_million_output_tokens").planned
     assert shown is not None
     assert shown.expected.usd_per_million_output_tokens == planned.cost.usd_per_million_output_tokens
     assert planned.cost.usd_per_million_output_tokens == pytest.approx(
@@ -158,7 +159,7 @@ def test_the_planned_point_is_the_plan() -> None:
     assert answer.deployment
     assert answer.per_instance
     assert answer.latency
-    point = operating_points(scenario(), planned=answer).planned
+    point = operating_points(Answer(understand(scenario()), answer)).planned
     assert point
     now = point.expected
     assert now.output_tokens_per_s_per_gpu == pytest.approx(answer.per_instance.output_tokens_per_s_per_gpu, rel=1e-6)
@@ -212,7 +213,7 @@ def test_the_planned_point_of_pools_is_the_plan() -> None:
     assert answer.deployment.prefill
     assert answer.per_instance
     assert answer.latency
-    point = operating_points(large_model(), planned=answer).planned
+    point = operating_points(Answer(understand(large_model()), answer)).planned
     assert point
     assert point.prefill
     assert point.prefill.instances == answer.deployment.prefill.instances

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from sizing import Scenario, plan
+from sizing import Scenario
 from sizing.base.quantity import Result
 from sizing.explore.frontier import Curve, OperatingPoints
 from sizing.explore.length_map import LengthCell, LengthMap
@@ -13,15 +13,16 @@ from sizing.explore.load_band import LoadBand, load_band
 from sizing.explore.measured_points import COMPARABLE, FARTHEST, MeasuredPoint, measured_points
 from sizing.explore.operating_point import OperatingPoint, Performance
 from sizing.explore.own_benchmark import own_measurements
+from sizing.planning.answered import Answer
 from sizing.question.understand import understand
 from tests.sizing.explore.frontiers import large_model, scenario
 
 
 def test_the_load_band_of_pools_encloses_their_load_curve() -> None:
-    answer = plan(large_model())
+    known = Answer.of(large_model())
+    answer, band = known.plan, load_band(known)
     assert answer.deployment
     assert answer.deployment.serving == "disaggregated"
-    band = load_band(large_model(), answer.deployment)
     assert band.slow[-1].rps <= answer.load_curve[-1].rps <= band.fast[-1].rps
     for name in ("itl_ms", "e2e_ms"):
         low, middle, high = (
@@ -32,20 +33,20 @@ def test_the_load_band_of_pools_encloses_their_load_curve() -> None:
 
 
 def test_the_load_band_encloses_the_load_curve() -> None:
-    answer = plan(scenario())
-    assert answer.deployment
-    band = load_band(scenario(), answer.deployment)
+    known = Answer.of(scenario())
+    answer, band = known.plan, load_band(known)
     for fast, now, slow in zip(band.fast, answer.load_curve, band.slow, strict=True):
         assert fast.concurrency == now.concurrency == slow.concurrency
         assert slow.rps <= now.rps <= fast.rps
         assert fast.itl_ms <= now.itl_ms <= slow.itl_ms
 
 
-def test_a_deployment_that_is_not_considered_has_no_band() -> None:
-    answer = plan(scenario())
-    assert answer.deployment
-    elsewhere = answer.deployment.model_copy(update={"gpu": "b200_sxm"})
-    assert load_band(scenario(), elsewhere) == LoadBand(fast=(), slow=())
+def test_a_measured_record_has_no_band() -> None:
+    measured = scenario(measured={"system": "dgx_h100", "rps_per_system": 2.4, "ttft_ms": 900, "itl_ms": 20})
+    known = Answer.of(measured)
+    assert known.plan.deployment is not None
+    assert known.chosen == ()
+    assert load_band(known) == LoadBand(fast=(), slow=())
 
 
 def test_measured_points_are_comparable_and_say_where_they_come_from() -> None:

@@ -73,7 +73,7 @@ def test_every_scenario_key_is_listed_with_its_default() -> None:
     assert rows["workload.peak_rps"].default == "none"
     assert rows["model"].default == "required"
     assert rows["deployment.gpus"].default == "all"
-    assert rows["deployment.custom_gpus[].memory_gb"].accepts == "above 0, at most 10,000"
+    assert rows["deployment.custom_gpus[].memory_gb"].accepts == "at least 1, at most 10,000"
     assert rows["workload.arrivals.profile"].accepts == "24 entries"
     assert set(Scenario.model_fields) <= set(rows)
 

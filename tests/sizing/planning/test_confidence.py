@@ -12,6 +12,7 @@ from sizing.catalog import gpus, resolve_gpu
 from sizing.evidence.error_factors import ErrorFactors
 from sizing.evidence.uncertainty import capacity_exponent
 from sizing.planning.analytic import analytic_plan
+from sizing.planning.answered import Answer
 from sizing.planning.compose import as_planned, as_stated
 from sizing.question.understand import EXPECTED, Question, understand
 from sizing.search.all_deployments import Place
@@ -155,13 +156,13 @@ def test_expected_cost_ranks_by_what_is_expected_and_sizes_as_surely() -> None:
     assert likely.probability_within_limits >= 0.9
     assert sure.cost is not None
     assert likely.cost is not None
-    assert (sure.cost.usd_per_month or 0.0) <= (likely.cost.usd_per_month or 0.0)
+    assert (sure.cost.hardware_usd_per_month or 0.0) <= (likely.cost.hardware_usd_per_month or 0.0)
 
 
 def test_what_a_plan_deploys_is_looked_at_again_as_expected() -> None:
     found = plan(asked(90).scenario)
     assert found.deployment is not None
-    again = as_considered(asked(90).as_expected(), found.deployment)
+    again = as_considered(asked(90).as_expected(), found.deployment, Answer(asked(90), found).chosen)
     assert again is not None
     one = as_planned(Place(again, 0))
     assert one.per_instance().decode_step_ms == pytest.approx(found.per_instance and found.per_instance.decode_step_ms)

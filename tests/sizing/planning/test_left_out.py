@@ -23,8 +23,8 @@ def asked(model: str = MODELS[0], rps: float = 70.0, **deployment: object) -> Sc
 
 def usd(found: Plan) -> float:
     assert found.cost is not None
-    assert found.cost.usd_per_month is not None
-    return found.cost.usd_per_month
+    assert found.cost.hardware_usd_per_month is not None
+    return found.cost.hardware_usd_per_month
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -52,7 +52,7 @@ def test_what_is_left_out_is_cheaper_and_one_click_away(gpu: str, model: str) ->
     (one,) = found.left_out
     (warning,) = [w for w in found.warnings if w.code == "left_out"]
     assert (one.kind, warning.severity) == ("lossy_formats", "info")
-    assert one.usd_per_month < 0.9 * usd(found)
+    assert one.hardware_usd_per_month < 0.9 * usd(found)
     assert "formats that lose accuracy" in warning.message
     assert one.configuration in warning.message
     assert warning.fix is not None

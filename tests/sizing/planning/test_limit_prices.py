@@ -48,9 +48,9 @@ def test_a_limit_that_doubles_the_cost_says_its_price(code: str, keys: dict[str,
     eased = asked({**keys, section: {**keys[section], name: said.fix.value}})
     assert found.cost is not None
     assert eased.cost is not None
-    assert found.cost.usd_per_month is not None
-    assert eased.cost.usd_per_month is not None
-    assert eased.cost.usd_per_month <= 0.7 * found.cost.usd_per_month
+    assert found.cost.hardware_usd_per_month is not None
+    assert eased.cost.hardware_usd_per_month is not None
+    assert eased.cost.hardware_usd_per_month <= 0.7 * found.cost.hardware_usd_per_month
 
 
 def test_a_limit_that_costs_little_says_nothing() -> None:

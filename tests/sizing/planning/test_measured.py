@@ -98,4 +98,4 @@ def test_the_source_of_the_record_is_on_the_answer():
 def test_a_record_can_be_priced_anywhere(location):
     found = measured(deployment={"location": location})
     assert found.deployment.gpus_bought >= 104
-    assert found.cost.usd_per_month > 0
+    assert found.cost.hardware_usd_per_month > 0

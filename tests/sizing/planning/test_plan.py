@@ -105,7 +105,7 @@ def test_numbers_of_the_answer_hang_together():
     assert one.rps <= one.max_rps <= one.stable_rps
     assert one.output_tokens_per_s == pytest.approx(one.rps * 500)
     assert one.output_tokens_per_s_per_gpu == pytest.approx(one.output_tokens_per_s / (d.gpus / d.instances))
-    assert found.cost.usd_per_month == pytest.approx(found.cost.usd_per_hour * 730)
+    assert found.cost.hardware_usd_per_month == pytest.approx(found.cost.usd_per_hour * 730)
     assert one.concurrency <= one.max_concurrency
 
 

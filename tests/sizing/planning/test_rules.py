@@ -52,7 +52,7 @@ def test_a_fix_makes_its_warning_go_away(asked):
         assert fixed.feasible, warning
         if warning.code == "idle_gpus":  # another deployment may now win, but the spares come at no cost
             assert fixed.deployment.spare_instances == warning.fix.value
-            assert fixed.cost.usd_per_month == found.cost.usd_per_month
+            assert fixed.cost.hardware_usd_per_month == found.cost.hardware_usd_per_month
         else:
             assert warning.code not in codes(fixed), warning
 
@@ -161,6 +161,6 @@ def test_a_missing_spare_is_said_until_there_is_one():
 
 def test_an_unknown_price_is_said():
     found = ask(LLAMA_8B, deployment={"gpus": ["a10"]}, workload={"peak_rps": 1})
-    assert found.cost.usd_per_month is None
+    assert found.cost.hardware_usd_per_month is None
     assert "price_unknown" in codes(found)
     assert "No list price is known." in found.answer

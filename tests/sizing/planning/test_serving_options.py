@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from sizing import Scenario, plan
 from sizing.planning.analytic import analytic_plan
+from sizing.planning.answered import Answer
 from sizing.question.speculation import Speculation
 from sizing.question.understand import at_lengths, understand
 from sizing.replay.planned_deployment import planned
@@ -73,7 +74,7 @@ def test_screen_and_simulation_agree_on_speculative_decoding(rps: float) -> None
 
 def test_kernel_times_with_drafts_reach_the_simulator() -> None:
     question = understand(asked({"speculative_decoding": DRAFTS, "step_times": "kernel"}))
-    chosen = planned(question, plan(question.scenario))
+    chosen = planned(Answer(question, plan(question.scenario)))
     assert chosen is not None
     assert chosen.replica.speculation.tokens_per_step == pytest.approx(2.533)
 
@@ -130,7 +131,7 @@ def test_the_simulated_plan_holds_for_the_whole_fleet(routing: str) -> None:
     """One instance, or eight, under their share: the percentiles of all instances behind the same front end."""
     scenario = asked({"routing": routing}, peak_rps=120, output_tokens={"p50": 200, "p95": 600})
     part = plan(scenario)
-    whole = simulate(scenario, hours=0.5, plan=part)
+    whole = simulate(Answer(understand(scenario), part), hours=0.5)
     assert whole.ttft_ms is not None
     assert part.latency is not None
     assert part.latency.ttft_ms.p95 == pytest.approx(whole.ttft_ms.p95.value, rel=0.1)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sizing import plan
 from sizing.base.errors import InvalidScenario
 from sizing.planning.analytic import analytic_plan
+from sizing.planning.answered import Answer
 from sizing.planning.text import as_text
 from sizing.prices.packing import systems_for_both, systems_needed
 from sizing.question.understand import understand
@@ -29,7 +30,7 @@ from tests.sizing.planning.pooled import ONLY, gpus, scenario
 def test_the_simulation_decides_both_counts_and_confirms_them() -> None:
     asked = scenario(deployment={**ONLY, "engines": ["vllm"]})
     found = plan(asked)
-    chosen = planned(understand(asked), found)
+    chosen = planned(Answer(understand(asked), found))
     assert chosen is not None
     assert chosen.prefill is not None
     assert (chosen.prefill.working, chosen.working) == (
@@ -39,7 +40,7 @@ def test_the_simulation_decides_both_counts_and_confirms_them() -> None:
     assert "simulated" in found.source
     assert found.latency.ttft_ms.at_percentile <= 3000
     assert found.latency.itl_ms.at_percentile <= 30
-    result = simulate(asked, plan=found, seed=3)
+    result = simulate(Answer(understand(asked), found), seed=3)
     assert result.meets_limits
     assert result.instances == found.deployment.instances
 
@@ -68,7 +69,7 @@ def test_of_every_gpu_type_the_better_kind_of_serving_is_listed() -> None:
     )
     assert (found.deployment.gpu, found.deployment.serving) == ("h200_sxm", "aggregated")
     assert listed.deployment.serving == alone.deployment.serving == "disaggregated"
-    assert listed.usd_per_month == pytest.approx(alone.cost.usd_per_month)
+    assert listed.hardware_usd_per_month == pytest.approx(alone.cost.hardware_usd_per_month)
 
 
 def test_pools_alone_have_other_pairs_as_alternatives() -> None:
@@ -76,7 +77,7 @@ def test_pools_alone_have_other_pairs_as_alternatives() -> None:
     found = plan(scenario(deployment=ONLY))
     chosen, others = found.deployment, [a.deployment for a in found.alternatives]
     assert {one.serving for one in others} == {"disaggregated"}
-    assert min(one.usd_per_month for one in found.alternatives) >= found.cost.usd_per_month
+    assert min(one.hardware_usd_per_month for one in found.alternatives) >= found.cost.hardware_usd_per_month
 
     def pair(one: Any) -> tuple[Any, ...]:
         return (
@@ -165,7 +166,7 @@ def test_a_named_batch_limit_holds_in_decode_instances(answered_by: Any) -> None
 
 def test_a_named_batch_limit_is_simulated() -> None:
     question = understand(scenario(LLAMA_8B, deployment={**ONLY, "batch_limits": [8]}))
-    chosen = planned(question, plan(question.scenario))
+    chosen = planned(Answer(question, plan(question.scenario)))
     assert chosen.replica.max_sequences == 8
     assert chosen.prefill.replica.max_sequences > 8
 

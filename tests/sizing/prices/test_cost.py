@@ -126,9 +126,9 @@ def test_thirteen_dgx_h100_for_case_1():
     cost = cost_of(dgx, 13, 31 * 500, 31 * 500 * 3600 * 4)
     assert cost.purchase_usd == 13 * 380_000
     assert cost.usd_per_hour == pytest.approx(13 * 380_000 / (5 * 8760)) == pytest.approx(chosen.usd_per_hour[0])
-    assert cost.usd_per_month_low == pytest.approx(13 * 300_000 / (5 * 8760) * 730)
-    assert cost.usd_per_month_high == pytest.approx(13 * 460_000 / (5 * 8760) * 730)
-    assert cost.usd_per_month == pytest.approx(cost.usd_per_hour * HOURS_PER_MONTH)
+    assert cost.hardware_usd_per_month_low == pytest.approx(13 * 300_000 / (5 * 8760) * 730)
+    assert cost.hardware_usd_per_month_high == pytest.approx(13 * 460_000 / (5 * 8760) * 730)
+    assert cost.hardware_usd_per_month == pytest.approx(cost.usd_per_hour * HOURS_PER_MONTH)
     at_full_load = cost.usd_per_hour / (15_500 * 3600) * 1e6
     assert cost.usd_per_million_output_tokens_at_full_load == pytest.approx(at_full_load)
     assert cost.usd_per_million_output_tokens == pytest.approx(6 * at_full_load)  # 4 h of the peak a day, 24 h of cost
@@ -144,7 +144,9 @@ def test_a_rented_instance_has_no_purchase_price():
 
 def test_an_unknown_price_stays_unknown():
     cost = cost_of(an_option(by="unknown", power=None), 2, 1000, 1e6)
-    assert (cost.usd_per_hour, cost.usd_per_month, cost.usd_per_million_output_tokens, cost.power_kw) == (None,) * 4
+    assert (cost.usd_per_hour, cost.hardware_usd_per_month, cost.usd_per_million_output_tokens, cost.power_kw) == (
+        None,
+    ) * 4
     assert cost_of(an_option(), 2, 0, 0).usd_per_million_output_tokens is None
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from sizing import Plan, Scenario, plan
 from sizing.planning.analytic import analytic_plan
+from sizing.planning.answered import Answer
 from sizing.replay.comparison import differences
 from sizing.replay.simulate import simulate
 from sizing.replay.simulation_result import SimulationResult
@@ -27,7 +28,11 @@ def said(
     replayed: bool = False,
     answer: Plan | None = None,
 ) -> str:
-    return " ".join(differences(found, answer or plan(scenario), scenario, what_if, replayed=replayed))
+    return " ".join(
+        differences(
+            found, Answer.of(scenario, lambda _: answer) if answer else Answer.of(scenario), what_if, replayed=replayed
+        )
+    )
 
 
 def scaled(found: SimulationResult, factor: float) -> SimulationResult:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from sizing import plan
 from sizing.base.quantity import Estimate
 from sizing.cli import main
+from sizing.planning.answered import Answer
 from sizing.question.length_distributions import FixedLength
 from sizing.question.understand import understand
 from sizing.replay.offered_load import load_of
@@ -81,7 +82,7 @@ def test_more_load_never_shortens_latency_with_common_random_numbers() -> None:
 
 def simulate_at(rate: float) -> SimulationResult:
     question = understand(scenario(peak_rps=rate))
-    chosen = planned(understand(scenario()), plan(scenario()))
+    chosen = planned(Answer.of(scenario()))
     assert chosen is not None
     fleet = Fleet(replicas=(chosen.replica,))
     return simulate_deployment(fleet, load_of(question, 20_000 / rate / 3600, 0), question.limits, name="test")
@@ -130,7 +131,7 @@ def test_a_profile_is_simulated_for_a_day_and_says_when_it_was_overloaded() -> N
     profile = [0.02] * 12 + [1.0] + [0.02] * 11
     arrivals = {"profile": profile}
     question = understand(scenario(peak_rps=40.0, arrivals=arrivals))
-    chosen = planned(understand(scenario()), plan(scenario()))
+    chosen = planned(Answer.of(scenario()))
     assert chosen is not None
     load = load_of(question, None, 0)
     result = simulate_deployment(Fleet(replicas=(chosen.replica,)), load, question.limits, name="one replica")
@@ -243,7 +244,7 @@ def test_lengths_of_a_scenario_reach_the_stream() -> None:
 
 def test_a_simulation_stops_where_its_work_does_and_says_so() -> None:
     question = understand(Scenario.model_validate(raw()))
-    chosen = planned(question, plan(Scenario.model_validate(raw())))
+    chosen = planned(Answer(question, plan(question.scenario)))
     assert chosen is not None
     found = simulate_deployment(
         chosen.deployment("random"), load_of(question, 1.0, 0), question.limits, name="x", most_events=50_000

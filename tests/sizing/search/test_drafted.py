@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from sizing import Plan, Scenario, plan
+from sizing.planning.answered import Answer
 from sizing.question.speculation import published
 from sizing.question.understand import understand
-from sizing.search.considered import configuration_of
 from sizing.search.drafted import with_drafts
 from sizing.search.preferences import DRAFTS
 from sizing.search.screen import evaluate_all
@@ -49,7 +49,9 @@ def planned(keys: dict[str, Any], **deployment: Any) -> Plan:
 
 
 def cost(found: Plan) -> float:
-    return float(found.cost.usd_per_month) if found.cost and found.cost.usd_per_month else float("inf")
+    return (
+        float(found.cost.hardware_usd_per_month) if found.cost and found.cost.hardware_usd_per_month else float("inf")
+    )
 
 
 @pytest.mark.parametrize("keys", CASES.values(), ids=CASES)
@@ -145,12 +147,11 @@ def test_what_was_asked_for_overrides_what_was_published() -> None:
     assert not any(w.code == "speculative_decoding" for w in found.warnings)
 
 
-def test_the_deployment_of_an_answer_is_found_again_with_its_drafts() -> None:
+def test_an_answer_holds_the_chosen_configuration_with_its_drafts() -> None:
     keys = CASES["gpt-oss-120b with EAGLE-3, ITL 6 ms on H100"]
     found = planned(keys)
     assert found.deployment is not None
-    row = configuration_of(understand(Scenario.model_validate(keys)), found.deployment)
-    assert row is not None
+    (row,) = Answer(understand(Scenario.model_validate(keys)), found).chosen
     assert row.speculation.draft is not None
     assert found.deployment.speculation is not None
     assert row.speculation.draft_tokens == found.deployment.speculation.draft_tokens

@@ -217,4 +217,4 @@ def counted(answer: Plan) -> tuple[object, ...]:
     deployed, cost = answer.deployment, answer.cost
     assert deployed is not None
     assert cost is not None
-    return deployed.gpus, deployed.gpus_bought, cost.usd_per_month
+    return deployed.gpus, deployed.gpus_bought, cost.hardware_usd_per_month

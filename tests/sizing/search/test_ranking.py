@@ -12,8 +12,8 @@ from sizing.search.serving import screened
 from tests.sizing.asking import ALL, LLAMA_8B, LLAMA_70B, ask, raw
 
 MEASURE = {
-    "expected_cost": lambda c: c.usd_per_month if c.usd_per_month is not None else float("inf"),
-    "cost": lambda c: c.usd_per_month if c.usd_per_month is not None else float("inf"),
+    "expected_cost": lambda c: c.hardware_usd_per_month if c.hardware_usd_per_month is not None else float("inf"),
+    "cost": lambda c: c.hardware_usd_per_month if c.hardware_usd_per_month is not None else float("inf"),
     "gpus": lambda c: c.deployment.gpus,
     "latency": lambda c: c.e2e_ms,
     "energy": lambda c: c.power_kw if c.power_kw is not None else float("inf"),
@@ -22,7 +22,7 @@ MEASURE = {
 
 def of_plan(found, objective):
     if objective in ("cost", "expected_cost"):
-        return found.cost.usd_per_month if found.cost.usd_per_month is not None else float("inf")
+        return found.cost.hardware_usd_per_month if found.cost.hardware_usd_per_month is not None else float("inf")
     if objective == "energy":
         return found.cost.power_kw
     return found.deployment.gpus if objective == "gpus" else found.latency.e2e_ms.at_percentile
@@ -105,7 +105,7 @@ def test_the_frontier_keeps_gpu_engine_and_format():
 
 def test_unknown_prices_rank_last_by_cost():
     found = ask(alternatives=ALL)
-    unknown = [a.usd_per_month is None for a in blocks(found)[0]]
+    unknown = [a.hardware_usd_per_month is None for a in blocks(found)[0]]
     assert unknown == sorted(unknown)
 
 
@@ -119,7 +119,7 @@ def test_hardware_without_a_price_is_chosen_by_its_gpus():
         alternatives=ALL,
     )
     assert all(a.deployment.gpus > 300 for a in found.alternatives if a.deployment.serving == "aggregated")
-    assert found.cost.usd_per_month is None
+    assert found.cost.hardware_usd_per_month is None
     assert found.deployment.serving == "disaggregated"
     assert found.deployment.gpus < 30
 

@@ -10,6 +10,7 @@ import pytest
 from sizing import Scenario, plan
 from sizing.cli import main
 from sizing.planning.analytic import analytic_plan
+from sizing.planning.answered import Answer
 from sizing.planning.unconfirmed import not_confirmed
 from sizing.question.limits import LatencyLimits
 from sizing.question.understand import understand
@@ -130,7 +131,7 @@ def test_what_cannot_be_simulated_is_answered_by_the_screen() -> None:
     assert not plan(nothing).feasible
     measured = scenario(measured={"system": "dgx_h100", "rps_per_system": 2.4, "ttft_ms": 2606, "itl_ms": 21.4})
     assert plan(measured) == analytic_plan(measured)
-    assert planned(understand(nothing), plan(nothing)) is None
+    assert planned(Answer.of(nothing)) is None
 
 
 def test_an_answer_of_one_token_has_no_gaps_to_simulate() -> None:
@@ -194,8 +195,8 @@ def gpus_or_usd(keys: dict[str, Any], rps: float) -> float:
         assert found.deployment is not None
         return float(found.deployment.gpus)
     assert found.cost is not None
-    assert found.cost.usd_per_month is not None
-    return found.cost.usd_per_month
+    assert found.cost.hardware_usd_per_month is not None
+    return found.cost.hardware_usd_per_month
 
 
 BURSTY: dict[str, Any] = {"input_tokens": 2000, "output_tokens": 300, "arrivals": {"gamma": {"cv": 3}}}

@@ -12,6 +12,8 @@ from sizing.explore.length_map import LengthMap, gpus_over_lengths
 from sizing.explore.load_band import load_band
 from sizing.explore.measured_points import measured_points
 from sizing.explore.operating_point import XAxis, YAxis
+from sizing.planning.answered import Answer
+from sizing.question.understand import understand
 from ui.figures import template
 from ui.figures.frontier import build_frontier, frontier_alt_text
 from ui.figures.frontier_axes import AXES
@@ -41,7 +43,7 @@ def shown(asked: Scenario) -> OperatingPoints:
     answer = plan(asked)
     assert answer.deployment
     assert answer.per_instance
-    return operating_points(asked, planned=answer)
+    return operating_points(Answer(understand(asked), answer))
 
 
 @pytest.fixture(scope="module")
@@ -226,7 +228,7 @@ def test_a_map_nothing_serves_says_why(asked: Scenario) -> None:
 def test_the_load_curve_takes_its_range(asked: Scenario) -> None:
     answer = plan(asked)
     assert answer.deployment
-    band = load_band(asked, answer.deployment)
+    band = load_band(Answer(understand(asked), answer))
     figure = build_load_curve(answer, limits=asked.limits, band=band)
     tints = [t for t in figure.data if t.fill == "toself"]
     assert len(tints) == 3

@@ -8,6 +8,7 @@ from sizing.base.result import Plan
 from sizing.methodology import search, sections
 from sizing.scenario.schema import Scenario
 from tests.golden import Golden
+from tests.sizing.asking import put_beside
 from ui.format import as_markdown
 from ui.size.explain import FORMULAS, explained_table, explanation, field_entry, numbers
 from ui.size.key_figures import key_figures
@@ -26,14 +27,14 @@ def test_every_amount_on_the_tile_of_the_cost_is_followed() -> None:
     golden = GOLDEN.answer("llama_8b_any_gpu")
     plan = Plan.model_validate({**golden, "engine_version": "", "data_version": ""})
     scenario = Scenario.model_validate(
-        {"model": "a", "workload": {"input_tokens": 1000, "output_tokens": 100, "peak_rps": 1}}
+        {"model": "meta-llama/Meta-Llama-3-8B", "workload": {"input_tokens": 1000, "output_tokens": 100, "peak_rps": 1}}
     )
-    tile = next(f for f in key_figures(plan, scenario, date(2026, 11, 25)) if f.name == "usd_per_month")
+    tile = next(f for f in key_figures(put_beside(scenario, plan), date(2026, 11, 25)) if f.name == "usd_per_month")
     assert plan.cost is not None
     assert plan.cost.basis not in tile.help, "it stands in the formula below"
     text = "".join([explanation(plan, tile.name), *(numbers(plan, name) for name in tile.also)])
     for amount in (
-        plan.cost.usd_per_month,
+        plan.cost.hardware_usd_per_month,
         plan.cost.usd_per_million_output_tokens,
         plan.cost.usd_per_million_output_tokens_at_full_load,
     ):

@@ -6,6 +6,7 @@ import pytest
 
 from sizing.base.result import Plan
 from sizing.scenario.schema import Scenario
+from tests.sizing.asking import put_beside
 from ui.size.key_figures import key_figures, whole_systems
 
 ON = date(2026, 11, 25)
@@ -26,13 +27,13 @@ def test_the_count_of_what_is_rented_or_bought_is_visible(plan: Plan, location: 
     assert plan.deployment is not None
     two = plan.deployment.model_copy(update={"system": "p5.48xlarge", "systems": 2, "gpus_bought": 16, "gpus": 12})
     assert whole_systems(two, scenario(location)) == f"2 x p5.48xlarge, 16 GPUs {how}, 12 used"
-    shown = {figure.name: figure for figure in key_figures(plan, scenario(location), ON)}
+    shown = {figure.name: figure for figure in key_figures(put_beside(scenario(location), plan), ON)}
     assert f"8 GPUs {how}; 8 instances" in shown["systems"].note
 
 
 def test_a_token_costs_what_the_day_makes_of_it_and_full_load_is_named(plan: Plan) -> None:
     assert plan.cost is not None
-    cost = next(f for f in key_figures(plan, scenario("on_prem"), ON) if f.name == "usd_per_month")
+    cost = next(f for f in key_figures(put_beside(scenario("on_prem"), plan), ON) if f.name == "usd_per_month")
     assert "$0.54 per million output tokens" in cost.note
     assert "At full load" in cost.help
     assert "$0.18" in cost.help
@@ -54,6 +55,6 @@ def test_a_token_costs_what_the_day_makes_of_it_and_full_load_is_named(plan: Pla
 def test_an_old_price_is_flagged_beside_the_cost(plan: Plan, dates: tuple[str, ...], by: str, said: str) -> None:
     assert plan.cost is not None
     dated = plan.model_copy(update={"cost": plan.cost.model_copy(update={"price_dates": dates, "priced_by": by})})
-    cost = next(f for f in key_figures(dated, scenario("on_prem"), ON) if f.name == "usd_per_month")
+    cost = next(f for f in key_figures(put_beside(scenario("on_prem"), dated), ON) if f.name == "usd_per_month")
     assert cost.note.endswith(said or "per million output tokens")
     assert ("90 days" in cost.note or "without a date" in cost.note) == bool(said)

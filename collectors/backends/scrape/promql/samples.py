@@ -30,13 +30,17 @@ class Tracks:
 
     def __init__(self, tracks: Iterable[Track]) -> None:
         self._by_name: dict[str, list[Track]] = {}
+        self._selected: dict[Selector, list[Track]] = {}
         self.evaluated: dict[object, object] = {}
         for track in tracks:
             self._by_name.setdefault(track.labels.get("__name__", ""), []).append(track)
 
     def select(self, selector: Selector) -> list[Track]:
-        """The series a selector names."""
-        return [track for track in self._named(selector) if _matches(track.labels, selector.matchers)]
+        """The series a selector names; a line asks for the same ones at every step."""
+        if selector not in self._selected:
+            named = self._named(selector)
+            self._selected[selector] = [track for track in named if _matches(track.labels, selector.matchers)]
+        return self._selected[selector]
 
     def _named(self, selector: Selector) -> Iterable[Track]:
         name = selector.name or next(

@@ -18,6 +18,7 @@ from collectors.errors import UnsupportedExpression
 from collectors.reading.gpu_values import gpu_queries
 from collectors.reading.layout import layout_queries
 from collectors.vocabulary import engine_vocabularies, gpu_vocabularies
+from collectors.vocabulary.detect import DetectedEngine
 from collectors.vocabulary.expressions import Scope, distribution_queries, scalar_queries, scope_of
 from collectors.vocabulary.schema import SCALARS
 from tests.collectors.conftest import job
@@ -28,13 +29,14 @@ def every_expression(selector: dict[str, str], window_s: float) -> dict[str, str
     """Every expression of every vocabulary."""
     found = {}
     for v in engine_vocabularies().values():
-        scope = scope_of(selector, v, window_s=window_s, step_s=1, front='model="ensemble"' if v.front else "")
+        engine = DetectedEngine(vocabulary=v, model_label=v.model_label)
+        scope = scope_of(selector, engine, window_s=window_s, step_s=1, front='model="ensemble"' if v.front else "")
         for key, concept in v.concepts.items():
             for i, use in enumerate(concept.use):
                 make = scalar_queries if key in SCALARS else distribution_queries
                 found |= {f"{v.id} {q.subject.label} {i}": q.expression for q in make(key, use, scope)}
     for gpu in gpu_vocabularies().values():
-        queries = gpu_queries(gpu, Scope(window_s=window_s, step_s=1))
+        queries = gpu_queries(gpu, Scope(window_s=window_s, step_s=1), partitioned=True)
         found |= {f"{gpu.id} {q.subject.label}": q.expression for q in queries}
     series = 'vllm:num_requests_running{model_name="tiny-llama"}'
     timing = layout_queries(series, Scope(window_s=window_s, step_s=1))

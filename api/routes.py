@@ -1,0 +1,191 @@
+"""The HTTP API: what the command line answers, to programs. Faults are problem details (RFC 9457)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Collection
+from datetime import date
+from functools import partial
+from http import HTTPStatus
+from typing import Annotated, Any
+
+from fastapi import Depends, FastAPI, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.exceptions import HTTPException
+
+from api import questions
+from api.access import demand_page
+from api.limits import Slots, body_of, demand_host, demand_media_type
+from api.openapi import CSV, JSON, OPENAPI, YAML, body, describe_bodies, problems
+from api.problems import MEDIA_TYPE, Fault, Refused, faults_in, faults_of, refused
+from commandline.run import Result, as_json
+from sizing.base.errors import SizingError
+from sizing.base.result import Plan
+from sizing.base.version import ENGINE_VERSION
+from sizing.catalog.finding import ModelsFound, find_models
+from sizing.decision.comparison import Comparison
+from sizing.economics.results import CostAnswer
+
+_LOG = logging.getLogger(__name__)
+_TOKEN = HTTPBearer(auto_error=False, description="Asked for where the server has a file of rules (docs/ACCESS.md).")
+
+DOCUMENTS = (JSON, YAML)
+"""What a scenario may be sent as."""
+
+Token = Annotated[HTTPAuthorizationCredentials | None, Depends(_TOKEN)]
+Analytic = Annotated[bool, Query(description="The analytic load model only, nothing simulated.")]
+
+
+def application(names: Collection[str], at_once: int, seconds: float) -> FastAPI:
+    """The API. ``names``: of this server; ``at_once``: answers computed at a time; ``seconds``: that one may take."""
+    app = FastAPI(
+        title="Inference sizing",
+        version=ENGINE_VERSION,
+        openapi_url=OPENAPI,
+        docs_url=None,
+        redoc_url=None,
+        responses=problems(),
+    )
+    _add_doors(app, names)
+    _add_faults(app)
+    slots = Slots(at_once, seconds)
+    _add_plans(app, slots)
+    _add_tables(app, slots)
+    describe_bodies(app)
+    return app
+
+
+def may_ask(page: str) -> Any:
+    """A dependency: who asks may see the page that answers the same question."""
+
+    def demand(token: Token) -> None:
+        demand_page(token.credentials if token else None, page)
+
+    return Depends(demand)
+
+
+def _add_doors(app: FastAPI, names: Collection[str]) -> None:
+    """Before anything is looked at: whether the request was sent to this server."""
+
+    @app.middleware("http")
+    async def named(request: Request, go_on: Callable[[Request], Awaitable[Response]]) -> Response:
+        try:
+            demand_host(request, names)
+        except Refused as refusal:
+            return _response(refusal)
+        return await go_on(request)
+
+
+def _add_faults(app: FastAPI) -> None:
+    """Every fault as problem details; of a bug the log has the traceback, and the caller nothing."""
+
+    @app.exception_handler(Refused)
+    async def no(_: Request, refusal: Refused) -> Response:
+        return _response(refusal)
+
+    @app.exception_handler(SizingError)
+    async def malformed(_: Request, error: SizingError) -> Response:
+        return _response(Refused(HTTPStatus.UNPROCESSABLE_ENTITY, *faults_of(error)))
+
+    @app.exception_handler(RequestValidationError)
+    async def parameters(_: Request, error: RequestValidationError) -> Response:
+        return _response(Refused(HTTPStatus.UNPROCESSABLE_ENTITY, *faults_in(error.errors())))
+
+    @app.exception_handler(HTTPException)
+    async def status(request: Request, error: HTTPException) -> Response:
+        known = HTTPStatus(error.status_code)
+        sentence = f"{request.method} {request.url.path[:100]}: {known.phrase.lower()}; {OPENAPI} lists what there is."
+        return _response(Refused(known, Fault(path="", detail=sentence), headers=error.headers))
+
+    @app.exception_handler(Exception)
+    async def bug(_: Request, error: Exception) -> Response:
+        return _response(refused(HTTPStatus.INTERNAL_SERVER_ERROR, "A fault of this server: its log says more."))
+
+
+def _add_plans(app: FastAPI, slots: Slots) -> None:
+    """The questions about scenarios, each answered in a slot."""
+
+    @app.post(
+        "/v1/plan", dependencies=[may_ask("size")], response_model=Plan, openapi_extra=body("Scenario", DOCUMENTS)
+    )
+    async def plan(
+        request: Request,
+        alternatives: Annotated[int | None, Query(ge=0, le=1000, description="Ranked alternatives.")] = None,
+        analytic: Analytic = False,
+        second_opinion: Annotated[bool, Query(description="The deployment by the roofline alone, too.")] = False,
+    ) -> Response:
+        """The plan of a scenario, as ``python -m sizing plan SCENARIO --json``."""
+        content = await _body(request, DOCUMENTS)
+        compute = partial(
+            questions.planned, content, alternatives=alternatives, analytic=analytic, second_opinion=second_opinion
+        )
+        return await _answered(slots, compute)
+
+    @app.post(
+        "/v1/cost", dependencies=[may_ask("cost")], response_model=CostAnswer, openapi_extra=body("Scenario", DOCUMENTS)
+    )
+    async def cost(
+        request: Request,
+        analytic: Analytic = False,
+        on: Annotated[date | None, Query(description="Day whose offers count.")] = None,
+    ) -> Response:
+        """What the plan of a scenario costs, as ``python -m sizing cost SCENARIO --json``."""
+        content = await _body(request, DOCUMENTS)
+        return await _answered(slots, partial(questions.priced, content, analytic=analytic, on=on))
+
+    @app.post(
+        "/v1/compare",
+        dependencies=[may_ask("compare")],
+        response_model=Comparison,
+        openapi_extra=body("Scenarios", DOCUMENTS),
+    )
+    async def compare(request: Request) -> Response:
+        """Scenarios side by side, as ``python -m sizing compare A B --json``."""
+        content = await _body(request, DOCUMENTS)
+        return await _answered(slots, partial(questions.compared, content))
+
+
+def _add_tables(app: FastAPI, slots: Slots) -> None:
+    """The questions about measured configurations and about the catalogue."""
+
+    @app.post(
+        "/v1/predict",
+        dependencies=[may_ask("benchmarks")],
+        response_class=Response,
+        openapi_extra=body("Table", (CSV,)),
+    )
+    async def predict(request: Request) -> Response:
+        """What benchmarks would measure: a CSV in and out, as ``python -m sizing predict``."""
+        content = await _body(request, (CSV,))
+        return Response(await slots.answer(partial(questions.predicted, content)), media_type=CSV)
+
+    @app.get("/v1/models", dependencies=[may_ask("size")], response_model=ModelsFound)
+    def models(q: Annotated[str, Query(min_length=1, max_length=200, description="Words of a name.")]) -> Response:
+        """Models of the catalogue, as ``python -m sizing models TEXT --json``."""
+        return Response(_printed(find_models(q)), media_type=JSON)
+
+
+async def _body(request: Request, allowed: Collection[str]) -> bytes:
+    demand_media_type(request, allowed)
+    return await body_of(request)
+
+
+async def _answered(slots: Slots, compute: Callable[[], Result]) -> Response:
+    """An answer, computed and written out in a slot: a large one takes its time, in which others are heard."""
+    return Response(await slots.answer(lambda: _printed(compute())), media_type=JSON)
+
+
+def _printed(answer: Result) -> str:
+    """What the command line prints."""
+    return f"{as_json(answer)}\n"
+
+
+def _response(refusal: Refused) -> Response:
+    problem = refusal.problem
+    return Response(
+        problem.model_dump_json(),
+        status_code=problem.status,
+        media_type=MEDIA_TYPE,
+        headers=dict(refusal.headers or {}),
+    )

@@ -1,0 +1,244 @@
+"""What a diagnosis needs beside an observation: each replica, limits over windows, arrivals, past loads."""
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from collectors.backends.backend import Backend
+from collectors.errors import SourceError
+from collectors.prometheus.answers import Labels
+from collectors.prometheus.promql import duration, step_for
+from collectors.queries.query import GROUPED, of_source
+from collectors.questions.asking import Asking, line_of
+from collectors.questions.devices import Device, read_devices
+from collectors.questions.over_limits import OverLimit, bucket_of, over_limits
+from collectors.questions.past_windows import PastWindow, past_windows
+from collectors.reading.discovery import discover
+from collectors.reading.layout import replica_name
+from collectors.reading.observation import Observation
+from collectors.reading.topology import find_topology, presence
+from collectors.source import Source
+from collectors.units import S_PER_DAY
+from collectors.vocabulary.detect import detect_engine
+from collectors.vocabulary.expressions import selected
+
+DEVICE_COLUMNS = ("sm_clock", "throttle_reasons", "xid", "busy")
+"""What is read of every GPU: whether it is slowed down, or broken."""
+MOST_REPLICAS = 64
+"""Replicas that are looked at one by one. Chosen: of more, one that is slow moves no percentile."""
+POINTS = 240
+"""Points over the window, of every replica. Chosen: a scrape each in an hour."""
+LOOK_BACK_S = S_PER_DAY
+"""How far back replicas that are gone are looked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplicaDetails:
+    """One replica over the window: requests/s that got a first token, and that arrived (these and the growth of its
+    queue), mean gap in s, requests running and waiting.
+
+    ``running_max`` is the highest of all scrapes; ``queued`` scrapes saw requests waiting, of which ``flat`` saw that
+    many running, as under a limit on the batch.
+    """
+
+    name: str
+    labels: Labels
+    first_tokens_rps: float | None = None
+    arrivals_rps: float | None = None
+    gap_s: float | None = None
+    gaps: float | None = None
+    running: float | None = None
+    waiting: float | None = None
+    running_max: float | None = None
+    queued: int = 0
+    flat: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Details:
+    """``counts``: arrivals/s in consecutive steps of ``count_step_s``; ``live``: replicas with data at each moment.
+
+    ``lost``: names of replicas that had data within a day and have none now. ``problems``: what could not be read.
+    """
+
+    replicas: tuple[ReplicaDetails, ...] = ()
+    lost: tuple[str, ...] = ()
+    over: Mapping[str, OverLimit] = field(default_factory=dict)
+    counts: tuple[float, ...] = ()
+    count_step_s: float = 0.0
+    live: tuple[tuple[float, int], ...] = ()
+    devices: tuple[Device, ...] = ()
+    past: tuple[PastWindow, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    @property
+    def changed_s(self) -> float | None:
+        """When the number of replicas changed last within the window; None where it did not. One moment with another
+        number is a scrape that came late."""
+        if not self.live:
+            return None
+        now = self.live[-1][1]
+        others = [i for i, (_, number) in enumerate(self.live) if number != now]
+        if len(others) < 2 or others[-1] != others[-2] + 1:
+            return None
+        return self.live[others[-1] + 1][0]
+
+
+def read_details(
+    backend: Backend,
+    source: Source,
+    observed: Observation,
+    limits_ms: Mapping[str, float],
+    *,
+    clock: Callable[[], float] = time.time,
+) -> Details:
+    """Everything beside an observation, at its moment and over its window. What fails is in ``problems``."""
+    try:
+        return _read(backend, source, observed, limits_ms, clock)
+    except SourceError as error:
+        return Details(problems=(str(error),))
+
+
+def _read(
+    backend: Backend, source: Source, observed: Observation, limits_ms: Mapping[str, float], clock: Callable[[], float]
+) -> Details:
+    at_s, window = observed.at_s, observed.window_s
+    discovery = discover(backend, source, at_s, clock)
+    engine = detect_engine(discovery.names, wanted=source.engine)
+    if engine is None:
+        return Details()
+    topology = find_topology(backend, source, discovery, engine, window)
+    asking = Asking(backend, replace(topology, scope=replace(topology.scope, window_s=window)), at_s)
+    buckets = {key: one for key, limit in limits_ms.items() if (one := bucket_of(observed.distribution(key), limit))}
+    replicas, live = _replicas(asking) if 0 < topology.layout.replicas <= MOST_REPLICAS else ((), ())
+    counts, count_step = _counts(asking)
+    return Details(
+        replicas=replicas,
+        lost=_lost(asking),
+        over=over_limits(asking, buckets),
+        counts=counts,
+        count_step_s=count_step,
+        live=live,
+        devices=read_devices(backend, source, at_s=at_s, columns=DEVICE_COLUMNS, clock=clock),
+        past=past_windows(asking, source, clock=clock),
+        problems=tuple(dict.fromkeys(asking.problems)),
+    )
+
+
+def _replicas(asking: Asking) -> tuple[tuple[ReplicaDetails, ...], tuple[tuple[float, int], ...]]:
+    """Every replica with data now, and how many had data when."""
+    by, window = ", ".join(asking.by), asking.scope.window
+    gaps = asking.candidate("itl", "tpot")
+    queries = []
+    if first := asking.counter("first_tokens", "ttft", "finished"):
+        queries.append(of_source("d_first", f"sum by ({by}) (rate({first}[{window}]))", weight=GROUPED))
+    if gaps and gaps.histogram:
+        for part in ("sum", "count"):
+            series = selected(gaps, f"{gaps.histogram}_{part}", asking.scope)
+            queries.append(of_source(f"d_gap_{part}", f"sum by ({by}) (rate({series}[{window}]))", weight=GROUPED))
+    answers = asking.vectors(queries)
+    rates = {key: {replica_name(labels): value for labels, value in pairs} for key, pairs in answers.items()}
+    over_time = _over_time(asking, by)
+    live = {replica_name(labels): labels for labels in asking.topology.layout.live}
+    made = tuple(
+        _replica(name, labels, rates, over_time, asking.scope.window_s, gaps.scale if gaps else 1.0)
+        for name, labels in sorted(live.items())
+    )
+    running = over_time.get("running", {})
+    moments = sorted({t for series in running.values() for t in series})
+    return made, tuple((t, sum(t in series for series in running.values())) for t in moments)
+
+
+def _over_time(asking: Asking, by: str) -> Mapping[str, Mapping[str, Mapping[float, float]]]:
+    """Requests running and waiting of each replica at the scrapes of the window."""
+    step = step_for(asking.scope.window_s, interval_s=max(asking.interval_s, 1.0), points=POINTS)
+    queries = [
+        of_source(f"d_{key}", f"sum by ({by}) ({gauge})", weight=GROUPED)
+        for key in ("running", "waiting")
+        if (gauge := asking.gauge(key))
+    ]
+    if not queries:
+        return {}
+    answer = asking.ranges(queries, asking.at_s - asking.scope.window_s + step, step)
+    return {
+        query.subject.quantity.removeprefix("d_"): {
+            replica_name(one.labels): {
+                round(t, 3): v for t, v in zip(one.times_s, one.values, strict=True) if math.isfinite(v)
+            }
+            for one in answer.of(query.subject)
+        }
+        for query in queries
+    }
+
+
+def _name(asking: Asking, labels: Labels) -> str:
+    return replica_name(labels)
+
+
+def _lost(asking: Asking) -> tuple[str, ...]:
+    """Replicas that had data within a day and have none now."""
+    series = presence(asking.topology.choices, asking.scope)
+    if series is None or not asking.by:
+        return ()
+    seen = f"count by ({', '.join(asking.by)}) (last_over_time({series}[{duration(LOOK_BACK_S)}]))"
+    names = {
+        replica_name(labels) for labels, _ in asking.vectors([of_source("d_seen", seen, weight=GROUPED)])["d_seen"]
+    }
+    return tuple(sorted(names - {replica_name(labels) for labels in asking.topology.layout.live}))
+
+
+def _counts(asking: Asking) -> tuple[tuple[float, ...], float]:
+    """Requests/s in steps of a scrape: true arrivals, or first tokens and the growth of the queue."""
+    arrivals, first, waiting = asking.counter("arrivals"), asking.counter("first_tokens", "ttft"), None
+    series = arrivals or first
+    if series is None:
+        return (), 0.0
+    step = float(max(math.ceil(asking.interval_s), math.ceil(asking.scope.window_s / POINTS), 1))
+    queries = [of_source("d_rate", f"sum(rate({series}[{duration(2 * step)}]))")]
+    if arrivals is None and (waiting := asking.gauge("waiting")):
+        queries.append(of_source("d_queue", f"sum({waiting})"))
+    answer = asking.ranges(queries, asking.at_s - asking.scope.window_s + 2 * step, step)
+    rates = line_of(answer, queries[0])
+    queue = line_of(answer, queries[1]) if waiting else []
+    growth = [0.0, *((b - a) / step for a, b in pairwise(queue))] if queue else [0.0] * len(rates)
+    return tuple(max(r + g, 0.0) for r, g in zip(rates, growth, strict=False) if math.isfinite(r + g)), step
+
+
+def _replica(
+    name: str,
+    labels: Labels,
+    rates: Mapping[str, Mapping[str, float]],
+    over_time: Mapping[str, Mapping[str, Mapping[float, float]]],
+    window_s: float,
+    scale: float,
+) -> ReplicaDetails:
+    running, waiting = (over_time.get(key, {}).get(name, {}) for key in ("running", "waiting"))
+    total, count = (rates.get(f"d_gap_{part}", {}).get(name) for part in ("sum", "count"))
+    most, first = max(running.values(), default=None), rates.get("d_first", {}).get(name)
+    queued = [running[t] for t, number in waiting.items() if number >= 1.0 and t in running]
+    return ReplicaDetails(
+        name=name,
+        labels=labels,
+        first_tokens_rps=first,
+        arrivals_rps=None if first is None else max(first + _growth(waiting), 0.0),
+        gap_s=total / count * scale if total is not None and count else None,
+        gaps=count * window_s if count else None,
+        running=sum(running.values()) / len(running) if running else None,
+        waiting=sum(waiting.values()) / len(waiting) if waiting else None,
+        running_max=most,
+        queued=len(queued),
+        flat=sum(most is not None and number >= most - 1.0 for number in queued),
+    )
+
+
+def _growth(values: Mapping[float, float]) -> float:
+    """Change a second between the first and the last quarter of a line; 0 where it is too short."""
+    moments = sorted(values)
+    part = len(moments) // 4
+    if not part:
+        return 0.0
+    first, last = moments[:part], moments[-part:]
+    change = sum(values[t] for t in last) / part - sum(values[t] for t in first) / part
+    return change / (sum(last) / part - sum(first) / part)

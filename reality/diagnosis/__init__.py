@@ -1,0 +1,1 @@
+"""Does the deployment keep its limits, what made the difference to the plan, and what would help."""

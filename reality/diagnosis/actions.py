@@ -1,0 +1,218 @@
+"""What would help, and what each would give by the same engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from reality.compare import Planned
+from reality.diagnosis.capacity import Promise, largest_load, ordinary, replicas_needed
+from reality.diagnosis.causes import Cause, Difference
+from reality.diagnosis.result import Action, ActionKind, Recalibration
+from reality.diagnosis.worlds import Circumstances, Worlds
+from sizing.base.format import count, requests_per_s
+from sizing.base.units import HOURS_PER_MONTH
+
+ROOM = 1.0
+"""Times the measured load that must be within the limits for an action to be enough."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Situation:
+    """What actions are chosen from: how it runs now and as measured, what differs, whether a limit is broken."""
+
+    planned: Planned
+    now: Circumstances
+    differences: tuple[Difference, ...]
+    main: Cause | None
+    broken: bool
+    capacity: float | None
+    recalibration: Recalibration | None
+
+    def difference(self, cause: Cause) -> Difference | None:
+        """The difference of a cause."""
+        return next((one for one in self.differences if one.cause == cause), None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advice:
+    """The actions, most useful first, and the ordinary replicas that the load needs (None: no number is enough)."""
+
+    actions: tuple[Action, ...]
+    needed: int | None
+
+
+def advise(situation: Situation, worlds: Worlds, promise: Promise) -> Advice:
+    """Actions against what was found, and how many replicas the traffic needs."""
+    now = situation.now
+    even = ordinary(now, now.replicas)
+    differs = any(value != 1.0 for value in (*now.shares, *now.slowness))
+    alike = largest_load(worlds, even, promise) if differs else situation.capacity
+    needed = replicas_needed(worlds, now, promise, alike)
+    adviser = _Adviser(situation, worlds, promise)
+    actions = [one for make in (*_remedies(adviser),) if (one := make()) is not None]
+    resize = adviser.resize(needed)
+    actions += [one for one in (resize, adviser.recalibrate()) if one is not None]
+    if not actions:
+        actions = [adviser.nothing()]
+    first = _FIRST.get(situation.main or "unexplained", "resize")
+    order = sorted(actions, key=lambda one: (one.kind != first, not one.enough, one.kind == "recalibrate"))
+    return Advice(actions=tuple(order), needed=needed)
+
+
+_FIRST: dict[Cause, ActionKind] = {
+    "replicas": "restore",
+    "slow_gpu": "drain",
+    "routing": "rebalance",
+    "batch_limit": "raise_batch_limit",
+    "engine": "recalibrate",
+    "weights": "resize",
+}
+"""The action that answers a cause; of all others, other numbers of replicas."""
+
+
+def _remedies(adviser: _Adviser) -> tuple[Callable[[], Action | None], ...]:
+    return adviser.restore, adviser.drain, adviser.rebalance, adviser.raise_batch_limit
+
+
+class _Adviser:
+    def __init__(self, situation: Situation, worlds: Worlds, promise: Promise) -> None:
+        self._given, self._worlds, self._promise = situation, worlds, promise
+        row = situation.planned.row
+        self._gpus = row.gpus if row is not None else 1
+
+    def _action(
+        self,
+        kind: ActionKind,
+        after: Circumstances,
+        why: str,
+        *,
+        subject: str | None = None,
+        capacity: float | None = None,
+    ) -> Action:
+        given = self._given.now
+        carried = largest_load(self._worlds, after, self._promise) if capacity is None else capacity
+        change = after.replicas - given.replicas
+        return Action(
+            kind=kind,
+            replicas=after.replicas,
+            gpus=after.replicas * self._gpus,
+            change=change,
+            subject=subject,
+            capacity_within_limits_rps=carried,
+            enough=carried is not None and carried >= ROOM * given.rps,
+            usd_per_month=usd_per_month(self._given.planned, change),
+            why=why + self._effect(carried),
+        )
+
+    def _effect(self, carried: float | None) -> str:
+        load = requests_per_s(self._given.now.rps)
+        if carried is None:
+            return " Even then no load is within the limits."
+        enough = "enough" if carried >= self._given.now.rps else "not enough"
+        return f" Then {requests_per_s(carried)} are within the limits: {enough} for the load of {load}."
+
+    def restore(self) -> Action | None:
+        """Replicas that are missing."""
+        missing = self._given.difference("replicas")
+        if missing is None or missing.measured >= missing.planned:
+            return None
+        lost = round(missing.planned - missing.measured)
+        which = f" ({missing.subject})" if missing.subject else ""
+        what = f"{count(lost)} of {count(missing.planned)} planned replicas {'is' if lost == 1 else 'are'} gone{which}."
+        after = replace(self._given.now, replicas=round(missing.planned))
+        return self._action("restore", after, f"{what} Restore what is missing.", subject=missing.subject)
+
+    def drain(self) -> Action | None:
+        """A slow replica out of the load: what waits for it is the tail of all."""
+        slow, now = self._given.difference("slow_gpu"), self._given.now
+        kept = [pair for pair in zip(now.shares, now.slowness, strict=True) if pair[1] == 1.0]
+        if slow is None or slow.subject is None or not kept:
+            return None
+        gone = len(now.slowness) - len(kept)
+        after = replace(ordinary(now, max(now.replicas - gone, 1)))
+        what = f"The steps of {slow.subject} take {slow.measured:.2f} times as long as those of its peers."
+        return self._action("drain", after, f"{what} Drain it and have its GPUs looked at.", subject=slow.subject)
+
+    def rebalance(self) -> Action | None:
+        """Even shares of the load."""
+        uneven = self._given.difference("routing")
+        if uneven is None:
+            return None
+        what = f"{uneven.subject} gets {uneven.measured:.2f} times an even share of the load."
+        return self._action(
+            "rebalance",
+            replace(self._given.now, shares=(1.0,) * len(self._given.now.slowness)),
+            f"{what} Share it evenly.",
+        )
+
+    def raise_batch_limit(self) -> Action | None:
+        """The batch limit of the plan."""
+        limited = self._given.difference("batch_limit")
+        if limited is None or limited.measured >= limited.planned:
+            return None
+        what = (
+            f"Requests wait while never more than {count(limited.measured)} run on a replica and KV cache is free: "
+            f"that looks like a limit of the batch (max_num_seqs), {count(limited.planned)} were planned."
+        )
+        after = replace(self._given.now, batch_limit=round(limited.planned))
+        return self._action("raise_batch_limit", after, f"{what} Raise it.")
+
+    def resize(self, needed: int | None) -> Action | None:
+        """Another number of replicas for this traffic; nothing where the present one is right."""
+        now = self._given.now
+        if needed is None or needed == now.replicas:
+            return None
+        if needed < now.replicas and self._given.broken:
+            return None
+        after = ordinary(now, needed)
+        more = needed - now.replicas
+        what = f"{count(abs(more))} {'more' if more > 0 else 'fewer'}" if more else ""
+        why = f"This traffic needs {count(needed)} replicas, {what} than serve now."
+        return self._action("resize", after, why)
+
+    def recalibrate(self) -> Action | None:
+        """Plan with the step times that were learned."""
+        learned, now = self._given.recalibration, self._given.now
+        if learned is None or not learned.identifiable or learned.factor_decode == learned.factor_prefill == 1.0:
+            return None
+        why = (
+            f"Decode steps take {learned.factor_decode:.2f} and prompts {learned.factor_prefill:.2f} times as long as "
+            f"planned. {learned.why} Plan with these step times."
+        )
+        return Action(
+            kind="recalibrate",
+            replicas=now.replicas,
+            gpus=now.replicas * self._gpus,
+            change=0,
+            subject=None,
+            capacity_within_limits_rps=self._given.capacity,
+            enough=None,
+            usd_per_month=None,
+            why=why,
+        )
+
+    def nothing(self) -> Action:
+        """Nothing to do, or nothing that is known to help."""
+        now, broken = self._given.now, self._given.broken
+        return Action(
+            kind="none",
+            replicas=now.replicas,
+            gpus=now.replicas * self._gpus,
+            change=0,
+            subject=None,
+            capacity_within_limits_rps=self._given.capacity,
+            enough=not broken,
+            usd_per_month=None,
+            why="No number of these replicas keeps the limits with this traffic: plan anew with it."
+            if broken
+            else "Every limit holds and the number of replicas is right.",
+        )
+
+
+def usd_per_month(planned: Planned, replicas: int) -> float | None:
+    """Cost of so many replicas of the plan, by its cost over its replicas; None where no price is known."""
+    plan = planned.answer.plan
+    if plan.cost is None or plan.cost.usd_per_hour is None or plan.deployment is None:
+        return None
+    return plan.cost.usd_per_hour * HOURS_PER_MONTH / plan.deployment.instances * replicas

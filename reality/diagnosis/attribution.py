@@ -1,0 +1,241 @@
+"""What made the gap between plan and measurement: the engine fitted to what traffic and deployment leave over, then the
+Shapley value of every difference, and the remainder that none of them explains."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from collectors.reading.observation import Observation
+from reality.diagnosis.causes import Cause, Difference
+from reality.diagnosis.fitting import Fitted, Target, fit, stepped
+from reality.diagnosis.limits import simulated_as
+from reality.diagnosis.observed import Seen
+from reality.diagnosis.result import CauseRow, LimitRow, Split
+from reality.diagnosis.shapley import Coalition, coalitions, shapley
+from reality.diagnosis.worlds import Circumstances, Ran, Worlds
+from reality.sampling import mean_of
+from sizing.base.units import TWO_SIDED_80
+
+MOST_CAUSES = 7
+"""Causes that are split exactly, 2^7 runs; of more, those that change most alone."""
+ALL_REQUESTS, MOST_REQUESTS = 1_500_000, 40_000
+"""Requests simulated for one split, and for one run of it. Chosen: about a second."""
+FIT_REQUESTS = 12_000
+"""Requests of a run to which the step times are fitted."""
+LEAST_FACTOR, SURE = 0.08, 3.0
+"""Log factor on the step times below which the engine is as planned, and standard errors from which it is not."""
+SIMULATED = 0.02
+"""Relative error of a simulated percentile of that many requests, and of one scheduler for another."""
+AFTER_FIT = 0.04
+"""Relative error of step times that were fitted to the window itself."""
+AS_PLANNED = 0.10
+"""Relative difference from the engine's percentile that no cause is looked for in: what counts as agreement."""
+FIRST_TOKEN_UNTIL = 0.3
+"""Share of a mean TTFT that may be spent waiting before it says nothing about step times."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Attribution:
+    """Runs of the circumstances as planned and as measured, the factors on step times, and the splits by quantity.
+
+    ``now``: as measured, with the fitted factors whether they are sure or not: what capacity is computed for.
+    """
+
+    seen: Seen
+    now: Circumstances
+    planned: Ran
+    measured: Ran
+    engine: Difference | None
+    fitted: Fitted | None
+    target: Target | None
+
+
+def attribute(
+    seen: Seen, observed: Observation, worlds: Worlds, *, served: float | None, in_queue: bool, throttled_alone: bool
+) -> Attribution:
+    """Fit the engine, and run both ends. ``served``: share of arrivals that were served while a queue grew (None: none
+    grew); ``in_queue``: TTFT is mostly waiting; ``throttled_alone``: all replicas have GPUs that are slowed down, so
+    that what the engine is slower is theirs."""
+    planned, measured, engine, fitted = seen.planned, seen.measured, None, None
+    target = _target(seen.measured, observed, served=served, in_queue=in_queue)
+    now = measured
+    if target is not None:
+        fitted = fit([target], lambda one: worlds.run(one, requests=FIT_REQUESTS))
+        planned = replace(planned, front=fitted.front)
+        now = stepped(measured, fitted.decode, fitted.prefill, fitted.front)
+        if abs(fitted.common) > max(LEAST_FACTOR, SURE * fitted.common_error):
+            engine = Difference(
+                cause="slow_gpu" if throttled_alone and fitted.common > 0 else "engine",
+                planned=1.0,
+                measured=math.exp(fitted.common),
+                unit="times the planned step time",
+                error=min(fitted.common_error / abs(fitted.common), 1.0),
+            )
+        else:  # as fast as planned, as far as can be told: the same small correction for plan and measurement
+            planned = stepped(planned, fitted.decode, fitted.prefill)
+        measured = now
+    return Attribution(
+        seen=replace(seen, planned=planned, measured=measured),
+        now=now,
+        planned=worlds.run(planned, requests=MOST_REQUESTS),
+        measured=worlds.run(measured, requests=MOST_REQUESTS),
+        engine=engine,
+        fitted=fitted,
+        target=target,
+    )
+
+
+def _target(one: Circumstances, observed: Observation, *, served: float | None, in_queue: bool) -> Target | None:
+    """What the window says about step times; None without gaps between tokens."""
+    gap = observed.distribution("tpot_ms")
+    gap = gap if gap.mean else observed.distribution("itl_ms")
+    measured = mean_of(gap)
+    if not gap.mean or measured.weak:
+        return None
+    low = measured.interval.low
+    error = 0.0 if low is None else max(1.0 - low / gap.mean, 0.0) / TWO_SIDED_80
+    ttft, queue = observed.distribution("ttft_ms").mean, observed.distribution("queue_ms").mean
+    waits = in_queue or (queue is not None and ttft is not None and queue > FIRST_TOKEN_UNTIL * ttft)
+    return Target(
+        circumstances=one, gap_ms=gap.mean, ttft_ms=None if waits or not ttft else ttft, error=error, served=served
+    )
+
+
+class Splitter:
+    """Splits the gap of every limit's percentile with one set of runs."""
+
+    def __init__(self, given: Attribution, worlds: Worlds, progress: Callable[[float], None]) -> None:
+        self._given, self._worlds, self._progress = given, worlds, progress
+        every = [*given.seen.differences, *([given.engine] if given.engine else [])]
+        self.differences: dict[Cause, Difference] = {}
+        for one in every:
+            self.differences.setdefault(one.cause, one)
+
+    def splits(self, rows: Sequence[LimitRow]) -> tuple[Split, ...]:
+        """One split for each limit that was measured."""
+        runs = self._runs(rows)
+        wanted = [row for row in rows if row.measured is not None]
+        return tuple(self._split(row, runs) for row in wanted)
+
+    def _mixed(self, some: Coalition) -> Circumstances:
+        seen = self._given.seen
+        mixed = seen.mixed(some)
+        engine = self._given.engine
+        if engine is not None and engine.cause == "slow_gpu" and "slow_gpu" in some:
+            mixed = replace(mixed, decode=seen.measured.decode, prefill=seen.measured.prefill)
+        return mixed
+
+    def _runs(self, rows: Sequence[LimitRow]) -> dict[Coalition, Ran]:
+        causes: list[Cause] = list(self.differences)
+        if len(causes) > MOST_CAUSES:
+            causes = self._largest(causes, rows)
+        every = coalitions(causes)
+        requests = min(ALL_REQUESTS // len(every), MOST_REQUESTS)
+        runs = {}
+        for i, some in enumerate(every):
+            runs[some] = self._worlds.run(self._mixed(some), requests=requests)
+            self._progress((i + 1) / len(every))
+        return runs
+
+    def _largest(self, causes: list[Cause], rows: Sequence[LimitRow]) -> list[Cause]:
+        """Those that change the percentiles most alone."""
+
+        def change(cause: Cause) -> float:
+            ran = self._worlds.run(self._mixed(frozenset({cause})), requests=FIT_REQUESTS)
+            return max(
+                abs(
+                    math.log(
+                        ran.percentile_ms(name, row.percentile)
+                        / self._given.planned.percentile_ms(name, row.percentile)
+                    )
+                )
+                for row in rows
+                if (name := simulated_as(row.quantity))
+            )
+
+        return sorted(causes, key=change, reverse=True)[:MOST_CAUSES]
+
+    def _split(self, row: LimitRow, runs: Mapping[Coalition, Ran]) -> Split:
+        name = simulated_as(row.quantity)
+        values = {some: ran.percentile_ms(name, row.percentile) for some, ran in runs.items()}
+        causes = max(values, key=len)
+        ordered = [cause for cause in self.differences if cause in causes]
+        shares = shapley(ordered, values)
+        none, all_of = values[frozenset()], values[causes]
+        assert row.measured is not None
+        rows = [self._row(self.differences[cause], row.quantity, shares[cause], none) for cause in ordered]
+        rows.append(_remainder(row, all_of))
+        return Split(
+            quantity=row.quantity,
+            percentile=row.percentile,
+            planned_ms=none,
+            measured_ms=row.measured,
+            causes=tuple(sorted(rows, key=lambda one: -abs(one.share_ms))),
+        )
+
+    def _row(self, one: Difference, quantity: str, share: float, planned: float) -> CauseRow:
+        """The share with its interval: the error of what was measured, of the simulation, and of the step times."""
+        error = math.hypot(share * one.error, SIMULATED * planned, share * AFTER_FIT) * TWO_SIDED_80
+        return CauseRow(
+            cause=one.cause,
+            quantity=quantity,
+            share_ms=share,
+            low=share - error,
+            high=share + error,
+            subject=one.subject,
+            planned=one.planned,
+            measured=one.measured,
+            unit=one.unit,
+            why=one.words,
+        )
+
+
+def _remainder(row: LimitRow, explained: float) -> CauseRow:
+    """What no cause explains, with the interval of the measured percentile and of the run."""
+    assert row.measured is not None
+    share = row.measured - explained
+    noise = (SIMULATED + AFTER_FIT) * TWO_SIDED_80 * explained
+    low = min(row.low if row.low is not None else row.measured, row.measured) - explained - noise
+    high = max(row.high if row.high is not None else row.measured, row.measured) - explained + noise
+    within = low <= 0.0 <= high or abs(share) <= AS_PLANNED * row.measured
+    return CauseRow(
+        cause="unexplained",
+        quantity=row.quantity,
+        share_ms=share,
+        low=low,
+        high=high,
+        subject=None,
+        planned=None,
+        measured=None,
+        unit="",
+        why="cannot be told apart from noise" if within else "no difference that can be seen explains it",
+    )
+
+
+def is_noise(row: CauseRow) -> bool:
+    """Whether a share may be none at all."""
+    return row.low <= 0.0 <= row.high
+
+
+def main_cause(split: Split, *, broken: bool, limit_ms: float) -> CauseRow | None:
+    """The largest cause: of a broken limit the one that adds most. None where nothing differs for sure.
+
+    What is not explained is the main thing only where the known causes do not break the limit by themselves: near
+    saturation a queue multiplies whatever they are off.
+    """
+    floor = AS_PLANNED / 2.0 * (split.planned_ms or 0.0)
+    sure = [row for row in split.causes if not is_noise(row) and abs(row.share_ms) > floor]
+    named = [row for row in sure if row.cause != "unexplained"]
+    explained = (split.planned_ms or 0.0) + sum(row.share_ms for row in split.causes if row.cause != "unexplained")
+    left = [row for row in sure if row not in named and abs(row.share_ms) > AS_PLANNED * (split.measured_ms or 0.0)]
+    if broken:
+        adding = [row for row in named if row.share_ms > 0.0]
+        enough = explained > limit_ms
+        return _largest([*adding, *([] if enough and adding else left)]) or _largest(named)
+    return _largest([*named, *left])
+
+
+def _largest(rows: Sequence[CauseRow]) -> CauseRow | None:
+    return max(rows, key=lambda row: abs(row.share_ms), default=None)

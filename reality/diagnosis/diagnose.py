@@ -1,0 +1,364 @@
+"""One diagnosis: read, judge the limits, split the gap to the plan, look for what helps, learn from the past."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from collectors.backends.backend import Backend
+from collectors.connect import read_and
+from collectors.questions.deployments import Deployed, read_deployed
+from collectors.questions.details import Details, read_details
+from collectors.reading.observation import Observation
+from collectors.reading.remarks import Kind
+from collectors.source import Source
+from reality.compare import WITHOUT_DATA, Planned, planned_of
+from reality.diagnosis.actions import Advice, Situation, advise, usd_per_month
+from reality.diagnosis.attribution import Attribution, Splitter, attribute, is_noise, main_cause
+from reality.diagnosis.capacity import Promise, largest_load
+from reality.diagnosis.learning import Learned, learn
+from reality.diagnosis.limits import Asked, asked_limits, limit_row, simulated_as, utc, worst
+from reality.diagnosis.observed import Seen, seen_of
+from reality.diagnosis.resize import as_measured
+from reality.diagnosis.result import CauseRow, Diagnosis, LimitRow, Recalibration, Split, State
+from reality.diagnosis.sentences import headline
+from reality.diagnosis.worlds import Ran, Worlds
+from reality.identity import check
+from sizing.base.version import ENGINE_VERSION
+from sizing.catalog import data_version
+from sizing.planning.answered import Answer
+from sizing.planning.spread import intervals_of
+from sizing.question.limits import LatencyLimits
+from sizing.scenario.schema import Scenario
+
+Progress = Callable[[float], None]
+"""Told between two runs which share of the work is done."""
+
+SHORTEST_AFTER_CHANGE_S = 60.0
+"""A change of replicas within the window: it is judged from then on where so much is left. Chosen: four scrapes."""
+LONGEST_LEAD = 3.0
+"""Windows that a queue is taken to have grown before this one, at most."""
+GROWS_FROM = 0.985
+"""Share of the arrivals that get a first token below which a queue grows. Chosen: what chance moves in a window."""
+NO_LIMITS = "The scenario has no latency limit: set one on Size (limits: in a scenario file) to have it judged."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """What was read of a deployment at one moment."""
+
+    observed: Observation
+    deployed: Deployed
+    details: Details
+
+
+def nothing(progress: float) -> None:
+    """Tells nobody."""
+
+
+def diagnose_source(
+    scenario_or_answer: Scenario | Answer,
+    source: Source,
+    *,
+    at_s: float | None = None,
+    window_s: float | None = None,
+    served_as: str = "",
+    backend: Backend | None = None,
+    clock: Callable[[], float] = time.time,
+    progress: Progress = nothing,
+) -> Diagnosis:
+    """Read the source and diagnose; a scenario is answered first, as by ``python -m sizing plan``. Raises
+    InvalidScenario."""
+    planned = planned_of(scenario_or_answer)
+    limits = planned.answer.question.limits
+    reading = read_for_diagnosis(limits, source, at_s=at_s, window_s=window_s, backend=backend, clock=clock)
+    return diagnose(planned, reading, served_as=served_as, progress=progress)
+
+
+def read_for_diagnosis(
+    limits: LatencyLimits,
+    source: Source,
+    *,
+    at_s: float | None = None,
+    window_s: float | None = None,
+    backend: Backend | None = None,
+    clock: Callable[[], float] = time.time,
+) -> Reading:
+    """An observation with everything a diagnosis needs. Where replicas came or went within the window, it is read again
+    from then on: before, it was another deployment."""
+
+    def read(end_s: float | None, window: float | None) -> Reading:
+        def more(own: Backend, observed: Observation) -> tuple[Deployed, Details]:
+            bounds = {one.quantity: one.limit_ms for one in asked_limits(limits, observed)}
+            deployed = read_deployed(own, source, at_s=observed.at_s, window_s=observed.window_s, clock=clock)
+            return deployed, read_details(own, source, observed, bounds, clock=clock)
+
+        observed, both = read_and(
+            more, source, at_s=end_s, window_s=window, backend=backend, clock=clock, wait=time.sleep
+        )
+        deployed, details = both or (Deployed(), Details())
+        return Reading(observed=observed, deployed=deployed, details=details)
+
+    first = read(at_s, window_s)
+    changed = first.details.changed_s
+    if changed is None:
+        return first
+    interval = first.observed.scrape_interval_s or 0.0
+    left = first.observed.at_s - changed - interval
+    if left < max(SHORTEST_AFTER_CHANGE_S, 4.0 * interval):
+        return first
+    return read(first.observed.at_s, left)
+
+
+def diagnose(planned: Planned, reading: Reading, *, served_as: str = "", progress: Progress = nothing) -> Diagnosis:
+    """The diagnosis of one reading."""
+    observed = reading.observed
+    bounds = asked_limits(planned.answer.question.limits, observed)
+    stopped = _stopped(planned, reading, served_as, bounds)
+    if stopped:
+        return _unclear(planned, observed, stopped)
+    worlds = Worlds(planned.answer.question, window_s=observed.window_s, lead_s=lead_s(observed))
+    seen = seen_of(planned, observed, reading.deployed, reading.details, worlds)
+    blocked = _blocked(observed)
+    if isinstance(seen, str):
+        rows = _rows(bounds, planned, reading, None, blocked or seen)
+        return _unclear(planned, observed, (seen,), rows)
+    progress(0.05)
+    return _Diagnosis(planned, reading, bounds, seen, worlds, progress).result(blocked)
+
+
+def lead_s(observed: Observation) -> float:
+    """How long before the window a queue began to grow that grows now: its length over its growth, from its middle."""
+    waiting, growth = observed.number("waiting"), observed.number("waiting_growth_per_s")
+    if not waiting or not growth or growth <= 0.0:
+        return 0.0
+    return min(max(waiting / growth - observed.window_s / 2.0, 0.0), LONGEST_LEAD * observed.window_s)
+
+
+def served_of(details: Details) -> float | None:
+    """Share of the arrivals that got a first token while a queue grew; None where none did."""
+    first = sum(one.first_tokens_rps or 0.0 for one in details.replicas)
+    arrivals = sum(one.arrivals_rps or 0.0 for one in details.replicas)
+    return first / arrivals if arrivals > 0.0 and first < GROWS_FROM * arrivals else None
+
+
+def _stopped(planned: Planned, reading: Reading, served_as: str, bounds: Sequence[Asked]) -> tuple[str, ...]:
+    """Why nothing can be concluded; nothing where something can."""
+    observed = reading.observed
+    silent = WITHOUT_DATA.get(observed.state)
+    if silent:
+        return (*observed.reasons, silent)
+    if planned.answer.plan.deployment is None or planned.row is None:
+        return (planned.why_not,)
+    # Another format of the KV cache is a cause, and no other deployment.
+    identity = check(
+        planned.answer.question.model, planned.row, observed, replace(reading.deployed, kv=()), served_as=served_as
+    )
+    if identity.foreign:
+        return identity.foreign
+    if planned.answer.plan.deployment.pools:
+        return ("The plan has instances for prompts and others for answers: causes are told apart for one kind only.",)
+    return () if bounds else (NO_LIMITS,)
+
+
+def _blocked(observed: Observation) -> str:
+    if observed.has(Kind.PARTIAL_ANSWER):
+        return "the answer of the server is partial: sums may lack replicas"
+    return ""
+
+
+def _rows(
+    bounds: Sequence[Asked], planned: Planned, reading: Reading, ran: Ran | None, blocked: str
+) -> tuple[LimitRow, ...]:
+    percentile = planned.answer.question.limits.percentile
+    return tuple(
+        limit_row(one, percentile, reading.observed, reading.details.over.get(one.quantity), ran, blocked)
+        for one in bounds
+    )
+
+
+def _state(rows: Sequence[LimitRow]) -> State:
+    verdicts = {row.verdict for row in rows}
+    if "broken" in verdicts:
+        return "broken"
+    return "met" if verdicts == {"met"} else "unclear"
+
+
+def _unclear(
+    planned: Planned, observed: Observation, reasons: Sequence[str], rows: tuple[LimitRow, ...] = ()
+) -> Diagnosis:
+    """Nothing can be concluded, and why."""
+    return Diagnosis(
+        state="unclear",
+        headline=f"Nothing can be concluded: {reasons[0]}" if reasons else "Nothing can be concluded.",
+        reasons=tuple(dict.fromkeys(reasons)),
+        scenario=planned.answer.question.scenario.name,
+        source=observed.name,
+        at=utc(observed.at_s),
+        window_s=observed.window_s,
+        limits=rows,
+        worst_limit=None,
+        load_rps=observed.number("arrivals_rps"),
+        capacity_within_limits_rps=None,
+        headroom=None,
+        replicas_needed=None,
+        gap_replicas=None,
+        gap_usd_per_month=None,
+        causes=(),
+        main_cause=None,
+        splits=(),
+        actions=(),
+        recalibration=None,
+        as_measured=None,
+        assumptions=(),
+        runs=0,
+        engine_version=ENGINE_VERSION,
+        data_version=data_version(),
+    )
+
+
+class _Diagnosis:
+    """The way from what was seen to the result; each part needs those before it."""
+
+    def __init__(
+        self,
+        planned: Planned,
+        reading: Reading,
+        bounds: Sequence[Asked],
+        seen: Seen,
+        worlds: Worlds,
+        progress: Progress,
+    ) -> None:
+        self.planned, self.reading, self.bounds = planned, reading, bounds
+        self.seen, self.worlds, self.progress = seen, worlds, progress
+
+    def result(self, blocked: str) -> Diagnosis:
+        observed = self.reading.observed
+        given = self._attributed()
+        self.progress(0.15)
+        rows = _rows(self.bounds, self.planned, self.reading, given.measured, blocked)
+        splitter = Splitter(given, self.worlds, lambda share: self.progress(0.15 + 0.4 * share))
+        splits = splitter.splits(rows)
+        state, highest = _state(rows), worst(rows)
+        split = next((one for one in splits if highest and one.quantity == highest.quantity), None)
+        main = None
+        if split is not None and highest is not None and highest.attainment is not None:
+            main = main_cause(split, broken=highest.verdict == "broken", limit_ms=highest.limit)
+        promise = self._promise(rows, given)
+        capacity = largest_load(self.worlds, given.now, promise)
+        self.progress(0.7)
+        learned = self._learned(given)
+        self.progress(0.85)
+        situation = self._situation(given, splitter, main, state, capacity, learned.recalibration)
+        advice = advise(situation, self.worlds, promise)
+        self.progress(1.0)
+        composed = self._composed(observed, rows, highest, split, main, capacity, advice)
+        return composed.model_copy(
+            update={
+                "splits": splits,
+                "recalibration": learned.recalibration,
+                "as_measured": self._as_measured(given, learned),
+                "runs": self.worlds.runs,
+            }
+        )
+
+    def _as_measured(self, given: Attribution, learned: Learned) -> Scenario:
+        """The scenario with the measured traffic; calibrated where windows or this one say other step times."""
+        now = [given.target] if given.engine is not None and given.target is not None else []
+        load = self.reading.observed.number("arrivals_rps") or given.now.rps
+        return as_measured(self.planned.answer.question.scenario, given.now, load, learned.targets or tuple(now))
+
+    def _attributed(self) -> Attribution:
+        devices, fleet = self.reading.details.devices, self.seen.fleet
+        alone = bool(fleet.throttled) and not fleet.slow and len(fleet.throttled) >= len(devices)
+        queued = (self.reading.observed.number("waiting") or 0.0) > self.seen.measured.replicas
+        return attribute(
+            self.seen,
+            self.reading.observed,
+            self.worlds,
+            served=served_of(self.reading.details),
+            in_queue=queued,
+            throttled_alone=alone,
+        )
+
+    def _promise(self, rows: Sequence[LimitRow], given: Attribution) -> Promise:
+        """The limits; where the measured percentile surely is another than the simulated one, in proportion."""
+        scale: dict[str, float] = {}
+        for row in rows:
+            ran = given.measured.percentile_ms(simulated_as(row.quantity), row.percentile)
+            if row.measured is None or not ran > 0.0 or given.measured.growing:
+                continue
+            beyond = (row.low is not None and ran < row.low) or (row.high is not None and ran > row.high)
+            if beyond:
+                scale[row.quantity] = min(max(row.measured / ran, 0.5), 2.0)
+        return Promise(limits=self.bounds, percentile=self.planned.answer.question.limits.percentile, scale=scale)
+
+    def _learned(self, given: Attribution) -> Learned:
+        row = self.planned.row
+        assert row is not None
+        question = self.planned.answer.question.as_expected()
+        decode, prefill = (intervals_of(question, metric, [row])[0] for metric in ("decode", "prefill"))
+        unfitted = replace(given.seen.measured, decode=1.0, prefill=1.0, front=1.0)
+        start = given.fitted.common if given.fitted is not None else 0.0
+        return learn(self.reading.details.past, unfitted, self.worlds, decode, prefill, start=start)
+
+    def _situation(
+        self,
+        given: Attribution,
+        splitter: Splitter,
+        main: CauseRow | None,
+        state: State,
+        capacity: float | None,
+        recalibration: Recalibration | None,
+    ) -> Situation:
+        return Situation(
+            planned=self.planned,
+            now=given.now,
+            differences=tuple(splitter.differences.values()),
+            main=None if main is None else main.cause,
+            broken=state == "broken",
+            capacity=capacity,
+            recalibration=recalibration,
+        )
+
+    def _composed(
+        self,
+        observed: Observation,
+        rows: tuple[LimitRow, ...],
+        highest: LimitRow | None,
+        split: Split | None,
+        main: CauseRow | None,
+        capacity: float | None,
+        advice: Advice,
+    ) -> Diagnosis:
+        planned, load = self.planned.answer.plan.deployment, observed.number("arrivals_rps")
+        gap = None if split is None or split.planned_ms is None else (split.measured_ms or 0.0) - split.planned_ms
+        more = None if advice.needed is None or planned is None else advice.needed - planned.instances
+        problems = (*observed.reasons, *self.reading.details.problems)
+        return _unclear(self.planned, observed, problems, rows).model_copy(
+            update={
+                "state": _state(rows),
+                "headline": headline(rows, highest, main, gap, load=load, capacity=capacity, actions=advice.actions),
+                "worst_limit": None if highest is None else highest.quantity,
+                "capacity_within_limits_rps": capacity,
+                "headroom": None if capacity is None or not load else capacity / load - 1.0,
+                "replicas_needed": advice.needed,
+                "gap_replicas": more,
+                "gap_usd_per_month": None if more is None else usd_per_month(self.planned, more),
+                "causes": _shown(split),
+                "main_cause": None if main is None else main.cause,
+                "actions": advice.actions,
+                "assumptions": self.seen.assumed,
+            }
+        )
+
+
+def _shown(split: Split | None) -> tuple[CauseRow, ...]:
+    """The causes of the worst limit; none where nothing differs and the remainder is noise."""
+    if split is None:
+        return ()
+    named = [row for row in split.causes if row.cause != "unexplained"]
+    if not named and all(is_noise(row) for row in split.causes):
+        return ()
+    return split.causes

@@ -1,0 +1,265 @@
+"""The limits of a scenario beside what is measured: percentile, attainment, since when, error budget, burn rates.
+
+A histogram counts exactly at the ends of its buckets. Inside one, requests are taken to lie as in the engine's run of
+the measured traffic; without such a run as evenly in the logarithm.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+
+from collectors.prometheus.answers import Bucket
+from collectors.prometheus.histograms import Distribution, quantile
+from collectors.questions.over_limits import SAME_EDGE, OverLimit
+from collectors.reading.observation import Observation
+from collectors.vocabulary.burn_rates import BURNS, LEAST_REQUESTS
+from reality.diagnosis.result import BurnRate, LimitRow, LimitVerdict
+from reality.diagnosis.worlds import Ran
+from reality.sampling import FEWEST_BEYOND, FEWEST_REQUESTS
+from sizing.base.units import MS_PER_S, TWO_SIDED_80
+from sizing.question.limits import LatencyLimits
+
+BUDGET_WINDOW = "3d"
+"""Over which the error budget is counted: the longest window of the alerts."""
+LEAST_IN_BUCKET = 0.002
+"""Share of the requests of a run that must lie in a bucket before its shape inside is taken from the run."""
+PARTS = 32
+"""Parts of a bucket in which a percentile is looked for."""
+GUESSED = 0.03
+"""Share of the requests of a bucket by which a limit inside it may be misjudged. Chosen: as a run misses them."""
+CALM_STEPS = 2
+"""Steps within the limit that end the time in which it was broken."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """One limit: key in the scenario, quantity that measures it, limit in ms."""
+
+    key: str
+    quantity: str
+    limit_ms: float
+
+
+def asked_limits(limits: LatencyLimits, observed: Observation) -> tuple[Asked, ...]:
+    """The limits that apply. The plan's ITL is the mean gap of a request: TPOT, where the engine has it."""
+    gap = (
+        "tpot_ms"
+        if observed.distribution("tpot_ms").buckets or not observed.distribution("itl_ms").buckets
+        else "itl_ms"
+    )
+    each = (("ttft_ms", "ttft_ms", limits.ttft_s), ("itl_ms", gap, limits.itl_s), ("e2e_ms", "e2e_ms", limits.e2e_s))
+    return tuple(Asked(key=k, quantity=q, limit_ms=s * MS_PER_S) for k, q, s in each if math.isfinite(s))
+
+
+def simulated_as(quantity: str) -> str:
+    """The latency of a run that stands for a measured one."""
+    return "tpot_ms" if quantity == "itl_ms" else quantity
+
+
+def limit_row(
+    bound: Asked, percentile: float, observed: Observation, over: OverLimit | None, ran: Ran | None, blocked: str
+) -> LimitRow:
+    """One limit, judged. ``blocked`` is why it cannot be ("" where it can)."""
+    distribution, share = observed.distribution(bound.quantity), percentile / 100.0
+    steps = _steps(over, bound, ran)
+    weak = blocked or _weak(distribution, share)
+    attained = None if weak else attainment(distribution, bound, ran)
+    verdict: LimitVerdict = "unclear" if weak or attained is None else judged(attained, share)
+    measured = percentile_ms(distribution, share, bound.quantity, ran)
+    low, high = ends(distribution, share)
+    reason = weak or _why_unclear(verdict, bound, attained)
+    since = broken_since(steps, 1.0 - share) if verdict == "broken" else None
+    return LimitRow(
+        quantity=bound.quantity,
+        limit_key=bound.key,
+        percentile=percentile,
+        limit=bound.limit_ms,
+        measured=measured,
+        low=low,
+        high=high,
+        attainment=None if attained is None else attained[0],
+        attainment_low=None if attained is None else attained[1],
+        attainment_high=None if attained is None else attained[2],
+        verdict=verdict,
+        reason=reason,
+        requests=distribution.count,
+        broken_since=None if since is None else utc(since),
+        budget_left=_budget_left(over, 1.0 - share),
+        burn_rates=burn_rates(over, 1.0 - share),
+    )
+
+
+def utc(moment_s: float) -> str:
+    """A moment to the minute."""
+    return datetime.fromtimestamp(moment_s, UTC).strftime("%Y-%m-%dT%H:%MZ")
+
+
+def judged(attained: tuple[float, float, float], share: float) -> LimitVerdict:
+    """met when surely enough requests are within, broken when surely not."""
+    _, low, high = attained
+    if low >= share:
+        return "met"
+    return "broken" if high < share else "unclear"
+
+
+def _why_unclear(verdict: LimitVerdict, bound: Asked, attained: tuple[float, float, float] | None) -> str:
+    if verdict != "unclear":
+        return ""
+    if attained is None:
+        return f"no histogram of {bound.quantity.removesuffix('_ms').upper()} was recorded in the window"
+    return "as close to the limit as chance with so many requests: choose a longer window"
+
+
+def _weak(distribution: Distribution, share: float) -> str:
+    """Why too few requests stand behind a percentile."""
+    count = distribution.count or 0.0
+    if not distribution.buckets or not count:
+        return ""
+    needed = max(FEWEST_REQUESTS, math.ceil(FEWEST_BEYOND / (1.0 - share))) if share < 1.0 else math.inf
+    return "" if count >= needed else f"only {count:.0f} requests in the window, at least {needed} are needed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """Share of requests beyond the limit from ``start_s`` to ``end_s``, of so many."""
+
+    start_s: float
+    end_s: float
+    share: float
+    requests: float
+
+
+def _steps(over: OverLimit | None, bound: Asked, ran: Ran | None) -> tuple[Step, ...]:
+    """The steps of the last day; of requests in the bucket of the limit, the part that is beyond it now."""
+    if over is None:
+        return ()
+    beyond = 0.0
+    if bound.limit_ms < over.edge_ms * (1.0 - SAME_EDGE):
+        bucket = Bucket(low=over.low_ms, high=over.edge_ms, count=1.0)
+        beyond = 1.0 - _share_inside(bucket, bound.limit_ms, bound.quantity, ran)
+    return tuple(
+        Step(start_s=t - over.step_s, end_s=t, share=share + inside * beyond, requests=number)
+        for t, share, inside, number in zip(over.times_s, over.shares, over.inside, over.requests, strict=True)
+    )
+
+
+def attainment(distribution: Distribution, bound: Asked, ran: Ran | None) -> tuple[float, float, float] | None:
+    """Share of requests within the limit with its 80 % interval: Wilson's, which is never empty (1927), and what is not
+    known of a bucket in which the limit lies."""
+    total, count = sum(b.count for b in distribution.buckets), distribution.count or 0.0
+    if not total > 0 or not count > 0:
+        return None
+    below = sum(b.count for b in distribution.buckets if b.high <= bound.limit_ms * (1.0 + SAME_EDGE))
+    inside = next((b for b in distribution.buckets if b.low < bound.limit_ms < b.high * (1.0 - SAME_EDGE)), None)
+    guessed = 0.0
+    if inside is not None and math.isfinite(inside.high):
+        below += inside.count * _share_inside(inside, bound.limit_ms, bound.quantity, ran)
+        guessed = GUESSED * inside.count / total
+    share = min(below / total, 1.0)
+    z2 = TWO_SIDED_80**2 / count
+    centre = (share + z2 / 2.0) / (1.0 + z2)
+    half = TWO_SIDED_80 / (1.0 + z2) * math.sqrt(share * (1.0 - share) / count + z2 / (4.0 * count))
+    half = math.hypot(half, guessed)
+    return share, max(centre - half, 0.0), min(centre + half, 1.0)
+
+
+def _share_inside(bucket: Bucket, limit_ms: float, quantity: str, ran: Ran | None) -> float:
+    """Share of the requests of a bucket that are within a limit inside it."""
+    if ran is not None:
+        low, high = (ran.share_within(simulated_as(quantity), edge) for edge in (bucket.low, bucket.high))
+        if high - low >= LEAST_IN_BUCKET:
+            return min(max((ran.share_within(simulated_as(quantity), limit_ms) - low) / (high - low), 0.0), 1.0)
+    if bucket.low <= 0.0:
+        return limit_ms / bucket.high
+    return math.log(limit_ms / bucket.low) / math.log(bucket.high / bucket.low)
+
+
+def percentile_ms(distribution: Distribution, share: float, quantity: str, ran: Ran | None) -> float | None:
+    """The percentile: where within its bucket the share is reached."""
+    interval = quantile(share, distribution.buckets)
+    if interval is None:
+        return None
+    value, low, high = interval
+    bucket = next((b for b in distribution.buckets if b.low == low and b.high == high and b.count > 0), None)
+    if bucket is None or not math.isfinite(high):
+        return value
+    below = sum(b.count for b in distribution.buckets if b.high <= low)
+    wanted = (share * sum(b.count for b in distribution.buckets) - below) / bucket.count
+    start = max(low, high / 1e3)
+    points: list[float] = [start * (high / start) ** (k / PARTS) for k in range(PARTS + 1)]
+    shares = [
+        _share_inside(bucket, point, quantity, ran) if low < point < high else float(point >= high) for point in points
+    ]
+    for (a, below_a), (b, below_b) in pairwise(zip(points, shares, strict=True)):
+        if below_b >= wanted:
+            part: float = 0.0 if below_b <= below_a else (wanted - below_a) / (below_b - below_a)
+            return a + (b - a) * min(max(part, 0.0), 1.0)
+    return high
+
+
+def ends(distribution: Distribution, share: float) -> tuple[float | None, float | None]:
+    """Order-statistics interval: from the lower edge of the bucket of q - e to the upper one of that of q + e."""
+    count = distribution.count
+    if not count or not distribution.buckets:
+        return None, None
+    error = TWO_SIDED_80 * math.sqrt(share * (1.0 - share) / count)
+    below, above = (quantile(min(max(q, 0.0), 1.0), distribution.buckets) for q in (share - error, share + error))
+    if below is None or above is None:
+        return None, None
+    return below[1], above[2] if math.isfinite(above[2]) else None
+
+
+def broken_since(steps: Sequence[Step], budget: float) -> float | None:
+    """The beginning of the last time without :data:`CALM_STEPS` steps within the limit, at the earliest that of what is
+    known; None where no step was beyond it."""
+    since, calm = None, 0
+    for one in reversed(steps):
+        if one.share > budget:
+            since, calm = one.start_s, 0
+        elif since is not None:
+            calm += 1
+            if calm >= CALM_STEPS:
+                break
+    return since
+
+
+def burn_rates(over: OverLimit | None, budget: float) -> tuple[BurnRate, ...]:
+    """The burn rates of the exported alerts; those that no share of slow requests could reach are left out."""
+    if over is None or budget <= 0.0:
+        return ()
+    rows = []
+    for burn in BURNS:
+        if burn.factor * budget >= 1.0:
+            continue
+        long, short = (_rate(over.by_window, window, budget) for window in (burn.long, burn.short))
+        enough = over.by_window.get(burn.long, (0.0, 0.0))[1] > LEAST_REQUESTS
+        rows.append(
+            BurnRate(
+                long=burn.long,
+                short=burn.short,
+                threshold=burn.factor,
+                over_long=long,
+                over_short=short,
+                alerts=enough and long is not None and short is not None and min(long, short) > burn.factor,
+            )
+        )
+    return tuple(rows)
+
+
+def _rate(by_window: Mapping[str, tuple[float, float]], window: str, budget: float) -> float | None:
+    return by_window[window][0] / budget if window in by_window else None
+
+
+def _budget_left(over: OverLimit | None, budget: float) -> float | None:
+    rate = None if over is None or budget <= 0.0 else _rate(over.by_window, BUDGET_WINDOW, budget)
+    return None if rate is None else 1.0 - rate
+
+
+def worst(rows: Sequence[LimitRow]) -> LimitRow | None:
+    """The limit whose percentile is highest against it; of broken ones first."""
+    known = [row for row in rows if row.measured is not None]
+    return max(known, key=lambda row: (row.verdict == "broken", (row.measured or 0.0) / row.limit), default=None)

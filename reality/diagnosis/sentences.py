@@ -1,0 +1,175 @@
+"""A diagnosis in words: the headline, and what a terminal shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reality.diagnosis.causes import Cause
+from reality.diagnosis.result import Action, CauseRow, Diagnosis, LimitRow
+from sizing.base.format import count, ms, percent, requests_per_s, significant, usd
+
+SHORT = {"ttft_ms": "TTFT", "tpot_ms": "TPOT", "itl_ms": "ITL", "e2e_ms": "E2E"}
+"""What a latency is called in a sentence."""
+
+NAMES: dict[Cause, str] = {
+    "load": "the load",
+    "prompts": "prompt lengths",
+    "outputs": "output lengths",
+    "cache_hits": "prefix cache hits",
+    "burstiness": "bursts",
+    "replicas": "the number of replicas",
+    "kv_cache": "the size of the KV cache",
+    "batch_limit": "the batch limit",
+    "routing": "uneven routing",
+    "slow_gpu": "a slow replica",
+    "weights": "the weight format",
+    "engine": "the engine's speed",
+    "unexplained": "nothing that can be seen",
+}
+"""What a cause is called."""
+
+
+def limit_in_words(row: LimitRow) -> str:
+    """ "p95 TPOT 55.8 ms breaks the 50 ms limit since 21:52 UTC"."""
+    name = f"p{row.percentile:g} {SHORT[row.quantity]}"
+    if row.measured is None:
+        return f"{name} is not known ({row.reason})"
+    if row.verdict == "met":
+        return f"{name} {ms(row.measured)} keeps the {ms(row.limit)} limit"
+    if row.verdict == "unclear":
+        return f"{name} {ms(row.measured)} cannot be told from the {ms(row.limit)} limit ({row.reason})"
+    since = f" since {row.broken_since[11:16]} UTC" if row.broken_since else ""
+    return f"{name} {ms(row.measured)} breaks the {ms(row.limit)} limit{since}"
+
+
+def cause_in_words(row: CauseRow, gap_ms: float) -> str:
+    """ "Cause: replica 3 is gone, 13.7 of 14.8 ms"."""
+    return f"Cause: {described(row)}, {significant(row.share_ms)} of {significant(gap_ms)} ms"
+
+
+def described(row: CauseRow) -> str:
+    """What is seen of a cause, in half a sentence."""
+    planned, measured = row.planned, row.measured
+    if planned is None or measured is None:
+        return NAMES[row.cause]
+    ratio = measured / planned if planned else 0.0
+    match row.cause:
+        case "load":
+            return f"{requests_per_s(measured)} arrive, {requests_per_s(planned)} were planned"
+        case "prompts" | "outputs":
+            what = "prompts" if row.cause == "prompts" else "answers"
+            if row.why:
+                return f"{what} are {row.why}"
+            return f"{what} have {count(measured)} tokens in the mean, {count(planned)} were planned"
+        case "cache_hits":
+            return f"{percent(measured)} of prompt tokens come from the prefix cache, {percent(planned)} were planned"
+        case "burstiness":
+            return row.why or f"arrivals vary {significant(ratio)} times as much as planned"
+        case "replicas":
+            gone = f"{row.subject} is gone: " if row.subject and measured < planned else ""
+            return f"{gone}{count(measured)} of {count(planned)} planned replicas serve"
+        case "kv_cache":
+            return f"the KV cache holds {count(measured)} tokens, {count(planned)} were planned"
+        case "batch_limit":
+            return f"no more than {count(measured)} requests run on a replica, up to {count(planned)} were planned"
+        case "routing":
+            return f"{row.subject} gets {significant(measured)} times an even share of the load"
+        case "slow_gpu" | "engine":
+            who = row.subject or (
+                "all replicas, whose GPUs are slowed down," if row.cause == "slow_gpu" else "the engine"
+            )
+            return f"{who} takes {significant(measured)} times {_than(row)}"
+        case "weights":
+            return row.why or "weights are in another format than planned"
+        case _:
+            return NAMES[row.cause]
+
+
+def _than(row: CauseRow) -> str:
+    return "the step time of its peers" if row.subject else "the planned step time"
+
+
+def action_in_words(actions: Sequence[Action]) -> str:
+    """ "Restore it, or 4 replicas"."""
+    words = []
+    for one in actions[:2]:
+        match one.kind:
+            case "restore":
+                words.append(f"restore {one.subject or 'what is missing'}")
+            case "drain":
+                words.append(f"drain {one.subject}")
+            case "rebalance":
+                words.append("share the load evenly")
+            case "raise_batch_limit":
+                words.append("raise the batch limit")
+            case "resize":
+                words.append(
+                    f"{count(one.replicas or 0)} replicas" + (f", {count(-one.change)} fewer" if one.change < 0 else "")
+                )
+            case "recalibrate":
+                words.append("plan with the learned step times")
+            case "none":
+                pass
+    text = ", or ".join(words)
+    return f" {text[0].upper()}{text[1:]}." if text else ""
+
+
+def headline(
+    rows: Sequence[LimitRow],
+    worst: LimitRow | None,
+    main: CauseRow | None,
+    gap_ms: float | None,
+    *,
+    load: float | None,
+    capacity: float | None,
+    actions: Sequence[Action],
+) -> str:
+    """The finding: limits, cause, what it holds, what to do."""
+    broken = [row for row in rows if row.verdict == "broken"]
+    unclear = [row for row in rows if row.verdict == "unclear"]
+    if broken:
+        first = worst if worst is not None and worst in broken else broken[0]
+        others = [row for row in broken if row is not first]
+        text = ". ".join(limit_in_words(row) for row in (first, *others)) + "."
+    elif unclear:
+        text = ". ".join(limit_in_words(row) for row in unclear) + "."
+    else:
+        text = "Every limit holds: " + ", ".join(limit_in_words(row) for row in rows) + "."
+    if main is not None and gap_ms is not None:
+        text += f" {cause_in_words(main, gap_ms)}."
+    elif broken:
+        text += " No difference to the plan explains it." if gap_ms is not None else ""
+    if load is not None:
+        text += _room(load, capacity, broken=bool(broken))
+    return text + (action_in_words(actions) if broken or any(one.kind == "resize" for one in actions) else "")
+
+
+def _room(load: float, capacity: float | None, *, broken: bool) -> str:
+    if capacity is None:
+        return f" No load is within the limits as it runs; the load is {requests_per_s(load)}." if broken else ""
+    return f" It holds {requests_per_s(capacity)} within the limits, the load is {requests_per_s(load)}."
+
+
+def as_text(given: Diagnosis) -> str:
+    """The diagnosis for a terminal."""
+    lines = [given.headline, "", f"{given.scenario} against {given.source}, {given.window_s:g} s until {given.at}"]
+    lines += [f"Reason        {reason}" for reason in given.reasons if reason not in given.headline]
+    if given.limits:
+        lines += ["", f"{'Limit':16} {'limit':>10} {'measured':>10} {'80 % interval':>22} {'within':>9}  verdict"]
+    for row in given.limits:
+        low, high = ("" if end is None else ms(end) for end in (row.low, row.high))
+        lines.append(
+            f"p{row.percentile:g} {SHORT[row.quantity]:12} {ms(row.limit):>10} "
+            f"{'' if row.measured is None else ms(row.measured):>10} {f'{low} to {high or chr(8734)}':>22} "
+            f"{'' if row.attainment is None else percent(row.attainment):>9}  {row.verdict}"
+        )
+    if given.causes:
+        lines += ["", f"{'Cause':28} {'ms':>9} {'80 % interval':>22}"]
+    for one in given.causes:
+        ends = f"{significant(one.low)} to {significant(one.high)}"
+        lines.append(f"{NAMES[one.cause]:28} {significant(one.share_ms):>9} {ends:>22}  {described(one)}")
+    lines += ["", *(f"Action: {one.why}" for one in given.actions)]
+    lines += [f"Cost: {usd(one.usd_per_month)} a month" for one in given.actions[:1] if one.usd_per_month]
+    if given.recalibration is not None:
+        lines.append(f"Step times: {given.recalibration.why}")
+    return "\n".join([*lines, *(f"Assumed: {text}" for text in given.assumptions)])

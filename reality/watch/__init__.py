@@ -1,0 +1,1 @@
+"""Scheduled comparisons of a scenario with its source: kept in the library, told to a webhook."""

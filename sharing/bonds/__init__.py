@@ -1,0 +1,19 @@
+"""The bond between a scenario and what runs: its source of live data, and what comparisons with it said.
+
+What needs SQLAlchemy is loaded when it is asked for, as in :mod:`sharing.library`.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sharing.bonds.store import Bonds
+
+__all__ = ["Bonds"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from sharing.bonds import store
+
+    return store.Bonds

@@ -1,0 +1,95 @@
+"""Bonds and comparisons in the tables of the library; each write is one transaction of somebody who may save."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, and_, delete, insert, select
+
+from sharing.access import Actor, Right
+from sharing.bonds.records import Bond, Finding, Kept, Place
+from sharing.library.reading import version
+from sharing.library.schema import BONDS, COMPARISONS
+from sharing.library.store import Library
+from sharing.library.writing import insert_of
+
+MOST_KEPT = 1_000
+"""Comparisons of one scenario, at most: six weeks of one an hour; the oldest go first, the last good one never."""
+_FINDING = tuple(name for name in Finding.__dataclass_fields__ if name != "judged")
+
+
+class Bonds:
+    """What belongs to which source. Every method raises LibraryUnavailable, and then has written nothing."""
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+
+    def bind(self, scenario_id: int, place: Place, *, by: Actor) -> Bond:
+        """From now on the scenario runs there, and nowhere else. Raises NotAllowed, NotInLibrary."""
+        with self.library.writing(by, Right.SAVE) as (connection, signed):
+            version(connection, scenario_id)
+            row = {
+                "source": place.source,
+                "deployment": place.deployment,
+                "made_by": signed.author,
+                "made_at": signed.at,
+            }
+            add = insert_of(connection)(BONDS).values(scenario_id=scenario_id, **row)
+            place_it = add.on_conflict_do_update(index_elements=["scenario_id"], set_=row)
+            return _bond(connection.execute(place_it.returning(*BONDS.c)).one())
+
+    def of_scenario(self, scenario_id: int) -> Bond | None:
+        """Where a scenario runs; None where nobody has said."""
+        with self.library.database.reading() as connection:
+            row = connection.execute(select(BONDS).where(BONDS.c.scenario_id == scenario_id)).one_or_none()
+        return None if row is None else _bond(row)
+
+    def keep(self, scenario_id: int, finding: Finding, *, by: Actor) -> Kept:
+        """One more comparison of the scenario, and the oldest out. Raises NotAllowed, NotInLibrary."""
+        with self.library.writing(by, Right.SAVE) as (connection, _):
+            version(connection, scenario_id)
+            row = {**{name: getattr(finding, name) for name in _FINDING}, "judged": int(finding.judged)}
+            added = insert(COMPARISONS).values(scenario_id=scenario_id, **row).returning(*COMPARISONS.c)
+            kept = _kept(connection.execute(added).one())
+            _forget_oldest(connection, scenario_id)
+            return kept
+
+    def comparisons(self, scenario_id: int, limit: int = 100) -> tuple[Kept, ...]:
+        """The newest comparisons of a scenario, the newest first."""
+        with self.library.database.reading() as connection:
+            return _newest(connection, COMPARISONS.c.scenario_id == scenario_id, limit)
+
+    def last_good(self, scenario_id: int) -> Kept | None:
+        """The newest comparison that judged something; None where none did."""
+        with self.library.database.reading() as connection:
+            return next(iter(_newest(connection, _good(scenario_id), 1)), None)
+
+
+def _good(scenario_id: int) -> ColumnElement[bool]:
+    return and_(COMPARISONS.c.scenario_id == scenario_id, COMPARISONS.c.judged == 1)
+
+
+def _newest(connection: Connection, wanted: ColumnElement[bool], limit: int) -> tuple[Kept, ...]:
+    rows = connection.execute(select(COMPARISONS).where(wanted).order_by(COMPARISONS.c.id.desc()).limit(limit))
+    return tuple(map(_kept, rows))
+
+
+def _forget_oldest(connection: Connection, scenario_id: int) -> None:
+    its = COMPARISONS.c.scenario_id == scenario_id
+    ids = select(COMPARISONS.c.id).order_by(COMPARISONS.c.id.desc())
+    oldest = connection.execute(ids.where(its).offset(MOST_KEPT - 1).limit(1)).scalar()
+    if oldest is None:
+        return
+    good = connection.execute(ids.where(_good(scenario_id)).limit(1)).scalar()
+    kept = () if good is None else (COMPARISONS.c.id != good,)
+    connection.execute(delete(COMPARISONS).where(its, COMPARISONS.c.id < oldest, *kept))
+
+
+def _bond(row: Row[Any]) -> Bond:
+    place = Place(source=row.source, deployment=row.deployment)
+    return Bond(scenario_id=row.scenario_id, place=place, made_by=row.made_by, made_at=row.made_at)
+
+
+def _kept(row: Row[Any]) -> Kept:
+    finding = Finding(**{name: getattr(row, name) for name in _FINDING}, judged=bool(row.judged))
+    return Kept(id=row.id, scenario_id=row.scenario_id, finding=finding)

@@ -1,0 +1,63 @@
+"""How rented instances may be paid for: a term is a row here, and everything that tells terms apart asks this table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import get_args
+
+from sizing.base.choices import HybridBase, Purchase
+from sizing.catalog.system import CloudInstance
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaymentTerm:
+    """One way to pay for an instance.
+
+    ``listed``: its price in USD/h as a provider lists it, None where it lists none. ``discount``: the constant of the
+    cost model, in percent, that is taken off the price on demand where none is listed. ``allowance``: the constant, in
+    percent of the price, for what is lost when the provider takes instances back. Empty where there is no such thing.
+    ``assumed``: what that constant is called in a sentence.
+    """
+
+    label: str
+    listed: Callable[[CloudInstance], float | None]
+    discount: str = ""
+    allowance: str = ""
+    assumed: str = ""
+
+    @property
+    def commits(self) -> bool:
+        """Whether instances are paid for whether they run or not: these may carry the base of a hybrid."""
+        return bool(self.discount)
+
+
+TERMS: Mapping[Purchase, PaymentTerm] = {
+    "on_demand": PaymentTerm(label="On demand", listed=lambda row: row.on_demand_usd_per_hour),
+    "reserved_1y": PaymentTerm(
+        label="Reserved, 1 year",
+        listed=lambda row: row.reserved_1y_usd_per_hour,
+        discount="reserved_1y_discount_percent",
+        assumed="discount for one year",
+    ),
+    "reserved_3y": PaymentTerm(
+        label="Reserved, 3 years",
+        listed=lambda row: row.reserved_3y_usd_per_hour,
+        discount="reserved_3y_discount_percent",
+        assumed="discount for three years",
+    ),
+    "spot": PaymentTerm(
+        label="Spot",
+        listed=lambda row: row.spot_usd_per_hour,
+        allowance="spot_interruption_percent",
+        assumed="allowance for interruptions",
+    ),
+}
+"""Every term, in the order in which they are offered."""
+
+ASSUMED: Mapping[str, str] = {term.discount or term.allowance: term.assumed for term in TERMS.values() if term.assumed}
+"""The constants of terms, and what they are called."""
+
+# A literal that no row explains would cost as another one does, and say nothing.
+assert set(TERMS) == set(get_args(Purchase))
+assert {name for name, term in TERMS.items() if term.commits} == set(get_args(HybridBase)) - {"on_prem"}

@@ -1,0 +1,92 @@
+"""Deployments whose truth is known, from an independent simulation: causes, shares, limits, actions. The whole table:
+``python -m tests.tools.diagnosis_scores``."""
+
+from functools import cache
+
+import pytest
+
+from reality.diagnosis.result import Diagnosis
+from tests.tools.diagnosis_cases import Case, case, ground
+from tests.tools.diagnosis_scores import diagnosed
+
+PLAN = "llama-8b-l40s"
+ANSWERS = {
+    "load": "resize",
+    "cache_hits": "resize",
+    "replicas": "restore",
+    "slow_gpu": "drain",
+    "routing": "rebalance",
+    "batch_limit": "raise_batch_limit",
+}
+
+
+@cache
+def told(*causes: str, seed: int = 3) -> tuple[Case, Diagnosis]:
+    one = case(0, ground(PLAN), causes, seed)
+    return one, diagnosed(one)[0]
+
+
+def test_no_cause_where_nothing_changed() -> None:
+    one, said = told()
+    assert (said.state, said.main_cause, said.causes) == ("met", None, ())
+    assert [action.kind for action in said.actions] == ["none"]
+    assert said.headline.startswith("Every limit holds: p95 TTFT")
+    measured = {row.quantity: row.measured for row in said.limits}
+    for name in one.limits:
+        assert measured[name] == pytest.approx(one.truth[name], rel=0.12)
+    assert said.capacity_within_limits_rps > said.load_rps
+
+
+@pytest.mark.parametrize(
+    "cause", ["load", "prompts", "outputs", "cache_hits", "replicas", "batch_limit", "slow_gpu", "weights", "engine"]
+)
+def test_a_single_cause_is_named_with_its_share(cause: str) -> None:
+    one, said = told(cause)
+    assert said.main_cause == cause, said.headline
+    split = next(s for s in said.splits if s.quantity == one.worst)
+    share = next(row.share_ms for row in split.causes if row.cause == cause)
+    gap = one.truth[one.worst] - one.planned[one.worst]
+    assert share / (split.measured_ms - split.planned_ms) == pytest.approx(1.0, abs=0.25)
+    assert split.measured_ms - split.planned_ms == pytest.approx(gap, rel=0.3)
+    assert sum(row.share_ms for row in split.causes) == pytest.approx(split.measured_ms - split.planned_ms, rel=1e-6)
+    if one.truth[one.worst] > one.limits[one.worst]:
+        assert said.state == "broken"
+        assert said.actions[0].kind == ANSWERS.get(cause, said.actions[0].kind)
+
+
+def test_the_slow_replica_is_named_and_drained() -> None:
+    _, said = told("slow_gpu")
+    assert said.causes[0].subject == "server-1"
+    drain = next(action for action in said.actions if action.kind == "drain")
+    assert (drain.subject, drain.replicas, drain.change) == ("server-1", 1, -1)
+
+
+def test_a_lost_replica_is_restored() -> None:
+    _, said = told("replicas")
+    restore = said.actions[0]
+    assert (restore.kind, restore.replicas, restore.change) == ("restore", 2, 1)
+    assert restore.capacity_within_limits_rps > said.capacity_within_limits_rps
+
+
+def test_two_causes_are_both_found() -> None:
+    one, said = told("outputs", "engine")
+    named = [row.cause for row in said.causes if row.cause != "unexplained"]
+    assert set(named) == {"outputs", "engine"}
+    shares = one.shares[one.worst]
+    split = next(s for s in said.splits if s.quantity == one.worst)
+    mine = {row.cause: row.share_ms for row in split.causes}
+    for cause, share in shares.items():
+        assert mine[cause] == pytest.approx(share, rel=0.35)
+
+
+def test_the_scenario_as_measured_has_the_measured_traffic() -> None:
+    one, said = told("prompts")
+    workload = said.as_measured.workload
+    world = one.history.world
+    assert workload.peak_rps == pytest.approx(world.rps, rel=0.03)
+    assert workload.input_tokens.p50 == pytest.approx(world.prompt[0], rel=0.06)
+    assert workload.input_tokens.p95 == pytest.approx(world.prompt[1], rel=0.08)
+    assert said.as_measured.limits == one.ground.planned.answer.question.scenario.limits
+    assert said.as_measured.benchmark is None
+    _, slower = told("engine")
+    assert slower.as_measured.benchmark is not None

@@ -1,0 +1,117 @@
+"""Bonds and comparisons keep what the library promises, in SQLite and in PostgreSQL alike."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy import select, text
+
+from sharing.access import Actor, Role
+from sharing.author import owner
+from sharing.bonds import Bonds, store
+from sharing.bonds.records import Finding, Place
+from sharing.errors import InvalidEntry, NotAllowed, NotInLibrary
+from sharing.library.migrate import migrate
+from sharing.library.schema import BONDS, COMPARISONS
+from tests.sharing.test_library import draft
+
+ANN = owner("ann")
+AT = datetime(2026, 11, 26, 9, tzinfo=UTC)
+
+
+def finding(hour=0, *, judged=True, answer="All as expected."):
+    return Finding(
+        source="live",
+        at=AT + timedelta(hours=hour),
+        state="ok" if judged else "unreachable",
+        judged=judged,
+        answer=answer,
+        comparison='{"answer": "x"}',
+    )
+
+
+@pytest.fixture
+def bonds(library):
+    library.add(draft("one"), by=ANN)
+    library.add(draft("two"), by=ANN)
+    return Bonds(library)
+
+
+def test_a_bond_is_kept_and_replaced(bonds):
+    assert bonds.of_scenario(1) is None
+    first = bonds.bind(1, Place(source="live", deployment="llama, prod"), by=ANN)
+    assert bonds.of_scenario(1) == first
+    assert (first.place.source, first.place.deployment, first.made_by) == ("live", "llama, prod", "ann")
+    assert first.made_at.utcoffset() == timedelta(0)
+    bonds.bind(1, Place(source="other"), by=owner("bob"))
+    assert bonds.of_scenario(1).place == Place(source="other")
+    assert bonds.of_scenario(2) is None
+
+
+def test_findings_come_back_newest_first_and_the_last_good_one_is_known(bonds):
+    kept = [bonds.keep(1, one, by=ANN) for one in (finding(0), finding(1), finding(2, judged=False))]
+    assert bonds.comparisons(1) == tuple(reversed(kept))
+    assert bonds.comparisons(1, limit=1) == (kept[2],)
+    assert bonds.last_good(1) == kept[1]
+    assert (bonds.comparisons(2), bonds.last_good(2)) == ((), None)
+    assert kept[0].finding == finding(0)
+
+
+def test_the_oldest_go_but_never_the_last_good_one(bonds, monkeypatch):
+    monkeypatch.setattr(store, "MOST_KEPT", 3)
+    bonds.keep(2, finding(), by=ANN)
+    good = bonds.keep(1, finding(), by=ANN)
+    for hour in range(1, 8):
+        bonds.keep(1, finding(hour, judged=False), by=ANN)
+    held = bonds.comparisons(1)
+    assert [one.finding.at.hour for one in held] == [16, 15, 14, 9]
+    assert bonds.last_good(1) == held[-1] == good
+    assert len(bonds.comparisons(2)) == 1
+
+
+def test_who_may_not_save_writes_nothing(bonds):
+    viewer = Actor(name="eve", role=Role.VIEWER)
+    for write in (lambda: bonds.bind(1, Place(source="live"), by=viewer), lambda: bonds.keep(1, finding(), by=viewer)):
+        with pytest.raises(NotAllowed):
+            write()
+    assert (bonds.of_scenario(1), bonds.comparisons(1)) == (None, ())
+
+
+def test_what_cannot_be_kept_is_refused(bonds):
+    for number in (9, 0):
+        with pytest.raises(NotInLibrary):
+            bonds.bind(number, Place(source="live"), by=ANN)
+        with pytest.raises(NotInLibrary):
+            bonds.keep(number, finding(), by=ANN)
+    for name in ("", " ", "x" * 300, "a\x00b"):
+        with pytest.raises(InvalidEntry):
+            Place(source=name)
+
+
+def test_nothing_is_left_after_a_removal_for_good(bonds):
+    bonds.bind(1, Place(source="Quicksilver"), by=ANN)
+    bonds.keep(1, finding(answer="Quicksilver"), by=ANN)
+    bonds.library.delete(1, 1, by=ANN)
+    bonds.library.purge(1, by=ANN)
+    with bonds.library.database.reading() as connection:
+        assert connection.execute(select(BONDS)).all() == connection.execute(select(COMPARISONS)).all() == []
+
+
+def test_several_watchers_at_once_lose_nothing(bonds):
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(lambda hour: bonds.keep(1, finding(hour % 12), by=ANN), range(24)))
+        list(pool.map(lambda i: bonds.bind(1, Place(source=f"s{i}"), by=ANN), range(12)))
+    assert len(bonds.comparisons(1)) == 24
+    assert bonds.of_scenario(1) is not None
+
+
+def test_a_library_without_bonds_opens(library, place, opened):
+    first = library.add(draft(), by=ANN)
+    with library.database.writing() as connection:
+        for table in ("bonds", "comparisons"):
+            connection.execute(text(f"DROP TABLE {table}"))
+        connection.execute(text("UPDATE alembic_version SET version_num = '0002'"))
+    migrate(library.database)
+    again = opened(place)
+    assert again.history(1) == (first,)
+    assert Bonds(again).bind(1, Place(source="live"), by=ANN).scenario_id == 1

@@ -1,0 +1,121 @@
+"""What is learned from three live windows at different loads: ``python -m tests.tools.learning_cases [NUMBER]``.
+
+Step times are off by a random factor of 0.5 to 2, decode and prefill apart. Printed: errors of the mean gap at loads
+that were not seen, before and after; and replicas needed against those that the independent simulation needs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from reality.diagnosis.diagnose import diagnose, read_for_diagnosis
+from reality.diagnosis.worlds import Circumstances
+from tests.tools.deployment_truth import StepTimes, World, run
+from tests.tools.diagnosis_cases import LEAD_S, NOW, SCENARIOS, WINDOW_S, Ground, as_planned, backend_of, ground
+
+UNSEEN = (0.25, 0.7, 1.05)
+"""Loads relative to the highest that was seen, at which a prediction is held against the truth."""
+MOST_REPLICAS = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Learned:
+    """Median errors at unseen loads before and after, and replicas needed by the product and by the truth."""
+
+    decode: float
+    prefill: float
+    before: float
+    after: float
+    needed: int | None
+    truth: int | None
+
+
+def case(given: Ground, decode: float, prefill: float, seed: int) -> Learned:
+    """One deployment whose steps are off, read over three windows at different loads."""
+    steps = given.world.steps
+    off = StepTimes(
+        base=steps.base * decode,
+        sequence=steps.sequence * decode,
+        context=steps.context * decode,
+        prompt=steps.prompt * prefill,
+    )
+    top = 0.8 / max(decode, prefill, 0.9)
+    profile = (0.35 * top, 0.7 * top, top)
+    world = given.world.changed(steps=off, profile=profile, seconds=3 * WINDOW_S, seed=seed)
+    backend, source = backend_of(run(world), given)
+    limits = given.planned.answer.question.limits
+    said = diagnose(given.planned, read_for_diagnosis(limits, source, backend=backend, at_s=NOW, clock=lambda: NOW))
+    found = said.recalibration
+    factors = (1.0, 1.0) if found is None else (found.factor_decode, found.factor_prefill)
+    before: list[float] = []
+    after: list[float] = []
+    for share in UNSEEN:
+        rps = world.rps * top * share
+        there = run(world.changed(profile=(), rps=rps, seconds=LEAD_S + WINDOW_S, seed=seed + 7))
+        truth = float(there.latencies(LEAD_S, LEAD_S + WINDOW_S)["tpot_ms"].mean())
+        for known, errors in (((1.0, 1.0), before), (factors, after)):
+            ran = given.worlds.run(as_world(given, rps, *known), lasting=True)
+            errors.append(abs(ran.mean_ms("tpot_ms") / truth - 1.0))
+    return Learned(
+        decode=decode,
+        prefill=prefill,
+        before=float(np.median(before)),
+        after=float(np.median(after)),
+        needed=said.replicas_needed,
+        truth=needed(given, world.changed(profile=(), rps=world.rps * top, seconds=LEAD_S + WINDOW_S)),
+    )
+
+
+def as_world(given: Ground, rps: float, decode: float, prefill: float) -> Circumstances:
+    """The plan's circumstances at a load, with factors on its step times."""
+    shares = (np.arange(4096) + 0.5) / 4096
+    question = given.planned.answer.question
+    one = as_planned(given.planned, question.prompt.at(shares), question.output.at(shares), given.world.hits)
+    return replace(one, rps=rps, decode=decode, prefill=prefill)
+
+
+def needed(given: Ground, world: World) -> int | None:
+    """The fewest replicas that keep the limits in the independent simulation."""
+    limits = given.planned.answer.question.limits
+    every = {"ttft_ms": limits.ttft_s, "tpot_ms": limits.itl_s, "e2e_ms": limits.e2e_s}
+    for replicas in range(1, MOST_REPLICAS + 1):
+        history = run(world.changed(replicas=replicas))
+        kept = all(
+            history.percentile(name, limits.percentile, LEAD_S, LEAD_S + WINDOW_S) <= seconds * 1e3
+            for name, seconds in every.items()
+            if math.isfinite(seconds)
+        )
+        if kept:
+            return replicas
+    return None
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.tools.learning_cases")
+    parser.add_argument("number", type=int, nargs="?", default=40)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    rng = np.random.default_rng(given.seed)
+    rows = []
+    for i in range(given.number):
+        decode = float(np.exp(rng.uniform(math.log(0.5), math.log(2.0))))
+        prefill = float(np.clip(decode * np.exp(rng.normal(0.0, 0.2)), 0.5, 2.0))
+        rows.append(case(ground(list(SCENARIOS)[i % len(SCENARIOS)]), decode, prefill, i + 1))
+        print(f"{i:3} {rows[-1]}", flush=True)
+    sized = [row for row in rows if row.needed is not None and row.truth is not None]
+    near = sum(abs((row.needed or 0) - (row.truth or 0)) <= 1 for row in sized)
+    print(f"error at unseen loads, median: {np.median([r.before for r in rows]):.3f} before")
+    after = [row.after for row in rows]
+    print(f"                               {np.median(after):.3f} after, most {max(after):.3f}")
+    print(f"worse than before: {sum(row.after > row.before + 0.01 for row in rows)} of {len(rows)}")
+    print(f"replicas needed within one: {near} of {len(sized)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

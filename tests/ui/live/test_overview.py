@@ -1,0 +1,46 @@
+"""The table of all sources, and what the map of GPUs opens on."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from collectors.reading.observation import Observation, State, unknown_distributions, unknown_numbers
+from ui import sources
+from ui.live import overview
+from ui.live.gpus import first_exported
+from ui.sources import Answer, Origin
+
+
+def observed(state: State = State.OK, **numbers: float) -> Observation:
+    return Observation(
+        name="t",
+        state=state,
+        at_s=1e9,
+        window_s=300,
+        numbers=unknown_numbers() | numbers,
+        distributions=unknown_distributions(),
+    )
+
+
+def test_the_worst_source_stands_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    states = [State.OK, State.NO_DATA, State.PARTIAL, State.UNREACHABLE, State.SATURATED, State.STALE]
+    answers = {f"s{i}": Answer(newest=observed(state), good=observed(state)) for i, state in enumerate(states)}
+    answers["attention"] = Answer(newest=observed(kv_usage_max=0.99), good=observed(kv_usage_max=0.99))
+    monkeypatch.setattr(sources, "observed", lambda one, wait_s: answers[one.name])
+    known = tuple(SimpleNamespace(name=name, file="", origin=Origin.FILE) for name in answers)
+    table = overview.overview_table(known)  # type: ignore[arg-type]
+    assert list(table["Source"]) == ["s4", "s3", "s5", "s2", "attention", "s1", "s0"]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "measure"),
+    [
+        ({"gpu_sm_active": 0.5, "gpu_busy": 1.0}, "sm_active"),
+        ({"gpu_busy": 1.0, "power_w": 700.0}, "power"),
+        ({"gpu_dram_active": 0.1, "power_w": 700.0}, "dram_active"),
+        ({"gpu_temperature_max_c": 60.0}, "temperature"),
+        ({}, "sm_active"),
+    ],
+)
+def test_the_map_opens_on_a_measure_that_is_exported(numbers: dict[str, float], measure: str) -> None:
+    assert first_exported(observed(**numbers)) == measure

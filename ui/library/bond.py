@@ -1,0 +1,62 @@
+"""The source that a scenario of the library runs at: Live and Plan vs reality open with it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from sharing.access import Right
+from sharing.bonds.records import Place
+from ui.access import actor, allowed
+from ui.format import as_markdown
+from ui.library.connection import bonds, refused
+from ui.library.opening import KEPT, Kept
+
+SOURCE, DEPLOYMENT = "source", "deployment"
+"""Session keys of the choice of a source and of one of its deployments, see :mod:`ui.sources.picker`."""
+
+
+def open_with_source(scenario_id: int) -> None:
+    """From now on the session looks at where this scenario runs, if that is known. Raises SharingError."""
+    bond = bonds().of_scenario(scenario_id)
+    if bond is None:
+        return
+    st.session_state[SOURCE] = bond.place.source
+    st.session_state.pop(DEPLOYMENT, None)
+    if bond.place.deployment:
+        st.session_state[DEPLOYMENT] = bond.place.deployment
+
+
+def draw_bond(source: str, deployment: str) -> None:
+    """Whether the scenario of the library that is open runs here, what was found last, and a button to say so."""
+    kept: Kept | None = st.session_state.get(KEPT)
+    if kept is None:
+        return
+    place = Place(source=source, deployment=deployment)
+    with refused():
+        bond = bonds().of_scenario(kept.scenario_id)
+        here = bond is not None and bond.place == place
+        if not here and allowed(Right.SAVE):
+            st.button(
+                f"Scenario {kept.scenario_id} runs here",
+                key="bind_source",
+                icon=":material/link:",
+                on_click=_bind,
+                args=(kept.scenario_id, place),
+                help="Opened from the library, it then comes with this source on Live and on this page.",
+            )
+        if here:
+            st.caption(f"Scenario {kept.scenario_id} runs here{_last(kept.scenario_id)}")
+
+
+def _last(scenario_id: int) -> str:
+    """What the newest scheduled comparison (python -m reality watch) said."""
+    newest = bonds().comparisons(scenario_id, limit=1)
+    if not newest:
+        return "."
+    finding = newest[0].finding
+    return f"; last scheduled comparison, {finding.at:%Y-%m-%d %H:%M} UTC: {as_markdown(finding.answer)}"
+
+
+def _bind(scenario_id: int, place: Place) -> None:
+    with refused():
+        bonds().bind(scenario_id, place, by=actor())
