@@ -36,7 +36,7 @@ KNOWS_STREAMLIT = {"ui", "pages", "app"}
 IMPURE_MODULES = {"requests", "urllib.request", "http.client", "http.server", "socket", "time", "random", "secrets"}
 CLOCK_CALLS = {"now", "utcnow", "today"}
 
-MODULE_LINES = 400
+MODULE_LINES = 500
 PAGE_LINES = 120
 # Docstrings do not count: they hold equations.
 FUNCTION_LINES = 40

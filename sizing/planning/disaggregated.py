@@ -37,14 +37,14 @@ from sizing.search.pools import (
     decode_capacity,
     decode_stable,
     decoding_of,
+    grown_into_e2e,
     moved_by_simulation,
     prefill_capacity,
     prefill_stable,
     prefill_stable_of,
     times_of,
 )
-from sizing.search.pools_case import planned_pools
-from sizing.search.pools_search import grown_into_e2e
+from sizing.search.pools_simulated import planned_pools
 from sizing.search.replicas import Planned
 from sizing.search.screen import instances_needed
 

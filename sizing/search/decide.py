@@ -14,9 +14,8 @@ from sizing.search.all_deployments import AllDeployments
 from sizing.search.disaggregated import Disaggregated
 from sizing.search.heaviest import heaviest_rps
 from sizing.search.instances import Needed, NotMet, asked_for, settled
-from sizing.search.pools_case import case_of
 from sizing.search.pools_refine import refine_pools
-from sizing.search.pools_runs import decoded, first_tokens
+from sizing.search.pools_simulated import case_of, decoded, first_tokens
 from sizing.search.refine import Refined, Search, refine
 from sizing.search.replicas import replica_at
 from sizing.search.screen import expected

@@ -14,8 +14,7 @@ from sizing.question.understand import Question
 from sizing.queueing.pools import first_token
 from sizing.search.batch_limits import limited
 from sizing.search.pools import BUSY, decoding_of, times_of
-from sizing.search.pools_case import PoolsCase
-from sizing.search.pools_runs import decoded, first_tokens
+from sizing.search.pools_simulated import PoolsCase, decoded, first_tokens
 from sizing.search.replicas import as_replica, lengths_of
 from sizing.search.screen import Evaluated
 from sizing.simulator.arrivals import Arrivals
