@@ -12,8 +12,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from calibration.accuracy_figures import SHOWN, figures, spot_check
-from calibration.accuracy_notes import OBSTACLES
+from calibration.accuracy_figures import OBSTACLES, SHOWN, figures, spot_check
 from calibration.accuracy_report import intervals_yaml, one_line_each, write_report
 from calibration.capacity_at_limits import held_out_capacity
 from calibration.capacity_intervals import capacity_line, compared_ranges, with_ranges

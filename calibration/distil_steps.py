@@ -5,7 +5,12 @@ Mixtures of experts alone: of dense models the tables say nothing that the roofl
 long for a page; what they say of a shape is a smooth function of batch and context, which a few numbers hold. Shapes
 that the file has already are kept, so that a new model takes seconds; ``--anew`` reads all. Needs
 ``aiconfigurator-core``.
+
+Their semantics, read in release 0.12: ``decode_step_latency(b, isl, osl)`` times one step of b sequences *per
+attention-DP rank* at a context of ``isl + osl // 2 + 1`` tokens, in milliseconds.
 """
+
+from __future__ import annotations
 
 import argparse
 import sys
@@ -20,8 +25,8 @@ import numpy as np
 from calibration.kernel_configs import checkpoint
 from calibration.kernel_engines import EXPECTED, StepTable, available, compiled
 from calibration.kernel_names import missing
-from calibration.kernel_steps import decode_s
 from sizing.base.arrays import Floats
+from sizing.base.units import S_PER_MS
 from sizing.catalog.engines import engines
 from sizing.catalog.gpu_rows import gpus
 from sizing.catalog.model import Model
@@ -36,6 +41,9 @@ GIVEN_UP = 3
 """Layouts of a GPU, engine and formats that the tables refuse before the others are not tried. Chosen: because of a
 model whose experts were not measured each takes seconds to refuse."""
 Arrays = dict[str, np.ndarray[Any, Any]]
+
+KNOTS = np.array([1, 2, 3, *(k * 2**n for n in range(2, 11) for k in (1, 1.5)), 2048, 4096], dtype=np.float64)
+"""Sequences per rank at which decoding is read: every size that MoE kernels tell apart, then two per doubling."""
 
 
 def shapes() -> Mapping[str, Model]:
@@ -140,6 +148,17 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 2
     return 0
+
+
+def decode_s(table: StepTable, sequences: Floats, context: float) -> Floats:
+    """Time of one decode step in seconds for ``sequences`` per rank, shape (K,), each among ``KNOTS``.
+
+    No batch takes longer than a larger one, to which an engine could pad it: this levels kernels that were measured
+    slower at a small batch.
+    """
+    tokens = max(round(context) - 1, 1)  # the package adds osl // 2 + 1 with osl = 1
+    read = np.array([table.decode_step_latency(int(b), tokens, 1) for b in KNOTS]) * S_PER_MS
+    return np.asarray(np.minimum.accumulate(read[::-1])[::-1][np.searchsorted(KNOTS, sequences)], dtype=np.float64)
 
 
 if __name__ == "__main__":

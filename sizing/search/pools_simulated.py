@@ -23,8 +23,7 @@ from sizing.deployments.kv_transfer import SETUP_S
 from sizing.question.limits import LatencyLimits
 from sizing.question.understand import Question
 from sizing.search.disaggregated import Disaggregated, disaggregated
-from sizing.search.fewest_waiting import Bounds, Latency, fewest_waiting
-from sizing.search.instances import fewest
+from sizing.search.instances import Bounds, Latency, fewest, fewest_waiting
 from sizing.search.pools import MORE, fewest_of_a_kind
 from sizing.search.replicas import Planned, PlannedPools, arrivals_of, lengths_of, replica_at
 from sizing.search.trials import FARTHER, LARGEST_BELOW, NEARLY_IDLE, finding, looked_at, share_of

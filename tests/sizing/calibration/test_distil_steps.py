@@ -6,10 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calibration.distil_steps import layouts, read, shapes
+from calibration.distil_steps import decode_s, layouts, read, shapes
 from calibration.kernel_configs import checkpoint
 from calibration.kernel_engines import StepTable, available, compiled
-from calibration.kernel_steps import decode_s
 from sizing.catalog import models
 from sizing.deployments.candidates import table
 from sizing.question.configuration import Configuration
