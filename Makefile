@@ -81,20 +81,20 @@ bench:
 chain:
 	@$(ENSURE_VENV) requirements.txt requirements-test.txt
 	@tests/install_system_packages.sh
-	@PYTHON="$(abspath $(VENV))/bin/python" bench/chain/install.sh .chain
-	@$(IN_VENV) bench.chain .chain
+	@PYTHON="$(abspath $(VENV))/bin/python" tests/tools/chain/install.sh .chain
+	@$(IN_VENV) tests.tools.chain .chain
 
 # List prices from the packages that carry them; shown as a difference, kept when told.
 prices:
 	@$(ENSURE_VENV) requirements.txt requirements-prices.txt
-	@$(IN_VENV) bench.prices $(PRICES_ARGS)
+	@$(IN_VENV) calibration.prices $(PRICES_ARGS)
 
 # Fit the roofline, the trust in kernel tables and the intervals to the evidence library again; rewrites sizing/data and
 # docs/ACCURACY.md.
 # Every process has a core: BLAS threads beside it would only wait for each other.
 calibrate:
 	@$(ENSURE_VENV) requirements.txt requirements-calibrate.txt
-	@OPENBLAS_NUM_THREADS=1 $(IN_VENV) bench.calibration
+	@OPENBLAS_NUM_THREADS=1 $(IN_VENV) calibration
 
 # docs/METHODOLOGY.md for the reader and its reference, from the engine.
 docs:
@@ -109,5 +109,5 @@ screens:
 	@$(IN_VENV) tests.tools.story
 
 clean:
-	rm -rf "$(VENV)" .pytest_cache .mypy_cache .ruff_cache .hypothesis screens bench/out .chain
+	rm -rf "$(VENV)" .pytest_cache .mypy_cache .ruff_cache .hypothesis screens bench/out calibration/out .chain
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

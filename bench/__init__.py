@@ -1,4 +1,4 @@
-"""Benchmarks: how fast and how accurate the product is. They print a table and never fail: `make bench`.
+"""Benchmarks: how fast the product is. They print a table and never fail: `make bench`.
 
 Each module here that has a ``NAME`` and a ``run() -> list[Row]`` is one benchmark.
 """

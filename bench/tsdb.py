@@ -1,7 +1,9 @@
 """Blocks of a Prometheus data directory, written directly: a day of a million series in a minute.
 
-``promtool tsdb create-blocks-from openmetrics`` would need 150 GB of text for it. Formats: tsdb/docs/format/index.md
-and chunks.md of Prometheus 2.42. tests/test_bench_collectors.py has a real Prometheus read what is written here.
+``promtool tsdb create-blocks-from openmetrics`` (2.42) takes 70 times the processor time for a sample, three
+microseconds, and its input for the day of the fleet, 1.5 billion samples, would be 330 GB of text: hours in place of a
+minute. Formats: tsdb/docs/format/index.md and chunks.md of Prometheus 2.42. tests/test_bench_collectors.py has a real
+Prometheus read what is written here.
 """
 
 import json

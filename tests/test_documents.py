@@ -14,7 +14,10 @@ ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted(
     ["README.md", "CONTRIBUTING.md", "NOTICE", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
 )
-PACKAGES = ("sizing", "collectors", "reality", "sharing", "commandline", "api", "ui", "pages", "bench", "tests")
+PACKAGES = (
+    *("sizing", "collectors", "reality", "sharing", "commandline", "api", "ui", "pages"),
+    *("calibration", "bench", "tests"),
+)
 FOLDERS = (*PACKAGES, "docs", ".ci")
 
 CODE = re.compile(r"```\w*\n(?P<block>.*?)```|`(?P<span>[^`]+)`|\]\((?P<link>[^)\s]+)\)", re.DOTALL)

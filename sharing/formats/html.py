@@ -1,12 +1,16 @@
-"""A report as one HTML file: it opens offline, asks nobody for anything, prints, and follows light and dark."""
+"""A report as one HTML file: it opens offline, asks nobody for anything, prints, and follows light and dark.
+
+Its pictures are SVG within the page: classes instead of colours, so that the page says light or dark.
+"""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -14,14 +18,15 @@ from markupsafe import Markup
 from sharing.formats.brand import Brand
 from sharing.formats.cells import cell_text, day_and_time, heading
 from sharing.formats.charts import picture
-from sharing.formats.picture import DARK, LIGHT, Role
+from sharing.formats.picture import DARK, LIGHT, Box, Label, Line, Picture, Role, Shape
 from sharing.formats.source import ReportSource
-from sharing.formats.svg import SERIES_CLASS, svg
 from sharing.report.content import Chart
 
 FOLDER = Path(__file__).parent / "templates"
 WIDE, NARROW = 760.0, 340.0
 """Widths that every chart is drawn for, in pixels: a desk or paper, and a phone."""
+
+SERIES_CLASS = "s"
 
 
 def write(source: ReportSource) -> bytes:
@@ -68,3 +73,40 @@ def _logo(brand: Brand) -> str:
     if not brand.logo_type:
         return ""
     return f"data:{brand.logo_type};base64,{base64.b64encode(brand.logo).decode()}"
+
+
+def svg(picture: Picture, kind: str) -> str:
+    """The picture as an element of a page; ``kind``: a class beside ``chart``. Text is escaped by the XML library."""
+    root = ElementTree.Element(
+        "svg",
+        {
+            "viewBox": f"0 0 {picture.width:.0f} {picture.height:.0f}",
+            "class": f"chart {kind}",
+            "role": "img",
+            "aria-label": picture.says,
+        },
+    )
+    for shape in picture.shapes:
+        _draw(root, shape)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _draw(root: ElementTree.Element, shape: Shape) -> None:
+    role = f"{SERIES_CLASS}{shape.role}" if shape.role.isdecimal() else shape.role
+    match shape:
+        case Line():
+            keys = {"points": _points(shape.points), "class": f"line {role}", "stroke-width": f"{shape.width:g}"}
+            if shape.dash:
+                keys["stroke-dasharray"] = " ".join(f"{length:g}" for length in shape.dash)
+            ElementTree.SubElement(root, "polyline", keys)
+        case Box():
+            sizes = {"x": shape.x, "y": shape.y, "width": shape.width, "height": shape.height}
+            ElementTree.SubElement(root, "rect", {**{k: f"{v:.1f}" for k, v in sizes.items()}, "class": f"box {role}"})
+        case Label():
+            bold = " bold" if shape.bold else ""
+            keys = {"x": f"{shape.x:.1f}", "y": f"{shape.y:.1f}", "class": f"label {role}{bold} {shape.anchor}"}
+            ElementTree.SubElement(root, "text", keys).text = shape.text
+
+
+def _points(points: Sequence[tuple[float, float]]) -> str:
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from io import BytesIO
 
 from PIL import Image as Pillow
+from reportlab.graphics.shapes import Drawing, PolyLine, Rect, String
+from reportlab.lib.colors import Color, HexColor
 from reportlab.lib.pagesizes import A4
 from reportlab.lib.units import mm
 from reportlab.platypus import CondPageBreak, Flowable, Image, KeepTogether, ListFlowable, ListItem, Paragraph, Spacer
@@ -13,11 +15,11 @@ from reportlab.platypus import CondPageBreak, Flowable, Image, KeepTogether, Lis
 from sharing.formats.brand import BadBrand, Brand
 from sharing.formats.cells import day_and_time
 from sharing.formats.charts import picture
-from sharing.formats.pdf_chart import drawing
 from sharing.formats.pdf_pages import WIDTH, Document
 from sharing.formats.pdf_style import Style, style_of
 from sharing.formats.pdf_table import facts, table
-from sharing.formats.pdf_text import missing
+from sharing.formats.pdf_text import missing, runs, width_of
+from sharing.formats.picture import LIGHT, TEXT_SIZE, Box, Label, Line, Picture, Role, Shape
 from sharing.formats.source import ReportSource
 from sharing.report.content import Block, Bullets, Chart, Facts, Report, Section, Table
 from sharing.report.content import Paragraph as Text
@@ -151,3 +153,45 @@ def _note(text: str, style: Style) -> Iterator[Flowable]:
         yield Paragraph(style.shown(text), style.text(7.8, quiet=True, spaceBefore=3, spaceAfter=4))
     else:
         yield Spacer(1, 6)
+
+
+def drawing(picture: Picture, width: float, style: Style) -> Drawing:
+    """The picture at a width in points."""
+    share = width / picture.width
+    drawn = Drawing(width, picture.height * share)
+    for shape in picture.shapes:
+        for part in _shapes(shape, share, picture.height, style):
+            drawn.add(part)
+    return drawn
+
+
+def _shapes(shape: Shape, share: float, height: float, style: Style) -> Iterator[PolyLine | Rect | String]:
+    colour = _colour(shape.role, style)
+    match shape:
+        case Line():
+            flat = [part for x, y in shape.points for part in (x * share, (height - y) * share)]
+            dash = [length * share for length in shape.dash] or None
+            width = shape.width * share
+            yield PolyLine(flat, strokeColor=colour, strokeWidth=width, strokeDashArray=dash, strokeLineJoin=1)
+        case Box():
+            y = (height - shape.y - shape.height) * share
+            sizes = (shape.x * share, y, shape.width * share, shape.height * share)
+            yield Rect(*sizes, fillColor=colour, strokeColor=None, strokeWidth=0)
+        case Label():
+            yield from _texts(shape, share, (height - shape.y) * share, colour, style)
+
+
+def _texts(label: Label, share: float, y: float, colour: Color, style: Style) -> Iterator[String]:
+    """The parts of a label in their fonts, one after the other from where its anchor lets it begin."""
+    size, font = TEXT_SIZE * share, style.font(bold=label.bold)
+    before = {"start": 0.0, "middle": 0.5, "end": 1.0}[label.anchor]
+    x = label.x * share - before * width_of(label.text, font, size)
+    for run in runs(label.text, font):
+        yield String(x, y, run.text, fontName=run.font, fontSize=size, fillColor=colour)
+        x += run.width(size)
+
+
+def _colour(role: Role, style: Style) -> Color:
+    """The colour of a part; the first two series have those of the brand."""
+    own = {"0": style.primary, "1": style.accent}
+    return own.get(role) or HexColor(LIGHT[role])

@@ -1,17 +1,32 @@
-"""Levers of an optimisation, each moved alone: what it would save, on which assumption, and what is not modelled."""
+"""Levers of an optimisation, each moved alone: what it would save, on which assumption, and what is not modelled.
+
+Static instead of in-flight batching is simulated: how many of the plan's instances would hold the limits with it.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any, Literal, get_args
 
+from sizing.base.deployed import Deployed
 from sizing.base.quantity import Result, quantity
+from sizing.base.result import Plan
+from sizing.base.units import S_PER_HOUR
 from sizing.decision.formats import difference, refuse_measured
 from sizing.decision.keys import with_values
 from sizing.decision.lever_changes import Change, LeverName, LeverSettings, Obstacle, change, lever_facts
-from sizing.decision.outcome import NOTHING, Answers, Outcome, Progress
-from sizing.decision.static_batching import with_static_batching
+from sizing.decision.outcome import NOTHING, Answers, Outcome, Progress, priced
+from sizing.economics.fleet import fleet_of
 from sizing.planning.answered import Answer
+from sizing.question.understand import Question
+from sizing.replay.offered_load import load_of
+from sizing.replay.planned_deployment import as_sized, planned
+from sizing.replay.simulate import simulate_deployment
+from sizing.replay.simulation_result import SimulationResult
 from sizing.scenario.schema import Scenario
+from sizing.scenario.traffic import Burst, Profile
+from sizing.search.replicas import Planned
+from sizing.simulator.fleet import Fleet
 
 Standing = Literal["planned", "undone", "simulated", "not_modelled", "not_applicable"]
 """planned: with the lever; undone: without it, because the scenario or its plan uses it; simulated: the plan's
@@ -19,6 +34,12 @@ instances run otherwise; not_modelled: the engine cannot say; not_applicable: se
 
 NOT_PLANNED: tuple[LeverName, ...] = ("sparsity_2_4", "static_batching")
 """Levers that no key of a scenario moves."""
+
+REQUESTS = 4_000
+"""Requests simulated of each number of instances. Chosen: because 40 of them then lie beyond p99."""
+
+MOST_TIMES = 16
+"""Times the planned instances that are tried. Chosen: because nobody buys sixteen times as much for a setting."""
 
 
 class LeverChange(Result):
@@ -105,4 +126,65 @@ def _stated(
         published=facts.get("published", ""),
         source=facts["source"],
         date=str(facts["date"]),
+    )
+
+
+def with_static_batching(answer: Answer) -> Outcome | None:
+    """What the plan's deployment leads to with static batching: the fewest instances that hold every limit, as surely
+    as those of the plan do, with the latencies to expect of them.
+
+    None where it cannot be simulated so: prefill and decode apart, or arrivals that differ from hour to hour. Nothing
+    serves where sixteen times the planned instances break a limit: waiting for the longest answer of a batch takes
+    longer, however many there are. Raises InvalidScenario as :func:`sizing.replay.simulate.simulate`.
+    """
+    question, deployed = answer.question, answer.plan.deployment
+    chosen, expected = as_sized(answer), planned(answer)
+    steady = not isinstance(answer.scenario.workload.arrivals, Profile | Burst)
+    if chosen is None or expected is None or not chosen.does_both or deployed is None or not steady:
+        return None
+    static, likely = (replace(one, replica=replace(one.replica, static_batching=True)) for one in (chosen, expected))
+    few, most = static.working - 1, static.working * MOST_TIMES
+    number = static.working
+    while not _run(question, static, number).meets_limits:
+        if number >= most:
+            return NOTHING
+        few, number = number, min(number * 2, most)
+    while number - few > 1:
+        middle = (few + number) // 2
+        few, number = (few, middle) if _run(question, static, middle).meets_limits else (middle, number)
+    return _outcome(answer, deployed, _run(question, likely, number), number)
+
+
+def _run(question: Question, chosen: Planned, instances: int) -> SimulationResult:
+    """So many of these instances under the planned load."""
+    hours = REQUESTS / question.demand.sustained_rps / S_PER_HOUR
+    fleet = Fleet(replicas=(chosen.replica,) * instances, routing=question.scenario.deployment.routing)
+    return simulate_deployment(fleet, load_of(question, hours, 0), question.limits, name=chosen.name)
+
+
+def _outcome(answer: Answer, deployed: Deployed, held: SimulationResult, working: int) -> Outcome:
+    """The outcome of the plan with other numbers of instances, and the latencies that were simulated."""
+    instances = working + deployed.spare_instances
+    changed = _with_instances(answer.plan, deployed, instances, working)
+    outcome = priced(replace(answer, plan=changed))
+    systems = fleet_of(changed).systems(deployed.gpus_bought // deployed.systems)
+    latencies = {
+        name: None if run is None else run.at_percentile.value
+        for name, run in (("ttft_ms", held.ttft_ms), ("itl_ms", held.itl_ms), ("e2e_ms", held.e2e_ms))
+    }
+    power = None if outcome.power_kw is None else outcome.power_kw * systems / deployed.systems
+    return outcome.model_copy(update={**latencies, "systems": systems, "power_kw": power})
+
+
+def _with_instances(plan: Plan, deployed: Deployed, instances: int, working: int) -> Plan:
+    """The plan as if it had so many instances, each carrying its part of the load; ranges are as wide in relation."""
+    each, share = plan.per_instance, instances / deployed.instances
+    gpus = instances * (deployed.gpus // deployed.instances)
+    return plan.model_copy(
+        update={
+            "deployment": deployed.model_copy(update={"instances": instances, "gpus": gpus}),
+            "gpus_low": None if plan.gpus_low is None else round(plan.gpus_low * share),
+            "gpus_high": None if plan.gpus_high is None else round(plan.gpus_high * share),
+            "per_instance": None if each is None else each.model_copy(update={"max_rps": plan.sustained_rps / working}),
+        }
     )

@@ -1,4 +1,8 @@
-"""The one answer about money: what a plan costs in the way that the scenario chose, and in every other."""
+"""The one answer about money: what a plan costs in the way that the scenario chose, and in every other.
+
+Electricity, and the carbon of the grid that it comes from, are counted beside the money; break-even points say from how
+many requests a day, or from which utilisation, one way is cheaper than another.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +10,19 @@ from collections.abc import Iterator
 from datetime import date
 from typing import TypedDict
 
-from sizing.base.units import MILLION
+from sizing.base.units import G_PER_KG, MILLION
 from sizing.base.version import ENGINE_VERSION
 from sizing.catalog import data_version
 from sizing.economics import results
-from sizing.economics.assumptions import Assumption, used_in
-from sizing.economics.break_even import against_api, against_renting
+from sizing.economics.amount import Amount
+from sizing.economics.api import TokenPrices
+from sizing.economics.assumptions import CARBON, Assumption, Assumptions, cloud_carbon, used_in
 from sizing.economics.cash import cash
 from sizing.economics.dates import Age, age_of
-from sizing.economics.energy import carbon_of, energy_of
+from sizing.economics.fleet import Fleet
+from sizing.economics.month import DAYS_PER_MONTH, Month
+from sizing.economics.on_prem import energy_kwh
+from sizing.economics.results import BreakEvenAt, BreakEvenOutcome
 from sizing.economics.routing import blended
 from sizing.economics.text import sentences
 from sizing.economics.units import (
@@ -30,6 +38,9 @@ from sizing.economics.views import PartName, PriceSource, View
 from sizing.economics.ways import Ways, ways_of
 from sizing.planning.answered import Answer, Planner, as_answer
 from sizing.scenario.schema import Scenario
+
+UNKNOWN = BreakEvenAt(outcome="unknown", requests_per_day=None, utilization=None)
+NOT_REACHED = BreakEvenAt(outcome="not_reached", requests_per_day=None, utilization=None)
 
 
 class MonthlyCost(TypedDict):
@@ -222,3 +233,59 @@ def _constant(one: Assumption) -> results.CostConstant:
         published_by=one.published_by,
         published_date=one.published_date,
     )
+
+
+def energy_of(view: View, assumed: Assumptions) -> Amount | None:
+    """kWh in a month, cooling and losses included; None where the power is not known, as behind an API."""
+    return None if view.power_kw is None else energy_kwh(view.power_kw, assumed)
+
+
+def carbon_of(view: View, assumed: Assumptions) -> Amount | None:
+    """kg of CO2 equivalent in a month: ``kWh x g/kWh / 1000``; None where energy or grid are not known.
+
+    The grid is that of the scenario; of instances in a region for which the provider publishes a figure, that one.
+    """
+    energy, grid = energy_of(view, assumed), assumed[CARBON]
+    published = cloud_carbon(view.provider, view.place) if view.name == "cloud" else None
+    if published is not None and published.typical is not None and grid.basis != "scenario":
+        per_kwh: Amount | None = Amount.exactly(published.typical)
+    else:
+        per_kwh = grid.amount
+    return None if energy is None or per_kwh is None else energy * per_kwh * (1.0 / G_PER_KG)
+
+
+def against_api(view: View, prices: TokenPrices | None, fleet: Fleet, month: Month) -> BreakEvenAt:
+    """From how many requests a day what is provisioned costs less than the API.
+
+    ``requests a day = USD per month / USD per request of the API / (365 / 12)``; utilisation: the same over what is
+    provisioned could serve day and night. Hardware is that of the plan, whatever the load. On a day of the planned
+    shape it serves at most what the instances carry in the busiest time, times the mean share of that.
+    """
+    if prices is None or not view.known or not view.capacity_requests:
+        return UNKNOWN
+    each = prices.of_request(month)
+    if each <= 0.0:
+        return NOT_REACHED
+    requests = view.usd_per_month.value / each
+    most = month.share_of_peak(fleet.peak_rps) * fleet.requests_per_month / view.capacity_requests
+    return _reached(requests / DAYS_PER_MONTH, requests / view.capacity_requests, most)
+
+
+def against_renting(own: View, hourly: View) -> BreakEvenAt:
+    """From which share of the hours systems of one's own cost less than instances that run only while needed.
+
+    ``share = USD per month of one's own / USD per month on demand``; requests a day: the same share of what they serve
+    day and night.
+    """
+    if not (own.known and hourly.known and own.capacity_requests):
+        return UNKNOWN
+    rented = hourly.usd_per_month.value
+    share = own.usd_per_month.value / rented if rented > 0.0 else float("inf")
+    return _reached(share * own.capacity_requests / DAYS_PER_MONTH, share, 1.0)
+
+
+def _reached(requests_per_day: float, share: float, most_of_the_day: float) -> BreakEvenAt:
+    if share > 1.0:
+        return NOT_REACHED
+    outcome: BreakEvenOutcome = "reached" if share <= most_of_the_day else "reached_on_a_flatter_day"
+    return BreakEvenAt(outcome=outcome, requests_per_day=requests_per_day, utilization=share)

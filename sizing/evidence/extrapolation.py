@@ -2,8 +2,8 @@
 
 Learnt by leaving such out: every GPU, generation, engine and kind of layout was predicted by a fit that had seen none
 of it, and the ends are moved until they hold four of five measurements of four of five of them
-(``bench/extrapolations.py``). Where too few could be left out to say so, the ends lie as far as those of a GPU that
-nobody measured, or of a whole generation.
+(``calibration/extrapolations.py``). Where too few could be left out to say so, the ends lie as far as those of a GPU
+that nobody measured, or of a whole generation.
 """
 
 from __future__ import annotations

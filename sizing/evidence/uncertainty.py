@@ -161,7 +161,8 @@ def strata() -> Mapping[Key, Stratum]:
 @cache
 def capacity_exponents() -> Mapping[str, float]:
     """How much farther the capacity of an instance lies than step times at an end of their interval would have it: the
-    exponent of its ratio to the planned one, by end; from runs at their limits (``bench/capacity_intervals.py``)."""
+    exponent of its ratio to the planned one, by end; from runs at their limits
+    (``calibration/capacity_intervals.py``)."""
     row = read_yaml("intervals.yaml").get("capacity") or {}
     return MappingProxyType({end: float(row.get(end, 1.0)) for end in ("low_factor", "high_factor", "at_80", "at_95")})
 
@@ -184,7 +185,7 @@ def capacity_exponent(confidence: float) -> float:
 @cache
 def open_split_factors() -> Mapping[str, float]:
     """How many times as far the ends lie where the split of the GPUs into prefill and decode instances is left open, by
-    metric (``bench/open_splits.py``)."""
+    metric (``calibration/open_splits.py``)."""
     return MappingProxyType(read_yaml("intervals.yaml").get("open_split") or {})
 
 

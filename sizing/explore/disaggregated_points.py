@@ -37,8 +37,16 @@ from sizing.question.understand import Question
 from sizing.queueing.pools import Decoding, FirstToken, first_token, joined
 from sizing.queueing.steady_state import SteadyState
 from sizing.search.disaggregated import Disaggregated
-from sizing.search.pools import BUSY, at_peak, decoding_of, longest_transfer, prefill_stable, times_of
-from sizing.search.pools_search import instances_of_pools, wanted
+from sizing.search.pools import (
+    BUSY,
+    at_peak,
+    decoding_of,
+    instances_of_pools,
+    longest_transfer,
+    prefill_stable,
+    times_of,
+    wanted,
+)
 from sizing.search.screen import Evaluated
 
 PREFILL_POINTS, DECODE_POINTS = 6, 24

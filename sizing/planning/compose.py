@@ -27,7 +27,7 @@ from sizing.planning.explain import Stated, explain_chance
 from sizing.planning.figures import Figures, figures_of
 from sizing.planning.left_out import about_left_out, left_out
 from sizing.planning.limit_prices import about_costly_limits
-from sizing.planning.rules_drafts import about_drafts
+from sizing.planning.rules_support import about_drafts
 from sizing.planning.second_opinion import no_opinion
 from sizing.planning.spread import Spread
 from sizing.question.understand import Question

@@ -1,4 +1,7 @@
-"""A pair of pools of prefill and decode instances, as a plan states it."""
+"""A pair of pools of prefill and decode instances, as a plan states it.
+
+What sets the size of each pool is part of it.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +19,16 @@ from sizing.base.units import GB, MS_PER_S
 from sizing.deployments.kv_transfer import largest_share, link_name, prompt_kv_bytes
 from sizing.evidence.error_factors import ErrorFactors
 from sizing.planning import assumptions, rules
-from sizing.planning.binding import Binding
+from sizing.planning.binding import Binding, Binds, saturated, smaller_units, smallest
 from sizing.planning.deployment import Metric, PlannedDeployment
 from sizing.planning.explain import Stated
 from sizing.planning.explain_disaggregated import explain_pools
-from sizing.planning.pool_bindings import decode_binds, pool_bindings, prefill_binds
 from sizing.planning.second_opinion import AGGREGATED_ONLY, no_opinion
 from sizing.planning.shared_fields import drafts_of, identity_of, memory_gb, parallelism_of
 from sizing.planning.spread import ENDS, AtEnd, Spread, capacity_factors, factors, intervals_at, spreads_of
 from sizing.prices.hardware import HardwareOption
 from sizing.question.configuration import Configuration
+from sizing.question.understand import Question
 from sizing.queueing.steady_state import SteadyState
 from sizing.search.caution import step_factors
 from sizing.search.disaggregated import Disaggregated
@@ -37,22 +40,29 @@ from sizing.search.pools import (
     decode_capacity,
     decode_stable,
     decoding_of,
+    grown_into_e2e,
     moved_by_simulation,
     prefill_capacity,
     prefill_stable,
     prefill_stable_of,
     times_of,
 )
-from sizing.search.pools_case import planned_pools
-from sizing.search.pools_search import grown_into_e2e
+from sizing.search.pools_simulated import planned_pools
 from sizing.search.replicas import Planned
 from sizing.search.screen import instances_needed
+from sizing.simulator.run_length import HEAVIEST
 
 LOADS = np.concatenate([np.geomspace(0.01, 0.6, 16), [0.68, 0.75, 0.81, 0.86, 0.9, 0.93, 0.95, 0.97, 0.985]])
 """Shares of what the pools carry for ever at which the load curve is drawn. Chosen: closer where latency bends."""
 
 LEAST_PROMPT_GB = 1e-9
 """KV cache of one prompt at least, so that nothing is divided by 0; a real one has megabytes."""
+
+NEARLY_EQUAL = 1.001
+"""Two rates that differ by no more than this factor count as the same."""
+
+BELOW_STABLE = 0.999
+"""Share of the stability limit from which on it, and not a latency, counts as what limits a pool."""
 
 
 class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
@@ -337,3 +347,66 @@ def _gpus(kind: Disaggregated, pools: Pools) -> Floats:
         needed, held = grown_into_e2e(question, needed, kind.transfer_s)
     carried = (pools.prefill_rps > 0) & (pools.decode_rps > 0) & held
     return np.where(carried, needed.gpus_with(kind.spares), np.inf)
+
+
+def pool_bindings(kind: Disaggregated, k: int) -> tuple[Binding, ...]:
+    """What keeps the prefill and the decode pool of ``k`` from being smaller: what an instance reaches first, or that a
+    single one is the smallest."""
+    rows, reached = (kind.pools.prefill, kind.pools.decode), (prefill_binds(kind, k), decode_binds(kind, k))
+    return tuple(
+        Binding(smallest(kind.question))
+        if working == 1 and not len(smaller_units(kind.evaluated, int(row[k])))
+        else first
+        for working, row, first in zip(kind.working(k), rows, reached, strict=True)
+    )
+
+
+def prefill_binds(kind: Disaggregated, k: int) -> Binding:
+    """What sets the capacity of a prefill instance."""
+    question, pair = kind.question, kind.pools.take(np.array([k]))
+    times = times_of(question, kind.evaluated, pair.prefill)
+    highest = _highest(question, prefill_stable_of(question, pair), simulated=pair.prefill_stable_rps is not None)
+    own = (Binds.TTFT, _room(question.limits.ttft_s, kind.ttft_s[k]))
+    if limit := _limit(float(pair.prefill_rps[0]), highest, own, kind, k):
+        return Binding(limit)
+    if question.scenario.deployment.max_utilization < 1:
+        return Binding(Binds.UTILIZATION)
+    stable = prefill_stable(question, kind.evaluated, pair.prefill, times)[0]
+    matrices = 1.0 / times.full_s[0] <= stable * NEARLY_EQUAL
+    return Binding(Binds.PREFILL_RATE if matrices else Binds.NETWORK)
+
+
+def decode_binds(kind: Disaggregated, k: int) -> Binding:
+    """What sets the capacity of a decode instance."""
+    question, evaluated, pair = kind.question, kind.evaluated, kind.pools.take(np.array([k]))
+    deployment, index = question.scenario.deployment, int(pair.decode[0])
+    highest = _highest(question, decode_stable(question, pair), simulated=pair.decode_stable_rps is not None)
+    own = (Binds.ITL, _room(question.limits.itl_s, kind.itl_s[k]))
+    if limit := _limit(float(pair.decode_rps[0]), highest, own, kind, k):
+        return Binding(limit)
+    if deployment.max_utilization < 1:
+        return Binding(Binds.UTILIZATION)
+    named = deployment.batch_limits
+    if named and evaluated.memory.max_concurrency[index] >= max(named):
+        return Binding(Binds.BATCH_LIMIT, max(named))
+    rates = decoding_of(question, evaluated, pair.decode).rps[0]
+    return Binding(saturated(evaluated, index, rates, of_prompts=False))
+
+
+def _highest(question: Question, stable_rps: float, *, simulated: bool) -> float:
+    """The heaviest load of an instance, requests/s, that no latency limit lowers."""
+    share = question.scenario.deployment.max_utilization
+    return stable_rps * (min(share, HEAVIEST) if simulated else share)
+
+
+def _limit(rps: float, highest: float, own: tuple[Binds, float], kind: Disaggregated, k: int) -> Binds | None:
+    """The limit that keeps a pool below the ``highest`` load, its ``own`` or that of E2E, whichever leaves less room at
+    the planned load; None where none does. Each with how many times its latency it is."""
+    limits = (own, (Binds.E2E, _room(kind.question.limits.e2e_s, kind.e2e_s[k])))
+    limit, room = min(limits, key=lambda each: each[1])
+    return limit if rps < BELOW_STABLE * highest and np.isfinite(room) else None
+
+
+def _room(limit_s: float, latency_s: float) -> float:
+    """How many times a latency its limit is; infinite without either."""
+    return limit_s / latency_s if latency_s > 0.0 else np.inf

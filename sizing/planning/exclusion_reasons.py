@@ -36,7 +36,7 @@ FITS_WITH_ROOM = 0.95
 
 HIGHEST_FRACTION = 0.95
 """Share of a GPU's memory that operators give an engine at most. Chosen: what published runs set that need the room
-(gpu_memory_utilization 0.95 in ``bench/memory_runs.csv``)."""
+(gpu_memory_utilization 0.95 in ``calibration/memory_runs.csv``)."""
 
 RELAXED_BY = 1.02
 """Room above the unloaded latency, so that the relaxed limit leaves some capacity. Chosen: little, as the smallest

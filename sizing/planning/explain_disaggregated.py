@@ -48,7 +48,7 @@ def _counts(stated: Stated) -> Iterator[Explained]:
         "ceil(peak / requests/s of a prefill instance) + ceil(peak / requests/s of a decode instance), each + spares",
         *(each for name, pool in pools for each in _of_pool(name, pool, peak)),
         step("prefill + decode", " + ".join(str(p.instances) for _, p in pools), count(deployed.instances)),
-        source="module sizing.search.pools_search",
+        source="module sizing.search.pools",
     )
     yield entry(
         "gpus",

@@ -1,17 +1,25 @@
-"""Warnings about what is not known to run, what only older software runs, and weights that are widened."""
+"""Warnings about what is not known to run, what only older software runs, and weights that are widened.
+
+A plan that counts on speculative decoding says what that saves, and what it rests on.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sizing.base.format import percent
-from sizing.base.result import PlanWarning
+import numpy as np
+
+from sizing.base.format import count, percent, significant
+from sizing.base.result import Fix, PlanWarning
 from sizing.catalog.gpu_families import generation_labels
 from sizing.catalog.support_rows import by_generation
 from sizing.deployments.candidates import UNKNOWN_COSTS, support_of
 from sizing.planning.support_sentences import because
 from sizing.question.configuration import Configuration
+from sizing.question.speculation import Speculation
 from sizing.question.understand import Question
+from sizing.search.all_deployments import AllDeployments
+from sizing.search.deployments import Deployments, comes_before
 
 
 def about_support(question: Question, row: Configuration) -> Iterator[PlanWarning]:
@@ -50,3 +58,37 @@ def about_support(question: Question, row: Configuration) -> Iterator[PlanWarnin
             message=f"{row.engine.label} keeps the weights in {row.precision.plain_label} on {row.gpu.name} and "
             "multiplies at 16 bit: that saves memory and bandwidth, no arithmetic.",
         )
+
+
+def about_drafts(drafts: Speculation, gpus: int, every: AllDeployments) -> Iterator[PlanWarning]:
+    """Drafts that nobody asked for: what the same promises take without them, and what to measure.
+
+    ``gpus`` of the plan; ``every`` deployment that the plan chose from.
+    """
+    if drafts.draft is None:
+        return
+    plain, tokens = _first_without(every), drafts.draft_tokens
+    without = "no deployment holds the limits" if plain is None else f"{count(int(plain.gpus[0]))} GPUs would be needed"
+    low, high = drafts.fewer_and_more
+    yield PlanWarning(
+        code="speculative_decoding",
+        severity="info",
+        source=f"{drafts.draft.source}, {drafts.draft.date}",
+        message=f"{count(gpus)} GPUs suffice because each step guesses {tokens} token{'s' if tokens > 1 else ''} ahead "
+        f"(speculative decoding, {drafts.draft.label}) and is taken to yield {significant(drafts.tokens_per_step)}; by "
+        f"what was published it may be {significant(low)} to {significant(high)}, and less at high load. Without, by "
+        f"estimate, {without}. Measure how often guesses are right on your own traffic.",
+        fix=Fix(key="deployment.speculation", value="off", label="Plan without speculative decoding"),
+    )
+
+
+def _first_without(every: AllDeployments) -> Deployments | None:
+    """The deployment that would come first if none had drafts; None where only drafts hold the limits."""
+    best: Deployments | None = None
+    for kind in every.kinds:
+        plain = np.flatnonzero(kind.evaluated.candidates.draft_tokens[kind.rows] == 0)
+        if not len(plain):
+            continue
+        one = kind.take(np.array([kind.first(plain)]))
+        best = one if best is None or comes_before(one, best) else best
+    return best

@@ -2,12 +2,17 @@
 
 Prices are of complete systems, powers those of whole systems at their maximum, whatever the GPU and whichever GPUs are
 considered: known, or by rule with its range (:mod:`sizing.prices.system_price`).
+
+Several systems or cloud instances may hold one instance of a model only where a fabric joins them: a network by which
+GPUs of different systems reach each other's memory without the CPUs (InfiniBand, RoCE, EFA, GPUDirect-TCPX). Over plain
+Ethernet every step of a pipeline or tensor-parallel group would wait for it, and no provider or engine recommends it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Literal
 
@@ -15,16 +20,21 @@ from sizing.base.checks import number_between
 from sizing.base.choices import Location, PowerFrom, PriceBasis, PricedBy
 from sizing.base.format import count
 from sizing.base.units import HOURS_PER_YEAR
-from sizing.catalog import cloud_instances, generic_system, server_hosts, systems_for
+from sizing.catalog import cloud_fabrics, cloud_instances, generic_system, server_hosts, systems_for
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.system import CloudInstance, System
-from sizing.prices.fabric import ASSUMED_FABRIC, SERVER_GPUS, fabric_of_instance, fabric_of_system
 from sizing.prices.system_price import BASIS_WORDS, dates_of, instance_power, source_of, system_power, system_price
 from sizing.scenario.bounds import MAX_USD
 from sizing.scenario.prices import GpuHourPrice, Prices
 
 FOUNDED: tuple[PricedBy, ...] = ("asked", "listed", "rule", "unknown")
 """Order in which prices are shown; they are compared by their amount, because each is of a complete system."""
+
+ASSUMED_FABRIC = "assumed"
+"""Of servers that are bought: network cards are part of their price, switches and cables are asked for with them."""
+
+SERVER_GPUS = 8
+"""GPUs from which on an instance that is not in the catalogue is taken for a whole server of a cluster."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,3 +257,17 @@ def _assumed_instance(gpu: Gpu, own: GpuHourPrice | None, gpus: int | None = Non
         dates=() if own is None else dates_of(own),
         fabric=ASSUMED_FABRIC if size >= SERVER_GPUS else "",
     )
+
+
+def fabric_of_instance(provider: str, instance_type: str) -> str:
+    """The fabric between cloud instances of one type; empty where none is known. Source: cloud_fabrics.csv."""
+    for row in cloud_fabrics():
+        if row.provider == provider and fnmatchcase(instance_type, row.instance_types):
+            return row.fabric
+    return ""
+
+
+def fabric_of_system(system: System) -> str:
+    """The fabric between bought systems: assumed, but for workstations."""
+    host = server_hosts().get(system.host)
+    return "" if host is not None and not host.racked else ASSUMED_FABRIC

@@ -2,13 +2,15 @@
 
 An instance takes a start-up time before it serves, so it has to be ordered while the load still fits: the scale-out
 threshold is the load per instance from which it could outgrow what is running within one start-up time.
+
+The question is that of aggregated instances: no single count describes the two kinds of disaggregated pools.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,11 +22,11 @@ from sizing.base.units import HOURS_PER_DAY, S_PER_DAY, S_PER_HOUR, S_PER_MINUTE
 from sizing.base.version import ENGINE_VERSION
 from sizing.planning.answered import Answer, question_of
 from sizing.planning.plan import plan as plan_of
-from sizing.question.understand import Question
-from sizing.replay.day_question import question_of_day
+from sizing.question.understand import Question, understand
 from sizing.replay.day_result import DayMoment, DayPlan, ScaleOut
 from sizing.replay.planned_deployment import planned
 from sizing.replay.scale_out import simulated_scale_out
+from sizing.scenario.day_profile import over_the_day
 from sizing.scenario.schema import Scenario
 from sizing.scenario.traffic import Profile, TraceArrivals
 
@@ -287,3 +289,29 @@ def as_text(day_plan: DayPlan) -> str:
             f"{ms(out.e2e_ms)}; ordered too late, TTFT {ms(out.late_ttft_ms)} ({out.requests:,} requests simulated)"
         )
     return "\n".join([*lines, f"Source        {day_plan.source}", *day_plan.notes])
+
+
+def question_of_day(scenario: Scenario, assumed_hours: Sequence[float]) -> Question:
+    """What is asked, with ``assumed_hours`` for a scenario that tells no day; its peak is told as it was entered.
+
+    Raises InvalidScenario when disaggregated pools alone are wanted.
+    """
+    question = understand(aggregated_only(scenario))
+    if not assumed_hours:
+        return question
+    entered = question.demand
+    question = understand(over_the_day(question.scenario, entered.sustained_rps, assumed_hours))
+    return replace(question, demand=replace(question.demand, how=entered.how))
+
+
+def aggregated_only(scenario: Scenario) -> Scenario:
+    """The scenario without disaggregated pools, whose two kinds of instances no single count describes.
+
+    Raises InvalidScenario when only they are wanted.
+    """
+    if not scenario.deployment.allows("aggregated"):
+        raise InvalidScenario(
+            ["deployment.serving: over the day only aggregated instances are planned; allow them under Serving, too."]
+        )
+    deployment = scenario.deployment.model_copy(update={"serving": ["aggregated"]})
+    return scenario.model_copy(update={"deployment": deployment})

@@ -1,7 +1,11 @@
-"""The deployments of a question in their final order: by the analytic load model, or as a simulation decides."""
+"""The deployments of a question in their final order: by the analytic load model, or as a simulation decides.
+
+How much the chosen instances carry is the heaviest load at which a simulation still finds every limit kept.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -9,22 +13,28 @@ import numpy as np
 
 from sizing.base.arrays import Rows
 from sizing.base.choices import NotSimulated
+from sizing.question.limits import LatencyLimits
 from sizing.question.understand import EXPECTED
 from sizing.search.all_deployments import AllDeployments
 from sizing.search.disaggregated import Disaggregated
-from sizing.search.heaviest import heaviest_rps
-from sizing.search.instances import Needed, NotMet, asked_for, settled
-from sizing.search.pools_case import case_of
+from sizing.search.instances import Needed, NotMet, asked_for, confirmed, settled
 from sizing.search.pools_refine import refine_pools
-from sizing.search.pools_runs import decoded, first_tokens
+from sizing.search.pools_simulated import case_of, decoded, first_tokens
 from sizing.search.refine import Refined, Search, refine
 from sizing.search.replicas import replica_at
 from sizing.search.screen import expected
 from sizing.search.serving import Screened
-from sizing.search.trials import FIRST_REQUESTS, run
+from sizing.search.trials import FIRST_REQUESTS, limited, run
 from sizing.simulator.outcome import Outcome
+from sizing.simulator.quantiles import DECIDING_80, counted, sampled_share
 from sizing.simulator.run_length import REPORTED_REQUESTS
-from sizing.simulator.work import Work
+from sizing.simulator.work import OutOfWork, Work
+
+STEP = 1.06
+"""Factor on the load of a step where nothing says how far it is to the limit."""
+
+RESOLUTION = 1.03
+"""Factor between a load that is carried and one that is not, at which the search ends: about the Monte-Carlo error."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -166,3 +176,50 @@ def _confirmed(screened: Screened, refined: Refined, best: Needed) -> Decided:
         fewer=best.instances - best.perhaps if working == best.instances else 0,
         left_out=len(_promised(before, len(together))),
     )
+
+
+def heaviest_rps(result: Needed, guess: float, requests: int) -> float:
+    """Requests/s of one instance at which every limit holds with the chosen number of instances, within 3 %.
+
+    Searched from the ``guess`` of the load model, between what was met and what was seen to break a limit, confirmed
+    with at least ``requests`` requests as the number of instances is; what is known when no more may be simulated is
+    taken.
+    """
+    limits, instances = result.tries.case.limits, result.instances
+    good, bad = result.met_rps, result.broken_rps
+    room, lack = room_within(result.outcome, limits), math.nan
+    at = min(max(guess, good * RESOLUTION), bad / RESOLUTION)
+    try:
+        while bad > good * RESOLUTION:
+            heavier = result.tries.under(at / result.met_rps)
+            up = confirmed(heavier, instances, requests)
+            margin = room_within(heavier.trials[instances].outcome, limits)
+            good, room, bad, lack = (at, margin, bad, lack) if up else (good, room, at, margin)
+            at = _next(good, room, bad, lack)
+    except OutOfWork:
+        pass
+    return good
+
+
+def room_within(outcome: Outcome, limits: LatencyLimits) -> float:
+    """By how much more than enough requests stay within the limit that the fewest keep, surely: positive where all
+    limits are met. In logits of the share, which are nearly straight lines over the load."""
+    enough = limits.percentile / 100.0
+    seen = [(metric, limit) for metric, limit in limited(limits) if counted(outcome, metric).any()]
+    shares = [sampled_share(outcome, metric, limit, DECIDING_80).low for metric, limit in seen]
+    return _logit(min(shares, default=1.0)) - _logit(enough)
+
+
+def _logit(share: float) -> float:
+    """log(p / (1 - p)); infinite at the ends, which an interval may reach."""
+    return math.log(share / (1.0 - share)) if 0.0 < share < 1.0 else math.copysign(math.inf, share - 0.5)
+
+
+def _next(good: float, room: float, bad: float, lack: float) -> float:
+    """The load to try: where a straight line meets the limit, or a step further where there is none."""
+    if math.isfinite(room) and math.isfinite(lack) and room > lack:
+        share = min(max(room / (room - lack), 0.0), 1.0)
+        at = good * math.pow(bad / good, share)
+    else:
+        at = min(good * STEP, math.sqrt(good * bad)) if math.isnan(lack) else math.sqrt(good * bad)
+    return max(min(at, bad / RESOLUTION), good * RESOLUTION)

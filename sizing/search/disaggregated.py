@@ -16,8 +16,7 @@ from sizing.prices.cost import cheapest_option
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.search.deployments import Deployments
-from sizing.search.pools import Pools, at_peak, exact_transfer, expected_pools
-from sizing.search.pools_search import grown, smallest_pools
+from sizing.search.pools import Pools, at_peak, exact_transfer, expected_pools, grown, smallest_pools
 from sizing.search.preferences import DOUBTFUL_SPLIT, SPLIT, of_instances, spanning
 from sizing.search.screen import Evaluated, all_offers, instances_needed
 

@@ -84,7 +84,7 @@ def _to_be_had(question: Question) -> Had:
 
 def most_gpus(question: Question, gpu: Gpu) -> int:
     """The most GPUs that one instance may have: those of the largest system or cloud instance that it comes in, unless
-    a fabric joins several of one (:mod:`sizing.prices.fabric`)."""
+    a fabric joins several of one (:mod:`sizing.prices.hardware`)."""
     own = question.gpu_prices.get(gpu.id)
     offers = options(gpu, question.scenario.deployment.location, question.prices, own)
     return MAX_GPUS_PER_SYSTEM if any(o.fabric for o in offers) else max(o.gpus for o in offers)

@@ -11,8 +11,7 @@ from sizing.search.all_deployments import AllDeployments
 from sizing.search.batch_limits import with_batch_limits
 from sizing.search.disaggregated import Disaggregated, disaggregated, fewest_disaggregated
 from sizing.search.drafted import with_drafts
-from sizing.search.pools import Pools
-from sizing.search.pools_search import smallest_pools
+from sizing.search.pools import Pools, smallest_pools
 from sizing.search.screen import Evaluated, evaluate_all
 
 

@@ -3,20 +3,24 @@
 Gaps of mean 1 are drawn first and mapped to time through the inverse of the cumulative rate (time transformation of a
 Poisson process; Çınlar, 1975). So two simulations with the same seed see the same requests in the same order, whatever
 their rates: common random numbers.
+
+What is drawn for a seed is kept: runs that differ in their rate alone see the same requests.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import count
 
 import numpy as np
 
 from sizing.base.arrays import Floats
 from sizing.base.units import S_PER_HOUR
-from sizing.simulator.draws import draws
 from sizing.simulator.layout import ARRIVED_ROW, CHUNK_FIELDS, PROMPT_ROW, STARTED_ROW, TIME_ROW
-from sizing.simulator.request_lengths import RequestLengths
+from sizing.simulator.request_lengths import DrawnLengths, RequestLengths
 
 CHUNK = 16_384
 """Requests per chunk. Chosen: because they are a few hundredths of a second of work, so that progress and cancellation
@@ -29,6 +33,15 @@ BLURRED = 0.01
 """On and off periods per request above 1 / this are not told from their mean. Chosen: the index of dispersion of such
 bursts is below 1 + 2 x this (:func:`sizing.question.understand.arrival_variability`), and a queue grows with half of
 what is above 1."""
+
+Drawn = tuple[Floats, Floats]
+"""Of a chunk: the sum of all gaps up to each request, in mean gaps (M,), and the lengths (4, M). Not to be changed."""
+
+KEPT = 8
+"""Draws kept. Chosen: the search for a number of instances takes four, and the scenario next to it as many."""
+
+LONGEST_KEPT = 65_536
+"""Requests of the longest run whose draws are kept, 3 MB: no search simulates more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,3 +138,50 @@ def requests(time: Floats, lengths: Floats) -> Floats:
     chunk[TIME_ROW] = chunk[ARRIVED_ROW] = time
     chunk[PROMPT_ROW:STARTED_ROW] = lengths
     return chunk
+
+
+def draws(cv: float, lengths: RequestLengths, seed: int, chunk: int, expected: float) -> Iterator[Drawn]:
+    """Chunks without end, of gaps with the coefficient of variation ``cv``; ``expected``: requests asked for about.
+
+    What is drawn from a trace is not kept, because the trace would be, too.
+    """
+    if expected > LONGEST_KEPT or not isinstance(lengths, DrawnLengths):
+        return _drawn(cv, lengths, seed, chunk)
+    return iter(_kept(cv, lengths, seed, chunk))
+
+
+class _Kept:
+    """The chunks that were asked for so far; safe to use from several threads."""
+
+    def __init__(self, endless: Iterator[Drawn]) -> None:
+        self._endless, self._lock, self._chunks = endless, threading.Lock(), list[Drawn]()
+
+    def __iter__(self) -> Iterator[Drawn]:
+        for number in count():
+            with self._lock:
+                if number == len(self._chunks):
+                    self._chunks.append(next(self._endless))
+            yield self._chunks[number]
+
+
+@lru_cache(maxsize=KEPT)
+def _kept(cv: float, lengths: DrawnLengths, seed: int, chunk: int) -> _Kept:
+    return _Kept(_drawn(cv, lengths, seed, chunk))
+
+
+def _drawn(cv: float, lengths: RequestLengths, seed: int, chunk: int) -> Iterator[Drawn]:
+    gaps, _, *rngs = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(5))
+    epoch = 0.0
+    while True:
+        epochs = epoch + np.cumsum(_gaps(gaps, cv, chunk))
+        epoch = float(epochs[-1])
+        yield epochs, lengths.sample(tuple(rngs), chunk)
+
+
+def _gaps(rng: np.random.Generator, cv: float, number: int) -> Floats:
+    """Gaps of mean 1: gamma with shape 1 / cv^2."""
+    if cv == 0.0:
+        return np.ones(number)
+    if cv == 1.0:
+        return rng.standard_exponential(number)
+    return rng.standard_gamma(cv**-2, number) * cv**2

@@ -3,8 +3,8 @@
 The tables (``aiconfigurator-core``, Apache-2.0) time each operator of a forward pass on real GPUs and add them up; they
 know nothing of host time per step or request, of queues or of memory. Asked at run time they would take seconds a GPU
 and engine. So every mixture of experts of the catalogue was put to them once, in every layout that they cover, at a few
-batches and contexts (``python -m bench.distil_steps``); ``kernel_times.npz`` holds the answers, and what lies between
-is interpolated. A model of any other shape has the roofline alone.
+batches and contexts (``python -m calibration.distil_steps``); ``kernel_times.npz`` holds the answers, and what lies
+between is interpolated. A model of any other shape has the roofline alone.
 """
 
 from __future__ import annotations

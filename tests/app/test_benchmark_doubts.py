@@ -109,7 +109,7 @@ def test_a_bad_row_alone_is_named_with_its_file(page: AppTest) -> None:
 
 def test_the_template_of_the_own_csv_is_read_and_explained(page: AppTest) -> None:
     from collectors.benchmarks.csv_columns import TEMPLATE
-    from ui.benchmarks.formats import explained
+    from ui.benchmarks.upload import explained
 
     assert all(tool in text(page) for tool in files_of_tools())
     assert "ttft_ms_p99" in explained()

@@ -15,7 +15,7 @@ from tests.app.pages_text import problems
 from tests.collectors.reading.test_alerts import observed
 from tests.patience import PATIENCE_S
 from ui.cost.live_prices import NOBODY, WHY, names_of
-from ui.live.money import cost_text, planned_usd_per_gpu_hour
+from ui.live.serving_cost import cost_text, planned_usd_per_gpu_hour
 from ui.state import PRICE_BOOK
 
 

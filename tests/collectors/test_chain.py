@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from bench.chain.compare import LATENCIES, QUANTILES, checks, of_collector, of_server
-from bench.chain.recording import Recording
-from bench.chain.report import report
+from tests.tools.chain.compare import LATENCIES, QUANTILES, checks, of_collector, of_server
+from tests.tools.chain.recording import Recording
+from tests.tools.chain.report import report
 
 HELD = Path(__file__).parent / "recordings" / "chain"
 REPORT = Path(__file__).parents[2] / "docs" / "CHAIN.md"

@@ -8,8 +8,7 @@ import pytest
 
 from sharing.formats import FORMATS
 from sharing.formats.brand import Brand
-from sharing.formats.pdf import NOT_SHOWN
-from sharing.formats.pdf_chart import drawing
+from sharing.formats.pdf import NOT_SHOWN, drawing
 from sharing.formats.pdf_style import style_of
 from sharing.formats.picture import TEXT_SIZE, Label, Picture
 from tests.sharing.report_cases import source

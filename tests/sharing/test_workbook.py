@@ -14,7 +14,7 @@ from openpyxl.workbook import Workbook
 from sharing.formats import FORMATS
 from sharing.formats.brand import Brand
 from sharing.formats.workbook import to_xlsx, write
-from sharing.formats.workbook.packing import systems_formula
+from sharing.formats.workbook.counts import systems_formula
 from sharing.report.build_calculator import FOLLOWED, calculator_of
 from sharing.report.calculator import Calculator, Input
 from sharing.report.content import Released, Section, Table

@@ -7,13 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bench.accuracy_figures import TARGETS, WORST, fingerprint, summary
-from bench.accuracy_report import CAPACITY_FIGURE, REPORT, capacity_picture, markdown
-from bench.conformal import difficulties, stratum_quantiles, tails, with_scores
-from bench.fit_efficiency import residuals
-from bench.fit_targets import targets
-from bench.interval_figures import standard_error
-from bench.reasons import RULES, Row, reason
+from calibration.accuracy_figures import TARGETS, WORST, fingerprint, summary
+from calibration.accuracy_report import CAPACITY_FIGURE, REPORT, capacity_picture, markdown
+from calibration.conformal import difficulties, stratum_quantiles, tails, with_scores
+from calibration.fit_efficiency import residuals
+from calibration.fit_targets import targets
+from calibration.interval_figures import standard_error
+from calibration.reasons import RULES, Row, reason
 from sizing.catalog.files import DATA_DIR
 from sizing.catalog.measured import measured, measurements
 from sizing.evidence.cases import architecture, case_of

@@ -9,15 +9,15 @@ import pandas as pd
 import pytest
 
 import sizing
-from bench.capacity_at_limits import capacity_of, held_out_capacity, judged, largest_rate, question_of
-from bench.capacity_figures import OF_RUN, TODAY, capacity_records, configuration_records, run_records
-from bench.capacity_intervals import AT_LIMITS, compared_ranges, exponents, ranged, with_ranges
-from bench.capacity_reliability import reliability_at_limits, wilson
-from bench.capacity_svg import capacity_svg
-from bench.crossvalidate import Refit
-from bench.fit_efficiency import Fit
-from bench.interval_forms import FORMS
-from bench.runs_at_limits import MLPERF_LIMITS, mlperf_runs, runs_at_limits, series_runs
+from calibration.capacity_at_limits import capacity_of, held_out_capacity, judged, largest_rate, question_of
+from calibration.capacity_figures import OF_RUN, TODAY, capacity_records, configuration_records, run_records
+from calibration.capacity_intervals import AT_LIMITS, compared_ranges, exponents, ranged, with_ranges
+from calibration.capacity_reliability import reliability_at_limits, wilson
+from calibration.capacity_svg import capacity_svg
+from calibration.crossvalidate import Refit
+from calibration.fit_efficiency import Fit
+from calibration.interval_forms import FORMS
+from calibration.runs_at_limits import MLPERF_LIMITS, mlperf_runs, runs_at_limits, series_runs
 from sizing.evidence.published import evidence_frame
 from sizing.evidence.uncertainty import capacity_exponents
 from sizing.methodology.accuracy import accuracy_figures

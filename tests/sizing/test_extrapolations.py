@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bench.extrapolations import GROUPS_AT_LEAST, factor, learnt, of_extrapolation, quantile, wider_without
+from calibration.extrapolations import GROUPS_AT_LEAST, factor, learnt, of_extrapolation, quantile, wider_without
 from sizing.catalog.measured import FEWEST
 from sizing.evidence.extrapolation import EXTRAPOLATIONS
 

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bench.capacity_intervals import AT_LIMITS
-from bench.conformal import INTERVAL_METRICS
-from bench.crossvalidate import UNSEEN
-from bench.held_intervals import checked, inside
-from bench.interval_forms import CAPACITY, FORMS, SHIPPED, Form, group_wise, random_effects, sources_alike
+from calibration.capacity_intervals import AT_LIMITS
+from calibration.conformal import INTERVAL_METRICS
+from calibration.crossvalidate import UNSEEN
+from calibration.held_intervals import checked, inside
+from calibration.interval_forms import CAPACITY, FORMS, SHIPPED, Form, group_wise, random_effects, sources_alike
 from sizing.base.arrays import Floats
 from sizing.catalog.files import DATA_DIR
 from sizing.evidence.extrapolation import EXTRAPOLATIONS

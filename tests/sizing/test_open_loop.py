@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.open_loop import lengths_of, line, reproduced, runs
+from tests.tools.load_model.open_loop import lengths_of, line, reproduced, runs
 
 REPORT = Path(__file__).parents[2] / "docs" / "LOAD_MODEL.md"
 CHECKED = (3102, 3136, 3217)

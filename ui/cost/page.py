@@ -1,4 +1,7 @@
-"""The Cost page below its guard."""
+"""The Cost page below its guard.
+
+For a projector, the page is the sentences and the charts alone.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,6 @@ from sizing.scenario.costs import Costs
 from ui.cost import computed
 from ui.cost.book import costs, draw_book
 from ui.cost.live_prices import draw_live_prices
-from ui.cost.presented import draw_presented
 from ui.cost.price_book import draw_price_book, today
 from ui.cost.sensitivity import draw_sensitivity
 from ui.currency import Currency
@@ -34,6 +36,7 @@ from ui.figures.cost import (
 )
 from ui.format import as_markdown
 from ui.shell import (
+    chosen_currency,
     draw_chart,
     draw_choice,
     draw_csv,
@@ -190,3 +193,22 @@ def _prices(cost: CostAnswer, chosen: Costs, answer: Answer, currency: Currency)
     )
     if deployment is not None:
         draw_live_prices(deployment.gpu, answer.scenario, currency)
+
+
+def draw_presented(answer: Answer, *, dark: bool) -> None:
+    """What the plan costs each way, in sentences, and in charts by its parts and over 36 months."""
+    with st.popover("How it is paid for", icon=":material/tune:", type="tertiary", help="Region, instances, growth."):
+        chosen = costs()
+    currency = chosen_currency()
+    key, constants = answer.scenario.model_dump_json(), (chosen.costs if chosen else Costs()).model_dump_json()
+    try:
+        cost = currency.converted(computed.cost_of(key, constants, today()))
+        in_usd = computed.months_of(key, constants, today())
+        months = {name: [currency.of(v) for v in each] for name, each in in_usd.items()}
+    except SizingError as error:
+        draw_problems([str(error)])
+        return
+    st.markdown(as_markdown(sentences(cost, currency.written)))
+    draw_chart(build_ways(cost, currency=currency, dark=dark), key="presented_ways", alt=ways_alt_text(cost, currency))
+    figure = build_months(months, total=True, currency=currency, dark=dark)
+    draw_chart(figure, key="presented_months", alt="Cost of every way since the start, over 36 months.")

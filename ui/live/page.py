@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
+import pandas as pd
 import streamlit as st
 
 from collectors.questions.history import History
+from collectors.reading.layout import replica_name
 from collectors.reading.observation import Observation
 from ui import shell, sources
 from ui.format import as_markdown
@@ -14,14 +16,12 @@ from ui.live.charts import draw_latency, draw_load
 from ui.live.gpus import draw_gpus
 from ui.live.mapping import draw_mapping, follow_change
 from ui.live.moment import SHOWN_AT, Moment, draw_moment
-from ui.live.money import draw_cost, draw_price
 from ui.live.overview import draw_overview
 from ui.live.planned import Planned, draw_plan_switch
-from ui.live.replicas import draw_replicas
-from ui.live.serving_cost import draw_serving_cost
+from ui.live.serving_cost import draw_cost, draw_price, draw_serving_cost
 from ui.live.tiles import draw_tiles
 from ui.live.verdict import draw_first_time, draw_verdict
-from ui.shell import draw_tabs, refreshed
+from ui.shell import PERCENT, draw_csv, draw_tabs, in_percent, refreshed
 from ui.sources.moment import address_of
 from ui.sources.picker import Picked
 
@@ -29,6 +29,9 @@ NOTHING = "There is no good data of this time yet."
 READING = "Being read: this comes as soon as the source has answered."
 FIRST_LOOKS_S = 1.0
 """Seconds between two looks while there is nothing to show yet."""
+
+MOST_ROWS = 1_000
+"""Rows sent to a browser; the CSV has them all."""
 
 
 def draw() -> None:
@@ -128,3 +131,41 @@ def _tabs(
         },
         key="tab",
     )
+
+
+def draw_replicas(observed: Observation) -> None:
+    """One row per replica; an empty cell is unknown."""
+    if not observed.replicas:
+        st.info("No replica can be told apart at this source.", icon=":material/search_off:")
+        return
+    table = replica_table(observed)
+    shown, _ = in_percent(table.head(MOST_ROWS), "KV cache in use")
+    st.dataframe(
+        shown,
+        hide_index=True,
+        key="replicas",
+        placeholder="no data",
+        alt="Replicas with their share of the load",
+        column_config={
+            "KV cache in use": st.column_config.ProgressColumn(min_value=0.0, max_value=100.0, format=PERCENT),
+            "Output tokens/s": st.column_config.NumberColumn(format="localized"),
+        },
+    )
+    more = f" The first {MOST_ROWS} of {len(table)} are shown." if len(table) > MOST_ROWS else ""
+    st.caption(f"Running, waiting and KV cache: last scrape. Output tokens/s: mean of the window.{more}")
+    draw_csv(table, key="replicas", what="The replicas")
+
+
+def replica_table(observed: Observation) -> pd.DataFrame:
+    """The replicas, the fullest first."""
+    rows = [
+        {
+            "Replica": replica_name(r.labels),
+            "Running": r.running,
+            "Waiting": r.waiting,
+            "KV cache in use": r.kv_usage,
+            "Output tokens/s": None if r.generation_tokens_per_s is None else round(r.generation_tokens_per_s, 1),
+        }
+        for r in observed.replicas
+    ]
+    return pd.DataFrame(rows).sort_values(["KV cache in use", "Replica"], ascending=[False, True])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -13,14 +13,15 @@ from sharing.access import Right
 from sharing.document import read_document
 from sharing.library.records import Entry, Query
 from sizing.base.errors import SizingError
+from sizing.decision.comparison import MOST_COMPARED
 from sizing.scenario.file import MAX_FILE_MB
 from ui import shell, state
 from ui.access import allowed, draw_open_to_everybody
+from ui.compare.kept import choose_kept
 from ui.currency import DOLLARS, Currency
 from ui.format import counted, known
-from ui.library import library, open_document, refused
+from ui.library import library, open_document, open_version, refused
 from ui.library.unsaved import draw_unsaved
-from ui.scenarios.comparing import draw_comparing, title
 from ui.scenarios.customer import draw_customer_view
 from ui.scenarios.one import draw_one
 from ui.shell import draw_currency
@@ -163,3 +164,43 @@ def _import() -> None:
         return
     if st.button("Open in Size", key="open_file", type="primary", on_click=partial(open_document, scenario)):
         st.switch_page("pages/size.py", query_params=state.address_of("size"))
+
+
+def title(entry: Entry) -> str:
+    """A scenario in a list of choices."""
+    customer = entry.project.customer if entry.project else ""
+    return f"{entry.id}: {entry.name}" + (f" ({customer})" if customer else "")
+
+
+def draw_comparing(entries: Mapping[int, Entry], first: int) -> None:
+    """Which scenarios stand beside the one that is chosen, and the way to Compare."""
+    others = [number for number in entries if number != first]
+    if not others:
+        return
+    if kept := st.session_state.get("scenarios_beside"):  # the list may have become shorter
+        st.session_state["scenarios_beside"] = [number for number in kept if number in others]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        beside = st.multiselect(
+            "Compare with",
+            others,
+            key="scenarios_beside",
+            max_selections=MOST_COMPARED - 1,
+            format_func=lambda number: title(entries[number]),
+            placeholder="Choose up to three scenarios",
+            help="They stand beside the scenario above on Compare, which fills the form.",
+        )
+        if st.button(
+            "Compare",
+            key="scenarios_compare",
+            icon=":material/compare_arrows:",
+            disabled=not beside,
+            help="What differs, what it costs, and which difference drives that.",
+        ):
+            with refused():
+                _compare(first, beside)
+
+
+def _compare(first: int, beside: list[int]) -> None:
+    open_version(library().version(first))
+    choose_kept(beside)
+    st.switch_page("pages/compare.py", query_params=state.address_of("compare"))

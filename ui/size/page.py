@@ -1,4 +1,7 @@
-"""The Size page below its guard: the form, the answer, its figures, and tabs with what stands behind them."""
+"""The Size page below its guard: the form, the answer, its figures, and tabs with what stands behind them.
+
+For a projector, the page is the answer, its key figures and charts alone.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +9,25 @@ from functools import partial
 
 import streamlit as st
 
-from sharing.report.prices import has_own_prices
+from sharing.document import file_stem, to_yaml
+from sharing.report.prices import at_list_prices, has_own_prices
 from sizing.base.format import count
 from sizing.planning.start_up_lines import start_up_lines
 from ui import inputs, shell, state
 from ui.figures.memory import build_memory_bar, memory_alt_text
+from ui.figures.trade_off import build_trade_off, trade_off_alt_text
 from ui.library import draw_bar, draw_not_held
+from ui.library.manifests import draw_manifests
+from ui.shell import draw_download, draw_own_prices
+from ui.size.above import draw_presented_above
 from ui.size.answer import draw_outcome, draw_warnings
 from ui.size.day import draw_day
 from ui.size.evidence import draw_business, draw_evidence
-from ui.size.export import draw_downloads
 from ui.size.key_figures import draw_key_figures
-from ui.size.presented import draw_presented
 from ui.size.simulate import draw_simulate
-from ui.size.tables import draw_alternatives, draw_excluded
+from ui.size.tables import USE, alternatives_table, draw_alternatives, draw_excluded
 from ui.size.trade_off import draw_trade_off
-from ui.state import Answer
+from ui.state import Answer, answer_of
 
 _FORM_AND_ANSWER = (2, 5)
 """Widths of the columns. Chosen: at 1440 pixels two fields of the form fit side by side, the rest is the answer's."""
@@ -102,3 +108,68 @@ def _alternatives(answer: Answer) -> None:
         query_params=state.address_of("cost"),
     )
     draw_excluded(answer)
+
+
+def draw_presented() -> None:
+    """Everything that a customer is shown of a size, and nothing to fill in."""
+    answer = draw_presented_above("Size")
+    if answer is None or answer.plan.deployment is None:
+        return
+    draw_key_figures(answer, explained=False)
+    _charts(answer, dark=st.context.theme.type == "dark")
+
+
+def _charts(answer: Answer, *, dark: bool) -> None:
+    plan = answer.plan
+    left, right = st.columns(2, gap="medium") if len(plan.trade_off) > 1 else (st.container(), None)
+    with left:
+        shell.draw_chart(build_memory_bar(plan, dark=dark), key="presented_memory", alt=memory_alt_text(plan))
+    if right is not None:
+        with right:
+            limits = answer.scenario.limits
+            figure = build_trade_off(plan, selected=0, limits=limits, dark=dark)
+            shell.draw_chart(figure, key="presented_trade_off", alt=trade_off_alt_text(plan, selected=0, limits=limits))
+
+
+def alternatives_csv(answer: Answer) -> str:
+    """The ranking, one row per deployment."""
+    return alternatives_table(answer).drop(columns=USE, errors="ignore").to_csv(index=False)
+
+
+def draw_downloads(answer: Answer) -> None:
+    """Files of this answer, made when they are asked for; at list prices unless the user's own are asked for."""
+    if has_own_prices(answer.scenario) and not draw_own_prices(present=True):
+        listed = at_list_prices(answer.scenario)
+        answer = answer_of(listed.model_dump_json())
+        st.caption("The files are at list prices.")
+    stem = file_stem(answer.scenario.name)
+    plan = answer.plan
+    files = (
+        (
+            "yaml",
+            "Scenario (YAML)",
+            "application/yaml",
+            lambda: to_yaml(answer.scenario),
+            "description",
+            "Reads back with: python -m sizing plan FILE",
+        ),
+        (
+            "json",
+            "Plan (JSON)",
+            "application/json",
+            lambda: plan.model_dump_json(indent=2),
+            "data_object",
+            "Every number of the answer, with the versions it was computed with.",
+        ),
+        ("csv", "Alternatives (CSV)", "text/csv", lambda: alternatives_csv(answer), "table", "The ranked deployments."),
+    )
+    with st.container(horizontal=True):
+        for kind, title, mime, content, icon, help_text in files:
+            draw_download(title, content, f"{stem}.{kind}", mime, key=f"get_{kind}", icon=icon, help=help_text)
+        draw_manifests(answer)
+    st.markdown("**Link to these inputs**")
+    st.code(state.link(), language=None, wrap_lines=True)
+    st.caption(
+        "An uploaded config.json and an imported benchmark are not part of the link, but of the YAML file. Prices "
+        "typed into the form are never in the link, and in files only where they are asked for."
+    )

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bench.calibration_points import REPORT, Curve, at_random, curves, improved, leave_rest_out, relative, spread_out
+from calibration.leave_rest_out import REPORT, Curve, at_random, curves, improved, leave_rest_out, relative, spread_out
 from sizing import Scenario
 from sizing.calibration.benchmark import calibration_points
 from sizing.calibration.calibrated import WIDEST

@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bench.distil_attention import decodes, prompt_s, prompts
-from bench.distil_collectives import all_reduce
-from bench.distil_fit import Chip, chip_of, thinned
-from bench.distil_kernels import kernels_yaml
-from bench.distil_matrices import dense_products, dense_tables, expert_products, expert_tables, gemm_s, moe_s
-from bench.kernel_priors import kernel_centre, kernels
-from bench.kernel_tables import DATA, VERSION, NoTables, fetched, newest
+from calibration.distil_attention import decodes, prompt_s, prompts
+from calibration.distil_collectives import all_reduce
+from calibration.distil_fit import Chip, chip_of, thinned
+from calibration.distil_kernels import kernels_yaml
+from calibration.distil_matrices import dense_products, dense_tables, expert_products, expert_tables, gemm_s, moe_s
+from calibration.kernel_priors import kernel_centre, kernels
+from calibration.kernel_tables import DATA, VERSION, NoTables, fetched, newest
 from sizing.catalog.gpu_names import resolve_gpu
 
 H100 = Chip(resolve_gpu("h100_sxm"))

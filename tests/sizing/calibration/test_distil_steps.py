@@ -6,10 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bench.distil_steps import layouts, read, shapes
-from bench.kernel_configs import checkpoint
-from bench.kernel_engines import StepTable, available, compiled
-from bench.kernel_steps import decode_s
+from calibration.distil_steps import decode_s, layouts, read, shapes
+from calibration.kernel_configs import checkpoint
+from calibration.kernel_engines import StepTable, available, compiled
 from sizing.catalog import models
 from sizing.deployments.candidates import table
 from sizing.question.configuration import Configuration
@@ -48,7 +47,7 @@ def test_what_is_shipped_is_what_the_tables_say_also_between_the_knots(
 
 
 def test_every_shape_that_the_tables_know_is_in_the_file() -> None:
-    """Where this fails: run python -m bench.distil_steps and commit what it writes."""
+    """Where this fails: run python -m calibration.distil_steps and commit what it writes."""
     asked = shapes()
     missing = [model.id for key, model in asked.items() if not shape_times(key).places and any(_covered(model.id))]
     assert not missing
@@ -111,7 +110,7 @@ def test_nothing_is_downloaded(monkeypatch: pytest.MonkeyPatch, model: str) -> N
 
 def test_equal_times_stand_once_and_every_layout_finds_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = (configuration("h100_sxm", "vllm"), configuration("h100_sxm", "vllm", tp=2))
-    monkeypatch.setattr("bench.distil_steps.layouts", lambda _: (*rows, rows[0]))
+    monkeypatch.setattr("calibration.distil_steps.layouts", lambda _: (*rows, rows[0]))
     found = read(models()[QWEN])
     assert found["rows"].tolist() == [0, 1, 0]
     assert found["values"].shape[1] == 2

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.model_row import row
+from calibration.model_row import row
 from sizing.base.errors import InvalidModelConfig, UnknownName
 from sizing.catalog import model_from_config, models, resolve_model
 from sizing.catalog.config_fields import MAX_CONFIG_BYTES

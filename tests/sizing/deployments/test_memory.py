@@ -86,7 +86,8 @@ def test_sliding_layers_stop_growing_at_their_window():
     ],
 )
 def test_a_sequence_is_as_large_as_vllm_prints(model, row, tokens, beside, printed_gib):
-    """GiB of the pool over the printed concurrency (start-up logs of vLLM 0.18 and 0.19, bench/memory_runs.csv)."""
+    """GiB of the pool over the printed concurrency (start-up logs of vLLM 0.18 and 0.19,
+    calibration/memory_runs.csv)."""
     assert held(model, tokens, beside=beside, **row) / GIB == pytest.approx(printed_gib, rel=0.015)
 
 
@@ -208,7 +209,7 @@ def test_attention_dp_copies_attention_and_spreads_experts():
     ],
 )
 def test_weights_are_as_large_as_vllm_loads_them(model, row, printed_gib):
-    """ "Model loading took" in start-up logs (bench/memory_runs.csv): what is copied, padded and wide counts."""
+    """ "Model loading took" in start-up logs (calibration/memory_runs.csv): what is copied, padded and wide counts."""
     assert fit(model_named(model), configuration(**row)).weights[0] / GIB == pytest.approx(printed_gib, rel=0.01)
 
 

@@ -8,10 +8,9 @@ import pytest
 from sizing.catalog import gpus
 from sizing.economics.amount import Amount
 from sizing.economics.api import api
-from sizing.economics.break_even import against_api, against_renting
 from sizing.economics.cash import cash
 from sizing.economics.cloud import cloud_on, rented
-from sizing.economics.energy import carbon_of, energy_of
+from sizing.economics.cost import against_api, against_renting, carbon_of, energy_of
 from sizing.economics.hybrid import Base, Day, hybrid, paid_hours
 from sizing.economics.month import Month
 from sizing.economics.on_prem import on_prem

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from sizing.catalog import gpus, systems
 from sizing.economics.api import api
-from sizing.economics.break_even import against_api, against_renting
 from sizing.economics.cash import MONTHS, cash
 from sizing.economics.cloud import cloud_on
+from sizing.economics.cost import against_api, against_renting
 from sizing.economics.hybrid import Base, Day, hybrid
 from sizing.economics.month import DAYS_PER_MONTH, Month
 from sizing.economics.on_prem import on_prem

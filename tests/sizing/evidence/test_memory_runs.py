@@ -5,7 +5,7 @@ import csv
 import pandas as pd
 import pytest
 
-from bench.memory_accuracy import RUNS, records, starts
+from calibration.memory_accuracy import RUNS, records, starts
 from sizing.evidence.memory_runs import ANSWERS, memory_runs
 from tests.commands import run
 

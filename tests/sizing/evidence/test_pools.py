@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bench.load_model_published import published
 from sizing.evidence.expected import front_end
 from sizing.evidence.layouts import Instances
 from sizing.evidence.point_table import point_table
@@ -18,6 +17,7 @@ from sizing.evidence.published import evidence_frame
 from sizing.steps.efficiency import REFERENCE_YEAR
 from sizing.steps.mixture import mixture
 from sizing.steps.times import StepTimes
+from tests.tools.load_model.published import published
 
 ROW = {
     "engine": "dynamo-sglang",

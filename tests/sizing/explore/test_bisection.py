@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from sizing.explore.bisection import LAST_STEP, LEAST_RPS, largest_load
+from sizing.explore.inverse import LAST_STEP, LEAST_RPS, largest_load
 
 MOST_QUESTIONS = 80
 """Of one search. Doubling from the least load to 1,000 requests/s takes 35, both halvings together fewer than 35."""

@@ -5,8 +5,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from sizing import Scenario
-from sizing.explore.bisection import RATE_TOLERANCE
-from sizing.explore.inverse import longest_prompt, served_by_budget, served_by_gpus, tightest_limit
+from sizing.explore.inverse import RATE_TOLERANCE, longest_prompt, served_by_budget, served_by_gpus, tightest_limit
 from sizing.explore.shared_pool import place
 from sizing.planning.analytic import analytic_plan
 from tests.sizing.test_properties import HARDWARE, having, scenarios

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.crossvalidate import LATER
+from calibration.crossvalidate import LATER
 from sizing.catalog.files import DATA_DIR, read_rows
 from sizing.methodology import Section, search, sections
 from sizing.methodology import accuracy as accuracy_chapter

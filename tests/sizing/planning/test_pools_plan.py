@@ -11,7 +11,7 @@ from sizing.catalog.engines import engines
 from sizing.planning.analytic import analytic_plan
 from sizing.question.understand import understand
 from sizing.scenario.file import scenario_from
-from sizing.search.pools_search import smallest_pools
+from sizing.search.pools import smallest_pools
 from sizing.search.screen import all_configurations, evaluate
 from tests.sizing.asking import DEPLOYMENT, LLAMA_8B, raw
 from tests.sizing.planning.pooled import H100, ONLY, gpus, scenario

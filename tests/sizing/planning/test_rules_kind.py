@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from sizing.catalog import gpus, systems
-from sizing.planning.rules_kind import about_kind
+from sizing.planning.rules_hardware import about_kind
 from sizing.prices.hardware import HardwareOption, options
 from sizing.scenario.prices import Prices
 from tests.sizing.asking import LLAMA_8B, LLAMA_70B, ask

@@ -18,8 +18,8 @@ from sizing.question.understand import understand
 from sizing.replay.day import day
 from sizing.replay.planned_deployment import planned
 from sizing.replay.simulate import simulate
-from sizing.search.pools_case import case_of
 from sizing.search.pools_refine import with_fewest
+from sizing.search.pools_simulated import case_of
 from sizing.search.serving import screened
 from sizing.simulator.run_length import HEAVIEST
 from sizing.simulator.stability import stable_rps_of

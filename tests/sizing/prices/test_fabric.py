@@ -7,8 +7,7 @@ from sizing import Scenario
 from sizing.catalog import cloud_fabrics, cloud_instances, gpus, systems
 from sizing.planning.analytic import analytic_plan
 from sizing.prices.cost import Offers, cheapest_option
-from sizing.prices.fabric import fabric_of_instance, fabric_of_system
-from sizing.prices.hardware import options
+from sizing.prices.hardware import fabric_of_instance, fabric_of_system, options
 from sizing.question.understand import understand
 from sizing.scenario.prices import Prices
 from sizing.search.screen import all_configurations, most_gpus

@@ -20,8 +20,7 @@ from sizing.question.traffic import Traffic, Variability
 from sizing.question.understand import understand
 from sizing.queueing.pools import PrefillTimes, decoding, first_token, prefill_times
 from sizing.search.pools import decode_capacity, decoding_of, times_of
-from sizing.search.pools_case import PoolsCase, case_of
-from sizing.search.pools_runs import decoded, first_tokens
+from sizing.search.pools_simulated import PoolsCase, case_of, decoded, first_tokens
 from sizing.search.screen import all_configurations, evaluate
 from sizing.search.serving import screened
 from sizing.simulator.layout import ITL

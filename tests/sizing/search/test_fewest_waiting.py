@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sizing.search.fewest_waiting import Bounds, Latency, fewest_waiting
+from sizing.search.instances import Bounds, Latency, fewest_waiting
 
 
 def waiting(busy: float, *, alone: float = 1.0, wait: float = 0.5, power: float = 1.0):

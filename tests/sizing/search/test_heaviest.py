@@ -11,7 +11,7 @@ from sizing.planning.analytic import analytic_plan
 from sizing.question.understand import understand
 from sizing.search import trials
 from sizing.search.aggregated import smallest_aggregated
-from sizing.search.heaviest import RESOLUTION, heaviest_rps, room_within
+from sizing.search.decide import RESOLUTION, heaviest_rps, room_within
 from sizing.search.instances import Needed, asked_for
 from sizing.search.refine import refine
 from sizing.search.screen import all_configurations, evaluate

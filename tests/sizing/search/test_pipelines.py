@@ -6,8 +6,7 @@ import numpy as np
 
 from sizing import Scenario
 from sizing.question.understand import understand
-from sizing.search.pipelines import JUST_BEHIND, MOST_TRIED, underrated
-from sizing.search.refine import Refined, refine
+from sizing.search.refine import JUST_BEHIND, MOST_TRIED, Refined, refine, underrated
 from sizing.search.serving import screened
 
 H200: dict[str, Any] = {

@@ -10,10 +10,18 @@ import pytest
 
 from sizing import Scenario
 from sizing.question.understand import understand
-from sizing.search import pools_runs
-from sizing.search.pools_case import PoolsCase, case_of
-from sizing.search.pools_runs import FEW_REQUESTS, FirstTokens, decoded, first_tokens
-from sizing.search.pools_simulated import BATCHES, T_QUANTILE, ttft_at_most
+from sizing.search import pools_simulated
+from sizing.search.pools_simulated import (
+    BATCHES,
+    FEW_REQUESTS,
+    T_QUANTILE,
+    FirstTokens,
+    PoolsCase,
+    case_of,
+    decoded,
+    first_tokens,
+    ttft_at_most,
+)
 from sizing.search.serving import screened
 from sizing.simulator.kept_runs import KeptRuns
 from sizing.simulator.layout import TTFT
@@ -32,9 +40,9 @@ KEYS = {
 @pytest.fixture
 def case(monkeypatch: pytest.MonkeyPatch) -> PoolsCase:
     """A pair of pools, nothing kept of it."""
-    pools_runs._kept_first_tokens.cache_clear()
-    pools_runs._kept_short.cache_clear()
-    monkeypatch.setattr(pools_runs, "_DECODE_RUNS", KeptRuns(pools_runs.KEPT))
+    pools_simulated._kept_first_tokens.cache_clear()
+    pools_simulated._kept_short.cache_clear()
+    monkeypatch.setattr(pools_simulated, "_DECODE_RUNS", KeptRuns(pools_simulated.KEPT))
     question = understand(Scenario.model_validate(KEYS))
     (pools,) = screened(question).pools
     return case_of(question, pools, 0, seed=0, work=Work())
@@ -82,7 +90,7 @@ def test_a_prompt_too_long_for_the_cache_has_no_first_token(case: PoolsCase) -> 
 
 
 def test_short_runs_drive_no_whole_one_out(case: PoolsCase, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pools_runs, "_kept_first_tokens", lru_cache(maxsize=1)(pools_runs._first_tokens))
+    monkeypatch.setattr(pools_simulated, "_kept_first_tokens", lru_cache(maxsize=1)(pools_simulated._first_tokens))
     first = first_tokens(case, 8)
     short = first_tokens(replace(case, requests=FEW_REQUESTS), 8)
     assert len(short.ttft_s) < len(first.ttft_s)

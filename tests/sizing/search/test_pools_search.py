@@ -17,11 +17,18 @@ from sizing.question.understand import Question, understand
 from sizing.search import pools_refine as refine
 from sizing.search import pools_simulated
 from sizing.search.disaggregated import disaggregated
-from sizing.search.pools import Pools, at_peak, decode_capacity, longest_transfer, prefill_capacity
-from sizing.search.pools_case import PoolsCase, case_of
-from sizing.search.pools_runs import FirstTokens, first_tokens
-from sizing.search.pools_search import decode_rows, grown_into_e2e, prefill_rows, smallest_pools
-from sizing.search.pools_simulated import needed_pools
+from sizing.search.pools import (
+    Pools,
+    at_peak,
+    decode_capacity,
+    decode_rows,
+    grown_into_e2e,
+    longest_transfer,
+    prefill_capacity,
+    prefill_rows,
+    smallest_pools,
+)
+from sizing.search.pools_simulated import FirstTokens, PoolsCase, case_of, first_tokens, needed_pools
 from sizing.search.screen import Evaluated, all_configurations, evaluate, instances_needed
 from sizing.search.serving import screened
 from sizing.simulator.work import Work

@@ -11,7 +11,7 @@ from sizing import Scenario, plan
 from sizing.cli import main
 from sizing.planning.analytic import analytic_plan
 from sizing.planning.answered import Answer
-from sizing.planning.unconfirmed import not_confirmed
+from sizing.planning.figures import not_confirmed
 from sizing.question.limits import LatencyLimits
 from sizing.question.understand import understand
 from sizing.replay.planned_deployment import planned

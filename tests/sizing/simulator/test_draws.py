@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from sizing.question.length_distributions import LognormalLength
-from sizing.simulator import draws
-from sizing.simulator.arrivals import Arrivals, Bursts
+from sizing.simulator.arrivals import Arrivals, Bursts, _kept
 from sizing.simulator.request_lengths import DrawnLengths, ObservedLengths
 
 BURSTS = Bursts(on_s=5.0, off_s=9.0)
@@ -18,7 +17,7 @@ def stream(arrivals, lengths=LENGTHS, seed=3):
 
 @pytest.fixture(autouse=True)
 def nothing_kept():
-    draws._kept.cache_clear()
+    _kept.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -27,7 +26,7 @@ def nothing_kept():
 def test_kept_requests_are_the_same_at_every_rate(arrivals):
     first = stream(arrivals)
     stream(Arrivals(rate_rps=11.0, cv=arrivals.cv))
-    assert draws._kept.cache_info().hits
+    assert _kept.cache_info().hits
     np.testing.assert_array_equal(stream(arrivals), first)
 
 
@@ -48,4 +47,4 @@ def test_what_a_reader_changes_is_not_kept():
 def test_traces_and_long_runs_are_not_kept():
     stream(Arrivals(rate_rps=7.0), ObservedLengths(np.array([[10.0, 500.0], [1.0, 2.0], [0.0, 50.0]])))
     list(Arrivals(rate_rps=100.0).stream(LENGTHS, 700.0, 3))
-    assert not draws._kept.cache_info().currsize
+    assert not _kept.cache_info().currsize

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bench.running import case
 from sizing.catalog import gpus
 from sizing.catalog.engines import engines
 from sizing.catalog.precisions import precisions
@@ -18,6 +17,7 @@ from sizing.search.screen import evaluate_all
 from sizing.simulator.configured import configured_replica, kv_tokens
 from sizing.simulator.stability import stable_rps_of
 from tests.sizing.asking import LLAMA_8B, model_named
+from tests.tools.load_model.running import case
 
 ENGINES = ("vllm", "sglang", "trtllm")
 WITHIN = 0.12

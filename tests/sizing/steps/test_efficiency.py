@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import yaml
 
-from bench.fit_efficiency import FITTED, Fit, _slopes, efficiency_yaml, heavy_tailed, layout, solve
-from bench.fit_targets import targets
+from calibration.fit_efficiency import FITTED, Fit, _slopes, efficiency_yaml, heavy_tailed, layout, solve
+from calibration.fit_targets import targets
 from sizing.catalog.files import read_yaml
 from sizing.evidence.published import evidence_frame
 from sizing.steps.efficiency import efficiencies, from_mapping

@@ -1,0 +1,317 @@
+"""The roofline's efficiencies, fitted to published measurements."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import least_squares
+
+from calibration.fit_parameters import Parameters, parameters, record_fields
+from calibration.fit_targets import FIRST_TOKEN, FITTED, Targets
+from sizing.base.arrays import Floats
+from sizing.evidence.closed_loop import runs
+from sizing.evidence.expected import front_end
+from sizing.steps.efficiency import Efficiencies
+from sizing.steps.roofline import Roofline
+
+SCATTER = 0.30
+"""Scale of an error in the objective: model error and noise together; chosen by leave-one-model-out score."""
+
+CAUTION_WEIGHT = 0.4
+"""Weight of rows of quality ``caution`` relative to ``good`` ones."""
+
+PROMPTS_ALONE = 10
+"""Times as many tokens in as out make a burst one of prompts. Chosen: because work on them is then most of its time."""
+
+EVALUATIONS, WARM_EVALUATIONS = 40, 8
+"""Evaluations of a fit from the prior, and of one from a fit to nearly the same rows, at most. Chosen: because the
+objective changes by less than its noise afterwards."""
+
+
+FITTED_ON = "2026-11-26"
+"""Day of the fit; a constant, so that the same evidence gives the same files."""
+
+
+Progress = Callable[[str], None]
+"""Called with one line of text after each step."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fitted parameter vector and its layout; ``engine_s`` (C, 2): mean and
+    median of what closed loops take from engine to first token."""
+
+    parameters: Parameters
+    vector: Floats
+    engine_s: Floats | None = None
+    trust: dict[str, dict[str, Floats]] | None = None
+
+    @property
+    def efficiencies(self) -> Efficiencies:
+        """The efficiencies this vector stands for."""
+        return self.parameters.efficiencies(self.vector)
+
+
+def layout(tables: Sequence[Targets]) -> Parameters:
+    """A parameter vector for the families, engines and pairs of them that the evidence holds."""
+    labels = [t.labels for t in tables]
+    families = sorted({f for x in labels for f in x["family"]})
+    engines = sorted({e for x in labels for e in x["engine"]} - {"default"})
+    pairs = sorted({f"{e} on {f}" for x in labels for e, f in zip(x["engine"], x["family"], strict=True)})
+    return parameters(families, engines, [p for p in pairs if not p.startswith("default")])
+
+
+def sweep_of(labels: pd.DataFrame) -> pd.Series:
+    """The sweep that each row belongs to: one configuration of one source."""
+    return labels["source"] + labels["architecture"] + labels["gpu"] + labels["engine"] + labels["precision"]
+
+
+def row_weights(table: Targets, metric: str) -> Floats:
+    """Square roots of weights: by quality, and 1 / sqrt(rows) within a sweep, so that none outvotes the others.
+
+    Of bursts those of long prompts and short answers count, which are prefill at saturation; the others are left to be
+    predicted: how their answers vary in length, which no row states, decides as much as step times.
+    """
+    labels = table.labels
+    group = sweep_of(labels)
+    seen = np.isfinite(table.observed[metric])
+    count = group[seen].value_counts()
+    size = group.map(count).fillna(1.0).to_numpy(dtype=np.float64)
+    quality = np.where(labels["quality"] == "good", 1.0, CAUTION_WEIGHT)
+    left = labels["burst"] & (table.points.prompt < PROMPTS_ALONE * table.points.output)[:, 0]
+    return np.where(left, 0.0, np.sqrt(quality / np.sqrt(size)))
+
+
+TYPICAL_ERROR = 0.10
+"""Median log error of a source up to which its rows count in full. Chosen: because re-runs of one benchmark and small
+differences of set-up spread about so much."""
+
+
+def source_weights(tables: Sequence[Targets], fit: Efficiencies) -> dict[str, dict[str, Floats]]:
+    """Square roots of weights by mode and metric: (typical error / median error of the source)^2, at most 1.
+
+    A robust loss over whole sources: one whose rows no setting of the physics explains (few prompts, settings that are
+    not stated) says less of the engine.
+    """
+    out: dict[str, dict[str, Floats]] = {}
+    for table in tables:
+        predicted = table.predicted(fit)
+        for metric, observed in table.observed.items():
+            size = pd.Series(np.abs(predicted[metric] - observed)).groupby(table.labels["source"]).transform("median")
+            typical = np.nan_to_num(size.to_numpy(), nan=1.0)
+            out.setdefault(table.mode, {})[metric] = np.minimum(TYPICAL_ERROR / np.maximum(typical, 1e-9), 1.0)
+    return out
+
+
+def residuals(tables: Sequence[Targets], fit: Efficiencies) -> dict[tuple[str, str], Floats]:
+    """log(predicted / measured) by (mode, metric), one value per point, NaN where there is no measurement."""
+    out = {}
+    for table in tables:
+        predicted = table.predicted(fit)
+        for metric, observed in table.observed.items():
+            out[table.mode, metric] = predicted[metric] - observed
+    return out
+
+
+def solve(
+    tables: Sequence[Targets], start: Fit, *, keep: dict[str, np.ndarray] | None = None, evaluations: int = EVALUATIONS
+) -> Fit:
+    """Robust least squares of log errors plus the priors. ``keep`` masks points by mode (cross-validation)."""
+    steps = _solve(tables, start, keep, evaluations)
+    return steps if steps.engine_s is None else _solve_front_end(tables, steps, keep)
+
+
+FEW_IN_FLIGHT = 8.0
+"""Requests in flight up to which TTFT tells the time of the front end. Chosen: because with more of them queues of
+client, server and engine hide it; open loops, which are in no fit, have the time of few in flight."""
+
+
+def with_front_end(tables: Sequence[Targets], fit: Fit) -> Fit:
+    """The fit with the time of the front end that closed-loop TTFT leaves, simulated without one."""
+    fast = fit.efficiencies
+    fast = replace(
+        fast,
+        engines={name: replace(one, request_s=0.0) for name, one in fast.engines.items()},
+        common=replace(fast.common, prompt_token_s=0.0),
+    )
+    points = next(t for t in tables if t.mode == FIRST_TOKEN[0]).points
+    engine_s = np.array([(run.ttft_s, run.ttft_p50_s) for run in runs(points, Roofline(fast))])
+    return _solve_front_end(tables, replace(fit, engine_s=engine_s), None)
+
+
+def _solve_front_end(tables: Sequence[Targets], fit: Fit, keep: dict[str, np.ndarray] | None) -> Fit:
+    """Least squares over the times of the front end: TTFT = engine + request + prompt tokens x time of one; medians
+    where they are published, since a mean holds what engines compile at their first requests."""
+    mode, metric = FIRST_TOKEN
+    table, free = next(t for t in tables if t.mode == mode), fit.parameters.first_token
+    weight = row_weights(table, metric) / SCATTER
+    alone = (table.points.concurrency <= FEW_IN_FLIGHT)[:, 0] & ~_in_cohorts(table)
+    used = np.isfinite(table.observed[metric]) & alone & (True if keep is None else keep[mode])
+    departs, medians = _departing(fit.parameters)[free], table.median_first_token
+    engine_s = np.take_along_axis(np.asarray(fit.engine_s), np.isfinite(medians)[:, None].astype(int), axis=1)[:, 0]
+    observed = np.where(np.isfinite(medians), medians, table.observed[metric])
+
+    def whole(part: Floats) -> Fit:
+        vector = fit.vector.copy()
+        vector[free] = part
+        return replace(fit, vector=vector)
+
+    def objective(part: Floats) -> Floats:
+        taken = front_end(table.points, Roofline(whole(part).efficiencies)).taken_s(table.points.lengths)[:, 0]
+        error = (np.log(engine_s + taken) - observed)[used] * weight[used]
+        return np.concatenate([robust(error), np.where(departs, heavy_tailed(part), part)])
+
+    return whole(least_squares(objective, fit.vector[free], max_nfev=EVALUATIONS, xtol=1e-4, ftol=1e-4).x)
+
+
+def _in_cohorts(table: Targets) -> np.ndarray:
+    """Runs of equal answers on engines whose prompts share steps with decoding sequences: how many of them stay
+    together, which nobody publishes, decides their TTFT."""
+    return (table.points.equal & ~table.points.facts.prompts_apart & (table.points.concurrency > 1.0))[:, 0]
+
+
+def _departing(names: Parameters) -> np.ndarray:
+    """Which slots are departures of a family, engine or pair."""
+    return np.array([s.member != "default" for s in names.slots])
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Points that bear on a fit, and by metric the weights of their errors, 0 where nothing counts."""
+
+    table: Targets
+    weights: Mapping[str, Floats]
+
+    def errors(self, fit: Efficiencies) -> Floats:
+        """Weighted errors of all metrics, one after the other."""
+        predicted = self.table.predicted(fit)
+        each = (
+            ((predicted[metric] - self.table.observed[metric])[weight > 0.0], weight[weight > 0.0])
+            for metric, weight in self.weights.items()
+        )
+        return np.concatenate([error * weight / SCATTER for error, weight in each])
+
+    def members(self) -> pd.DataFrame:
+        """Family, engine and pair of every error."""
+        rows = np.concatenate([np.flatnonzero(weight > 0.0) for weight in self.weights.values()])
+        labels = self.table.labels.iloc[rows]
+        pair = labels["engine"] + " on " + labels["family"]
+        return pd.DataFrame({"families": labels["family"], "engines": labels["engine"], "platforms": pair})
+
+
+def _parts(tables: Sequence[Targets], start: Fit, keep: dict[str, np.ndarray] | None) -> list[_Part]:
+    """Everything that step times are fitted to. Bursts are apart: they are read at many loads, others at one."""
+    parts = []
+    for table in (t for t in tables if t.mode in FITTED):
+        kept = np.ones(len(table.points), bool) if keep is None else keep[table.mode]
+        weights = {}
+        for metric in FITTED[table.mode]:
+            trusted = row_weights(table, metric) * (start.trust[table.mode][metric] if start.trust else 1.0)
+            weights[metric] = np.where(kept & np.isfinite(table.observed[metric]), trusted, 0.0)
+        bursts, counts = table.labels["burst"].to_numpy(), np.max(list(weights.values()), axis=0) > 0.0
+        for rows in (np.flatnonzero(counts & ~bursts), np.flatnonzero(counts & bursts)):
+            if len(rows):
+                parts.append(_Part(table.take(rows), {metric: weight[rows] for metric, weight in weights.items()}))
+    return parts
+
+
+def _solve(tables: Sequence[Targets], start: Fit, keep: dict[str, np.ndarray] | None, evaluations: int) -> Fit:
+    """Least squares over all but the times of the front end; these stay as they are."""
+    parts, free = _parts(tables, start, keep), ~start.parameters.first_token
+
+    def whole(vector: Floats) -> Floats:
+        full = start.vector.copy()
+        full[free] = vector
+        return full
+
+    def objective(vector: Floats) -> Floats:
+        fit = start.parameters.efficiencies(whole(vector))
+        errors = np.concatenate([part.errors(fit) for part in parts])
+        return np.concatenate([robust(errors), np.where(departs, heavy_tailed(vector), vector)])
+
+    departs = _departing(start.parameters)[free]
+    touched = _touched(start.parameters, free, parts)
+
+    def slopes(vector: Floats) -> Floats:
+        return _slopes(objective, vector, touched)
+
+    solved = least_squares(objective, start.vector[free], slopes, max_nfev=evaluations, xtol=1e-4, ftol=1e-4)
+    return replace(start, vector=whole(solved.x))
+
+
+def _touched(names: Parameters, free: np.ndarray, parts: Sequence[_Part]) -> list[list[tuple[int, np.ndarray]]]:
+    """Slots that can be moved at once, each with the rows it bears on: departures of different families (engines,
+    pairs) in one field share no row. Rows are those of the objective, without the priors."""
+    rows = pd.concat([part.members() for part in parts])
+    together: dict[tuple[str, str, bool], list[tuple[int, np.ndarray]]] = {}
+    for index, slot in enumerate(s for s, is_free in zip(names.slots, free, strict=True) if is_free):
+        departure = slot.member != "default"
+        mine = (rows[slot.group] == slot.member).to_numpy() if departure else np.ones(len(rows), dtype=bool)
+        together.setdefault((slot.group, slot.field, departure), []).append((index, mine))
+    return list(together.values())
+
+
+def _slopes(
+    objective: Callable[[Floats], Floats], part: Floats, touched: Sequence[Sequence[tuple[int, np.ndarray]]]
+) -> Floats:
+    """Jacobian of the objective by forward differences, a third of the evaluations of one per slot (Curtis, Powell,
+    Reid 1974). The last rows are the priors: one each."""
+    now = objective(part)
+    rows = len(now) - len(part)
+    out = np.zeros((len(now), len(part)))
+    step = np.sqrt(np.finfo(float).eps) * np.where(part < 0, -1.0, 1.0) * np.maximum(np.abs(part), 1.0)
+    for slots in touched:
+        moved = part.copy()
+        for index, _ in slots:
+            moved[index] += step[index]
+        change = objective(moved) - now
+        for index, mine in slots:
+            out[:rows, index][mine] = change[:rows][mine] / (moved[index] - part[index])
+            out[rows + index, index] = change[rows + index] / (moved[index] - part[index])
+    return out
+
+
+def robust(error: Floats) -> Floats:
+    """Residuals whose squares are the Cauchy loss log(1 + e^2): beyond the usual scatter an error says that something
+    else was measured than is modelled, and bends the fit less the larger it is."""
+    return np.asarray(np.sign(error) * np.sqrt(np.log1p(error**2)))
+
+
+def heavy_tailed(departure: Floats) -> Floats:
+    """Residuals whose squares are the loss log(1 + d^2) of a Cauchy prior: a family or engine that is unlike the others
+    departs at little cost, instead of moving the default that unseen ones get."""
+    return np.asarray(np.sign(departure) * np.sqrt(np.log1p(departure**2)))
+
+
+def efficiency_yaml(fit: Efficiencies, rows: int) -> str:
+    """The file that ships: rounded to three digits, one line per family, engine or pair."""
+    note = f"fitted {FITTED_ON} on {rows:,} published measurements"
+    lines = [
+        "# Efficiencies of the roofline: what share of the datasheet rates real kernels reach, and fixed times.",
+        "# Written by `make calibrate` (calibration/fit_efficiency.py); names: sizing/steps/efficiency.py.",
+        f"fitted: {{date: {FITTED_ON}, rows: {rows}, note: '{note}'}}",
+    ]
+    for title, records in (("families", fit.families), ("engines", fit.engines), ("platforms", fit.platforms)):
+        lines.append(f"{title}:")
+        lines += [f"  {name}: {_inline(record_fields(record))}" for name, record in records.items()]
+    lines.append(f"common: {_inline(record_fields(fit.common))}")
+    return "\n".join(lines) + "\n"
+
+
+def _inline(values: dict[str, float]) -> str:
+    return "{" + ", ".join(f"{k}: {_rounded(v)}" for k, v in values.items()) + "}"
+
+
+def _rounded(value: float) -> str:
+    """Three significant digits without an exponent, which YAML 1.1 would read as text."""
+    text = f"{float(f'{value:.3g}'):.10f}".rstrip("0")
+    return text + "0" if text.endswith(".") else text
+
+
+def fit_all(tables: Sequence[Targets]) -> Fit:
+    """The fit on everything, from the priors' centres."""
+    names = layout(tables)
+    start = Fit(names, np.zeros(len(names.slots)))
+    first = solve(tables, start)
+    return with_front_end(tables, solve(tables, replace(start, trust=source_weights(tables, first.efficiencies))))
