@@ -8,12 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sizing.base.arrays import Floats
-from sizing.catalog import Model, gpu_from_spec, gpus, models
+from sizing.catalog import Model, gpus, models
 from sizing.catalog.engines import engines
 from sizing.catalog.precisions import precisions
 from sizing.deployments.candidates import table
 from sizing.question.configuration import Configuration
+from sizing.question.own_gpu import gpu_of
 from sizing.question.traffic import Traffic
+from sizing.scenario.schema import CustomGpu
 from sizing.steps.kernel_times import (
     CONTEXTS,
     LOG_STEP,
@@ -92,8 +94,8 @@ NOT_COVERED = {
         QWEN,
         replace(
             configuration(),
-            gpu=gpu_from_spec(
-                {"id": "h100_sxm", "memory_gb": 80, "bandwidth_gbs": 3350, "fp16_tflops": 989.0, "bf16_tflops": 989.0}
+            gpu=gpu_of(
+                CustomGpu(id="h100_sxm", memory_gb=80, bandwidth_gbs=3350, fp16_tflops=989.0, bf16_tflops=989.0)
             ),
         ),
     ),
