@@ -14,7 +14,7 @@ from scipy.optimize import lsq_linear
 
 from calibration.crossvalidate import UNSEEN, configuration_of, group_of
 from calibration.fit_efficiency import sweep_of
-from calibration.interval_forms import FORMS, SHIPPED
+from calibration.interval_forms import FORMS, shipped
 from sizing.base.arrays import Floats
 from sizing.evidence.extrapolation import EXTRAPOLATIONS
 from sizing.evidence.points import OPEN_LOOP
@@ -123,7 +123,11 @@ def stratum_quantiles(rows: pd.DataFrame, shares: Sequence[float], form: str | N
             enough = number >= MIN_CONFIGURATIONS and part["architecture"].nunique() >= MIN_ARCHITECTURES
             if enough or column == KEYS[-1]:
                 unit = part["source"] + "|" + part["mode"] + part["unit"]
-                out[str(key)] = part["id"].nunique(), number, FORMS[form or SHIPPED](part["score"], unit, shares)
+                out[str(key)] = (
+                    part["id"].nunique(),
+                    number,
+                    FORMS[form or shipped(str(key))](part["score"], unit, shares),
+                )
     return out
 
 
