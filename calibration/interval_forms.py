@@ -98,9 +98,9 @@ FORMS: Mapping[str, Form] = MappingProxyType(
 lie between that and configurations that count alike."""
 
 SHIPPED = SOURCES_ALIKE
-"""The form of all protocols and metrics but :data:`SHIPPED_FOR`. Chosen: because a user is the next source, not the next
-row of a long sweep. Forms that were chosen by protocol and metric to hold four in five rows of left-out sources held
-73 % of closed-loop ITL when new sources came (docs/JUDGED.md)."""
+"""The form of all protocols and metrics but :data:`SHIPPED_FOR`. Chosen: because a user is the next source, not the
+next row of a long sweep. Forms that were chosen by protocol and metric to hold four in five rows of left-out sources
+held 73 % of closed-loop ITL when new sources came (docs/JUDGED.md)."""
 
 SHIPPED_FOR: Mapping[str, str] = MappingProxyType(
     {"e2e, fixed_concurrency": RANDOM_EFFECTS, "throughput, fixed_concurrency": RANDOM_EFFECTS}
