@@ -62,7 +62,7 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
 
     @property
     def index(self) -> int:
-        """Its candidate."""
+        """Row of the candidate that is deployed, in the table of all evaluated candidates."""
         return int(self.kind.index[self.k])
 
     @classmethod
@@ -74,7 +74,8 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
         return spreads_of(fast, slow, decode, prefill)
 
     def deployed(self, option: HardwareOption | None = None, systems: int | None = None) -> Deployed:
-        """Instances of one configuration."""
+        """The instances of the one configuration, in ``systems`` of an ``option``; those of the plan where not
+        given."""
         kind, k = self.kind, self.k
         bought = int(kind.systems[k]) if systems is None else systems
         return deployed_as(self.row, option or self.option, int(kind.instances[k]), kind.spares, bought)
@@ -112,7 +113,7 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
 
     @property
     def max_rps(self) -> float:
-        """Within every limit."""
+        """Requests/s that one instance serves within every limit."""
         return float(self.sized.evaluated.capacity.rps[self.sized.index[self.sized_k]])
 
     @property
@@ -142,7 +143,7 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
         return (at_the_load(self.question, self.sized.evaluated, index, *self.sized.working(self.sized_k)),)
 
     def reached_first(self) -> Binding:
-        """By one instance."""
+        """The limit that one instance reaches first when its load grows."""
         return reached_first(self.question, self.sized.evaluated, int(self.sized.index[self.sized_k]))
 
     @property
@@ -174,7 +175,7 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
         )
 
     def with_steps_at(self, end: str) -> PlannedAggregated:
-        """Its candidate alone."""
+        """The same candidate alone, its step times at one ``end`` of their error intervals."""
         kind, question = self.kind.take(np.array([self.k])), self.question
         decode, prefill = (
             factors(intervals_at(question, what, self.evaluated, kind.index), end) for what in ("decode", "prefill")
@@ -220,11 +221,11 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
         return explain(stated)
 
     def to_simulate(self) -> Planned:
-        """Replicas of one kind."""
+        """The working instances as the simulator takes them."""
         return planned_instances(self.kind, self.k)
 
     def second_opinion(self, stated: Stated) -> CrossCheck:
-        """By the roofline alone."""
+        """What the roofline alone says of the figures that the plan states."""
         return second_opinion(stated)
 
 

@@ -193,7 +193,7 @@ class PlannedDeployment(ABC, Generic[Kind]):
 
     @property
     def question(self) -> Question:
-        """What is asked."""
+        """The question that this deployment answers."""
         return self.kind.question
 
     @property
@@ -213,7 +213,7 @@ class PlannedDeployment(ABC, Generic[Kind]):
 
     @property
     def option(self) -> HardwareOption:
-        """What it runs in."""
+        """The system or cloud offer whose GPUs the instances run on."""
         return self.kind.option(self.k)
 
     def provenance(
@@ -230,7 +230,7 @@ class PlannedDeployment(ABC, Generic[Kind]):
         )
 
     def cost(self) -> Cost:
-        """List cost."""
+        """The cost of the systems at list prices, and what an output token costs of it at the peak and over the day."""
         question = self.question
         per_s = question.demand.sustained_rps * question.traffic.output_tokens
         per_day = business_of(question).output_tokens_per_day

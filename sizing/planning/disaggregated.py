@@ -208,7 +208,7 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
         return self.question.demand.sustained_rps * self.question.traffic.output_tokens / working
 
     def bindings(self) -> tuple[Binding, ...]:
-        """Of either pool."""
+        """What binds the prefill pool and the decode pool."""
         return pool_bindings(self.sized, self.sized_k)
 
     def reached_first(self) -> Binding:
@@ -256,7 +256,7 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
         )
 
     def with_steps_at(self, end: str) -> PlannedDisaggregated:
-        """Its pair alone."""
+        """The same pair of pools alone, its step times at one ``end`` of their error intervals."""
         kind = self.kind.take(np.array([self.k]))
         one = ("prefill", kind.pools.prefill), ("decode", kind.pools.decode)
         prefill, decode = (factors(intervals_at(self.question, what, self.evaluated, rows), end) for what, rows in one)

@@ -62,7 +62,7 @@ class Aggregated(Deployments):
 
     @property
     def dominated(self) -> Floats:
-        """1 where :attr:`outrun`, (N,)."""
+        """1 for every deployment that is :attr:`outrun`, 0 otherwise, as a key to sort by (N,)."""
         return self.outrun.astype(np.float64)
 
     def as_expected(self, chosen: Rows) -> Aggregated:

@@ -66,7 +66,7 @@ class Search:
 
     @property
     def question(self) -> Question:
-        """What is asked."""
+        """The question that the candidates are to answer."""
         return self.screened.question
 
     @property
@@ -155,7 +155,7 @@ class Search:
         return np.asarray(index[able & (counted <= least * (1.0 + ROUNDING))])
 
     def _instances(self, index: Rows, evaluated: Evaluated) -> Counts:
-        """Instances for the peak."""
+        """Instances that each candidate needs at the peak rate by its ``evaluated`` capacity, shaped like ``index``."""
         return instances_needed(self.question.demand.sustained_rps, evaluated.capacity.rps[index])
 
     def not_met(self) -> list[tuple[str, NotMet]]:

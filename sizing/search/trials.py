@@ -117,7 +117,7 @@ class Trial:
 
     @property
     def finished(self) -> int:
-        """Requests that they finished."""
+        """Requests that the instances simulated together have finished."""
         return self.outcome.finished
 
 
