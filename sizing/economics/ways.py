@@ -84,7 +84,7 @@ class Ways:
         return hybrid(base, self.on_demand, self.fleet, Day(loads=(1.0,)), self.money)
 
     def rented_by_the_hour(self) -> View:
-        """The same on demand, whatever way the scenario says."""
+        """What the cloud costs on demand for the same fleet, whatever payment terms the scenario states."""
         return cloud(self.gpu, self.fleet, self.money, self.question.prices, "on_demand")
 
     def hybrid(self, load: float) -> View:

@@ -67,7 +67,7 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
 
     @classmethod
     def spreads(cls, kind: Aggregated, chosen: Sequence[int]) -> list[Spread]:
-        """The same question with all step times at the ends of their interval."""
+        """The spread of the plan's figures with all step times at either end of their error interval."""
         only = kind.take(np.array(chosen, dtype=np.intp))
         decode, prefill = step_intervals(only)
         fast, slow = (_holding_the_plan(only, _at_end(only, decode, prefill, end), end) for end in ENDS)
@@ -81,7 +81,7 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
         return deployed_as(self.row, option or self.option, int(kind.instances[k]), kind.spares, bought)
 
     def per_instance(self) -> PerInstance:
-        """One copy of the model."""
+        """The figures of one instance, which is one copy of the model."""
         i, row, evaluated, rps = self.index, self.row, self.evaluated, float(self.kind.rps[self.k])
         memory, state, at = evaluated.memory, evaluated.state, self.kind.position.take(np.array([self.k]))
         concurrency = float(at.of(state.concurrency[[i]])[0])
@@ -101,7 +101,7 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
         )
 
     def percentile_s(self, metric: Metric, percentile: float) -> float:
-        """Of the steady state, at the load of one instance."""
+        """A percentile of a latency in seconds, from the steady state at the load of one instance."""
         state, at = self._at_load
         of: Floats = getattr(state, metric)(percentile)
         return float(at.of(np.maximum.accumulate(of, axis=1))[0])
@@ -118,7 +118,7 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
 
     @property
     def expected_gpus(self) -> int:
-        """By the capacity that is expected of an instance."""
+        """GPUs that would be needed at the expected capacity of an instance, without the caution of the plan."""
         rps = self.evaluated.capacity.rps[[self.index]]
         needed = int(instances_needed(self.question.demand.sustained_rps, rps)[0]) + self.kind.spares
         return min(needed, int(self.kind.instances[self.k])) * self.row.gpus
@@ -133,12 +133,12 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
 
     @property
     def output_tokens_per_s_per_gpu(self) -> float:
-        """Of one instance over its GPUs."""
+        """Output tokens/s of one instance at the peak, divided by its GPUs."""
         gpus = float(self.evaluated.candidates.gpus[self.index])
         return float(self.kind.rps[self.k]) * self.question.traffic.output_tokens / gpus
 
     def bindings(self) -> tuple[Binding, ...]:
-        """Of its one kind of instance."""
+        """What binds the one kind of instance at the planned load."""
         index = int(self.sized.index[self.sized_k])
         return (at_the_load(self.question, self.sized.evaluated, index, *self.sized.working(self.sized_k)),)
 
@@ -148,16 +148,16 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
 
     @property
     def headroom(self) -> float:
-        """Of all its instances together."""
+        """Load that all instances together carry within the limits, over the peak load."""
         return float(self.sized.max_rps[self.sized_k]) / self.question.demand.sustained_rps
 
     @property
     def headroom_is_simulated(self) -> bool:
-        """That of the deployment that was confirmed."""
+        """Whether a simulation confirmed the capacity from which the headroom follows."""
         return self.sized.evaluated.screened_rps is not None
 
     def load_curve(self) -> tuple[LoadPoint, ...]:
-        """At every load of the candidate's grid."""
+        """The latencies at every load of the candidate's grid."""
         evaluated, i = self.evaluated, self.index
         state, latencies = evaluated.state, evaluated.latencies
         gpus = float(evaluated.candidates.gpus[i])

@@ -36,7 +36,7 @@ from sizing.search.replicas import Planned
 from sizing.search.screen import Evaluated
 
 NO_LATENCY = Latency(p50=None, p95=None, p99=None, low=None, high=None, at_percentile=None)
-"""Of a latency that no request has."""
+"""Percentiles of a latency that no request has, such as the ITL of answers of one token."""
 
 LEAST_CHANCE = 0.01
 """Smallest chance that is stated, and one less the largest. Chosen: because the intervals come from some hundred
@@ -143,7 +143,7 @@ class PlannedDeployment(ABC, Generic[Kind]):
 
     @abstractmethod
     def to_simulate(self) -> Planned:
-        """Its instances as they are simulated, spares not counted."""
+        """The working instances, without spares, as the simulator takes them."""
 
     @abstractmethod
     def second_opinion(self, stated: Stated) -> CrossCheck:

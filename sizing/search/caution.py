@@ -41,7 +41,7 @@ class Slowness(Columns):
 
     @classmethod
     def none(cls, rows: int) -> Slowness:
-        """As expected, for so many candidates."""
+        """No slowness: the step times of all ``rows`` candidates are as expected."""
         return cls(decode=np.ones(rows), prefill=np.ones(rows), exponent=np.ones(rows))
 
     def put_on(self, times: StepTimes) -> StepTimes:

@@ -70,7 +70,7 @@ class PlannedPools(Planned):
 
     @property
     def name(self) -> str:
-        """Both kinds of instances in words."""
+        """Number and kind of the prefill and of the decode instances in words, for reports."""
         return f"{self.prefill.working} prefill of {self.prefill.row.label} + {self.working} decode of {self.row.label}"
 
 

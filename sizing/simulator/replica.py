@@ -197,10 +197,11 @@ def pass_time(world: World, replica: Any, seconds: float) -> None:
 
 @compiled
 def steps_until(base: float, slope: float, target: float, most_steps: int) -> int:
-    """Smallest k >= 1 with k T + s k (k - 1) / 2 >= ``target`` seconds, at most ``most_steps``.
+    """The fewest decode steps that last ``target`` seconds together, at most ``most_steps``.
 
-    T = ``base`` is the time of the first step (s), s = ``slope`` its growth per step (s). The root of the quadratic is
-    taken first and then moved by single steps until it is exact, as float arithmetic may miss it by one.
+    Equation: the smallest k >= 1 with k T + s k (k - 1) / 2 >= ``target``, where T = ``base`` is the time of the first
+    step (s) and s = ``slope`` its growth per step (s). The root of the quadratic is taken first and then moved by
+    single steps until it is exact, as float arithmetic may miss it by one.
     """
     if most_steps * base + slope * most_steps * (most_steps - 1) / 2.0 < target:
         return most_steps
