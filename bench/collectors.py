@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from bench.fleet import Fleet, write_fleet
+from bench.fleet import FleetSize, write_fleet
 from bench.server import prometheus
 from bench.table import Row
 from bench.yardstick import in_yardsticks, yardstick_ms
@@ -163,7 +163,7 @@ def _kept_fleet(folder: Path) -> tuple[Path, int, int]:
             return data, int(kept["end_s"]), int(kept["series"])
     shutil.rmtree(folder, ignore_errors=True)
     end_s = int(time.time()) // 600 * 600
-    series = write_fleet(data, Fleet(), end_s=end_s)
+    series = write_fleet(data, FleetSize(), end_s=end_s)
     record.write_text(json.dumps({"written": written, "end_s": end_s, "series": series}))
     return data, end_s, series
 

@@ -44,7 +44,7 @@ GAUGES = {"vllm:num_requests_running": 24.0, "vllm:num_requests_waiting": 0.4, "
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fleet:
+class FleetSize:
     """How large, and how often it is scraped (a minute is the default of Prometheus)."""
 
     replicas: int = 2_000
@@ -58,7 +58,7 @@ def recorded(name: str) -> list[PageSample]:
     return read_page((RECORDINGS / f"{name}.txt").read_text())
 
 
-def write_fleet(folder: Path, fleet: Fleet, *, end_s: int) -> int:
+def write_fleet(folder: Path, fleet: FleetSize, *, end_s: int) -> int:
     """A data directory whose newest samples are at ``end_s``; returns the number of series."""
     start_s = end_s - int(fleet.hours * 3600)
     seconds = np.arange(start_s, end_s + 1, fleet.interval_s)
@@ -79,7 +79,7 @@ def write_fleet(folder: Path, fleet: Fleet, *, end_s: int) -> int:
     return len(in_order)
 
 
-def _up(fleet: Fleet, times_ms: list[int]) -> list[tuple[dict[str, str], Curve]]:
+def _up(fleet: FleetSize, times_ms: list[int]) -> list[tuple[dict[str, str], Curve]]:
     one = curve(times_ms, np.ones(len(times_ms)))
     nodes = range(-(-fleet.gpus // GPUS_PER_NODE))
     engines = [_replica(i, fleet) for i in range(fleet.replicas)]
@@ -121,13 +121,13 @@ def _address(node: int) -> str:
     return f"10.{node >> 16 & 255}.{node >> 8 & 255}.{node & 255}"
 
 
-def _replica(i: int, fleet: Fleet) -> dict[str, str]:
+def _replica(i: int, fleet: FleetSize) -> dict[str, str]:
     node = i * fleet.gpus // fleet.replicas // GPUS_PER_NODE
     pod = f"llama-70b-{i:05}"
     return {"job": "vllm", "namespace": "llm", "pod": pod, "instance": f"{_address(node)}:{8000 + i % 8}"}
 
 
-def _device(i: int, fleet: Fleet) -> dict[str, str]:
+def _device(i: int, fleet: FleetSize) -> dict[str, str]:
     node, place = divmod(i, GPUS_PER_NODE)
     return {
         "job": "dcgm",

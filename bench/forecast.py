@@ -38,7 +38,7 @@ TRACE_ORIGINS = (0.5, 0.6, 0.7, 0.8)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class ForecastScore:
     """One forecast held against what came; ``dated``: whether the interval of the date held, None without a date."""
 
     held: float
@@ -53,7 +53,7 @@ class Outcome:
         return self.error / self.error_naive
 
 
-def foreseen(known: Floats, came: Floats, season: Season, expected: Floats | None = None) -> Outcome:
+def foreseen(known: Floats, came: Floats, season: Season, expected: Floats | None = None) -> ForecastScore:
     """The better model's forecast of what came; ``expected`` (H,) is the truth behind it, from which the date comes."""
     tried = backtest(known, season)
     score = tried.scores[tried.better]
@@ -65,7 +65,7 @@ def foreseen(known: Floats, came: Floats, season: Season, expected: Floats | Non
     dated = None
     if expected is not None:
         dated = _dated(expected, projection.rps(projection.centre + slow), projection.rps(projection.centre - slow))
-    return Outcome(
+    return ForecastScore(
         held=float(np.mean(np.abs(logs[seen]) <= score.factor * projection.spread[seen])),
         error=float(np.nanmean(np.abs(projection.rps(projection.centre) - came))),
         error_naive=float(np.nanmean(np.abs(naive.rps(naive.centre) - came))),
@@ -87,7 +87,7 @@ def _dated(expected: Floats, most: Floats, least: Floats) -> bool | None:
     return low // DAY <= reached // DAY <= high // DAY
 
 
-def of_kind(recipe: Recipe, days: int, ahead: int, seeds: range) -> Iterator[Outcome]:
+def of_kind(recipe: Recipe, days: int, ahead: int, seeds: range) -> Iterator[ForecastScore]:
     """Forecasts of loads that are made alike."""
     for seed in seeds:
         load: Load = made(recipe, days + ahead, seed)
@@ -95,7 +95,7 @@ def of_kind(recipe: Recipe, days: int, ahead: int, seeds: range) -> Iterator[Out
         yield foreseen(load.rps[:now], load.rps[now:], season_of(S_PER_HOUR, days), load.expected[now:])
 
 
-def of_trace(name: str) -> Iterator[Outcome]:
+def of_trace(name: str) -> Iterator[ForecastScore]:
     """Forecasts of ten minutes of a recorded trace from several moments."""
     counts = arrivals()[name]
     for share in TRACE_ORIGINS:
@@ -103,7 +103,7 @@ def of_trace(name: str) -> Iterator[Outcome]:
         yield foreseen(counts[:now], counts[now : now + TRACE_AHEAD], MINUTE)
 
 
-def rows_of(what: str, outcomes: list[Outcome]) -> list[Row]:
+def rows_of(what: str, outcomes: list[ForecastScore]) -> list[Row]:
     """Shares in percent, and the error over that of seasonal naive."""
     rows = [
         Row(what=f"{what}: within 80 %", unit="%", samples=(100.0 * _mean([one.held for one in outcomes]),)),

@@ -29,7 +29,7 @@ Edit = tuple[int, int, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class WritersOutcome:
     """What the writers did, and what the library has of it. The last three have to be empty."""
 
     confirmed: int
@@ -74,7 +74,7 @@ def write(place: str, confirmed: Path, edits: int, seed: int) -> None:
             done += 1
 
 
-def torment(place: str, folder: Path, *, writers: int, edits: int, kills: int, seed: int = 1) -> Outcome:
+def torment(place: str, folder: Path, *, writers: int, edits: int, kills: int, seed: int = 1) -> WritersOutcome:
     """Run the writers, kill one of them at random now and then and start another in its place; then check."""
     rng = random.Random(seed)
     files = [folder / f"writer-{n}.log" for n in range(writers)]
@@ -100,7 +100,7 @@ def _start(place: str, file: Path, edits: int, n: int) -> subprocess.Popen[bytes
     return subprocess.Popen([sys.executable, "-m", "bench.library_writers", place, str(file), str(edits), str(n)])
 
 
-def checked(place: str, files: list[Path]) -> Outcome:
+def checked(place: str, files: list[Path]) -> WritersOutcome:
     """What the library has of what the writers were told."""
     lines = [line.split() for file in files for line in file.read_text().splitlines(keepends=True) if "\n" in line]
     edits = [(int(line[1]), int(line[2]), line[3]) for line in lines if line[0] == "saved"]
@@ -108,7 +108,7 @@ def checked(place: str, files: list[Path]) -> Outcome:
         histories = {n: library.history(n) for n in range(1, library.search().total + 1)}
         latest = {n: library.entry(n).version for n in histories}
     kept = {(v.scenario_id, v.number): v for versions in histories.values() for v in versions}
-    return Outcome(
+    return WritersOutcome(
         confirmed=len(edits),
         kept=len(kept) - len(histories),
         kills=0,

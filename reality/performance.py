@@ -12,7 +12,7 @@ from collectors.vocabulary import engine_vocabularies
 from reality.labels import FRACTION, LABELS, LATENCIES, STATISTICS
 from reality.prediction import Prediction
 from reality.result import Interval, PerformanceRow
-from reality.sampling import NOTHING, UNKNOWN, Measured, around, counted, exact, mean_of, quantile_of
+from reality.sampling import NOTHING, UNKNOWN, SampledValue, around, counted, exact, mean_of, quantile_of
 from reality.traffic import length_variation
 from reality.verdict import far_off, says_little, tolerated, verdict
 from sizing.base.deployed import Deployed as PlannedDeployment
@@ -131,7 +131,7 @@ def _load_rows(
     ]
 
 
-def _of_requests(value: float | None, requests: float | None, cv2: float) -> Measured:
+def _of_requests(value: float | None, requests: float | None, cv2: float) -> SampledValue:
     """A quantity that every request adds to: relative error sqrt((1 + cv^2) / n) (variance of a compound Poisson sum;
     of a time average of requests in the system by Little's law)."""
     return NOTHING if value is None else around(value, requests, 1.0 + cv2)
@@ -170,7 +170,7 @@ def _point(value: float | None) -> Interval | None:
 
 
 def _row(
-    kind: _Kind, predicted: Interval | None, measured: Measured, why: str, observed: Observation, *, note: str = ""
+    kind: _Kind, predicted: Interval | None, measured: SampledValue, why: str, observed: Observation, *, note: str = ""
 ) -> PerformanceRow:
     value = measured.interval.value
     reason = why or measured.weak

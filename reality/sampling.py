@@ -23,7 +23,7 @@ UNKNOWN = Interval(value=None, low=None, high=None)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class SampledValue:
     """A measured value, the requests behind it, and why it is too weak to be judged ("" when it is not)."""
 
     interval: Interval
@@ -36,7 +36,7 @@ class Measured:
         return self.interval.value is not None
 
 
-NOTHING = Measured(interval=UNKNOWN)
+NOTHING = SampledValue(interval=UNKNOWN)
 
 
 def variation(buckets: Sequence[Bucket]) -> float | None:
@@ -62,7 +62,7 @@ def closed_end(bucket: Bucket) -> float:
     return bucket.high if math.isfinite(bucket.high) else max(2.0 * bucket.low, 1.0)
 
 
-def mean_of(distribution: Distribution, requests: float | None = None) -> Measured:
+def mean_of(distribution: Distribution, requests: float | None = None) -> SampledValue:
     """The mean: +- 1.28 x standard deviation / sqrt(n), n at most ``requests`` (gaps of one request are alike).
 
     Without a histogram the coefficient of variation is taken as 1, as of an exponential distribution.
@@ -74,21 +74,21 @@ def mean_of(distribution: Distribution, requests: float | None = None) -> Measur
     return around(distribution.mean, count, 1.0 if spread is None else spread)
 
 
-def around(value: float, count: float | None, squared_variation: float, *, looked_at: int = 1) -> Measured:
+def around(value: float, count: float | None, squared_variation: float, *, looked_at: int = 1) -> SampledValue:
     """A mean or rate over ``count`` requests: value x (1 +- 1.28 x sqrt(cv^2 / n)); without a count no interval.
 
     ``looked_at`` > 1: the largest of so many such values, which chance alone lifts by about sqrt(2 ln k) standard
     errors (extreme values of the normal distribution); the lower end takes that back.
     """
     if not count or count < FEWEST_REQUESTS:
-        return Measured(interval=Interval(value=value, low=None, high=None), count=count, weak=_few(count))
+        return SampledValue(interval=Interval(value=value, low=None, high=None), count=count, weak=_few(count))
     error = math.sqrt(squared_variation / count)
     chance = math.sqrt(2.0 * math.log(looked_at)) if looked_at > 1 else 0.0
     low, high = max(value * (1.0 - (TWO_SIDED_80 + chance) * error), 0.0), value * (1.0 + TWO_SIDED_80 * error)
-    return Measured(interval=Interval(value=value, low=low, high=high), count=count)
+    return SampledValue(interval=Interval(value=value, low=low, high=high), count=count)
 
 
-def rate_of(rps: float | None, window_s: float, scrape_interval_s: float | None, *, looked_at: int = 1) -> Measured:
+def rate_of(rps: float | None, window_s: float, scrape_interval_s: float | None, *, looked_at: int = 1) -> SampledValue:
     """A rate of requests: relative error sqrt(1 / n), Poisson counts.
 
     n is counted from the first to the last scrape of the window, which PromQL extends to its edges.
@@ -103,7 +103,7 @@ def counted(rps: float, window_s: float, scrape_interval_s: float | None) -> flo
     return rps * max(window_s - (scrape_interval_s or 0.0), 0.0)
 
 
-def quantile_of(distribution: Distribution, name: str) -> Measured:
+def quantile_of(distribution: Distribution, name: str) -> SampledValue:
     """A quantile: from the lower edge of the bucket of q - e to the upper edge of that of q + e.
 
     e = 1.28 sqrt(q (1 - q) / n): order statistics; inside its bucket the value itself is a guess.
@@ -114,7 +114,7 @@ def quantile_of(distribution: Distribution, name: str) -> Measured:
     low, high = getattr(distribution, f"{name}_low"), getattr(distribution, f"{name}_high")
     if not count or count * (1.0 - q) < FEWEST_BEYOND or count < FEWEST_REQUESTS:
         needed = max(FEWEST_REQUESTS, math.ceil(FEWEST_BEYOND / (1.0 - q)))
-        return Measured(interval=Interval(value=value, low=low, high=high), count=count, weak=_few(count, needed))
+        return SampledValue(interval=Interval(value=value, low=low, high=high), count=count, weak=_few(count, needed))
     error = TWO_SIDED_80 * math.sqrt(q * (1.0 - q) / count)
     below, above = (
         quantile(max(q - error, 0.0), distribution.buckets),
@@ -122,12 +122,12 @@ def quantile_of(distribution: Distribution, name: str) -> Measured:
     )
     if below is not None and above is not None:
         low, high = below[1], above[2] if math.isfinite(above[2]) else None
-    return Measured(interval=Interval(value=value, low=low, high=high), count=count)
+    return SampledValue(interval=Interval(value=value, low=low, high=high), count=count)
 
 
-def exact(value: float | None) -> Measured:
+def exact(value: float | None) -> SampledValue:
     """Something counted or configured: no sampling error."""
-    return Measured(interval=Interval(value=value, low=value, high=value))
+    return SampledValue(interval=Interval(value=value, low=value, high=value))
 
 
 def _few(count: float | None, needed: int = FEWEST_REQUESTS) -> str:

@@ -11,7 +11,7 @@ from collectors.reading.observation import Observation
 from reality.labels import SHARE_OF_PROMPT
 from reality.lengths import from_histogram, from_plan, shared_prefix
 from reality.result import TrafficRow, Verdict
-from reality.sampling import NOTHING, Measured, exact, mean_of, quantile_of, rate_of, variation
+from reality.sampling import NOTHING, SampledValue, exact, mean_of, quantile_of, rate_of, variation
 from reality.verdict import TOLERANCE, outside, tolerated, verdict
 from sizing.base.arrays import Floats
 from sizing.base.format import percent
@@ -186,7 +186,7 @@ def _length_rows(
     return [_row(f"{name}.mean", name, f"{label}, mean", "tokens", mean, mean_of(measured), foreign), *of_quantiles]
 
 
-def _peak(arrivals: float | None, observed: Observation, deployed: Deployed) -> tuple[str, Measured]:
+def _peak(arrivals: float | None, observed: Observation, deployed: Deployed) -> tuple[str, SampledValue]:
     """What the busiest step of the window is called, and its load; without steps that of the window."""
     every = observed.scrape_interval_s
     rates, step = _rates(arrivals, observed.window_s, deployed) if arrivals else ((), 0.0)
@@ -202,7 +202,7 @@ def _row(
     label: str,
     unit: str,
     planned: float | None,
-    measured: Measured,
+    measured: SampledValue,
     foreign: str,
     *,
     ratio: bool = False,

@@ -9,7 +9,7 @@ import pytest
 import requests
 
 from bench.collectors import MOST_QUERIES, Meter, refresh
-from bench.fleet import Fleet, recorded, write_fleet
+from bench.fleet import FleetSize, recorded, write_fleet
 from bench.server import prometheus
 from bench.tsdb import curve, sorted_series, write_block
 from collectors.backends.backend import Vectors
@@ -31,7 +31,7 @@ pytestmark = [
 ]
 
 END_S = 1_795_200_000
-FLEET = Fleet(replicas=FLEET_REPLICAS + 20, gpus=2_080, hours=0.5)
+FLEET = FleetSize(replicas=FLEET_REPLICAS + 20, gpus=2_080, hours=0.5)
 
 
 def test_prometheus_reads_what_is_written(tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ import numpy as np
 
 from collectors.backends.scrape.text import PageSample
 from collectors.demo.day import INPUT_SPREAD, INPUT_TOKENS, OUTPUT_SPREAD, OUTPUT_TOKENS, Conditions, conditions_at
-from collectors.demo.gpu import GPUS_PER_REPLICA, Gpu, gpu_page, gpu_samples
+from collectors.demo.gpu import GPUS_PER_REPLICA, DemoGpu, gpu_page, gpu_samples
 from collectors.demo.queue import advance
-from collectors.demo.replica import Replica
+from collectors.demo.replica import DemoReplica
 from collectors.units import S_PER_DAY
 
 STEP_S = 1.0
@@ -37,8 +37,8 @@ class Demo:
         self._seed = seed
         self._begun_s, self._second_of_day, self._speed = start_s, second_of_day, speed
         self._now_s = start_s - WARM_UP_S
-        self.replicas = [Replica(number=i, started_s=self._now_s) for i in range(replicas)]
-        self.gpus = [Gpu(number=i, replica=self.replicas[i // GPUS_PER_REPLICA]) for i in range(2 * replicas)]
+        self.replicas = [DemoReplica(number=i, started_s=self._now_s) for i in range(replicas)]
+        self.gpus = [DemoGpu(number=i, replica=self.replicas[i // GPUS_PER_REPLICA]) for i in range(2 * replicas)]
         self.advance(start_s)
 
     @property
@@ -98,13 +98,13 @@ class Demo:
         wanted = _lengths(rng, count, OUTPUT_TOKENS, OUTPUT_SPREAD, MAX_OUTPUT)
         return list(zip(at.tolist(), given, wanted, strict=True))
 
-    def _lose_or_return(self, replica: Replica, lost: bool) -> None:
+    def _lose_or_return(self, replica: DemoReplica, lost: bool) -> None:
         """A lost replica loses everything in flight; it comes back as a new process that counts from 0."""
         if lost == replica.lost:
             return
         replica.lost = lost
         if not lost:
-            fresh = Replica(number=replica.number, started_s=self._now_s)
+            fresh = DemoReplica(number=replica.number, started_s=self._now_s)
             for name in ("started_s", "state", "tally", "last"):
                 setattr(replica, name, getattr(fresh, name))
 
@@ -132,7 +132,7 @@ class Demo:
         return _merged("".join([*parts, self.gpu_page()]))
 
 
-def _load(replica: Replica) -> int:
+def _load(replica: DemoReplica) -> int:
     return replica.state.count + 4 * len(replica.state.waiting)
 
 

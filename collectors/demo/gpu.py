@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from collectors.backends.scrape.text import PageSample
-from collectors.demo.replica import Family, Labels, Replica, written
+from collectors.demo.replica import DemoReplica, Family, Labels, written
 
 GPUS_PER_REPLICA = 2  # chosen: what the model of the demo needs, see collectors/demo/queue.py
 POWER_CAP_W = 700.0  # of the H100 SXM (its data sheet)
@@ -20,11 +20,11 @@ THERMAL = 0x20 | 0x40  # the two thermal bits of clocksEventReasons (NVML)
 
 
 @dataclass
-class Gpu:
+class DemoGpu:
     """One GPU: where it is, and what of its past decides what comes."""
 
     number: int
-    replica: Replica
+    replica: DemoReplica
     energy_mj: float = 0.0
     temperature_c: float = 34.0
     xid: int = 0
@@ -106,17 +106,17 @@ def _labels(number: int, pod: str) -> Labels:
     return tuple(sorted(labels.items()))
 
 
-def _families(gpus: list[Gpu]) -> Iterator[Family]:
+def _families(gpus: list[DemoGpu]) -> Iterator[Family]:
     columns = [(gpu.labels, gpu.values()) for gpu in gpus]
     for name, (kind, _) in columns[0][1].items() if columns else ():
         yield name, kind, [(name, labels, values[name][1]) for labels, values in columns]
 
 
-def gpu_page(gpus: list[Gpu]) -> str:
+def gpu_page(gpus: list[DemoGpu]) -> str:
     """The metrics page of all GPUs of the node."""
     return written(_families(gpus))
 
 
-def gpu_samples(gpus: list[Gpu]) -> list[PageSample]:
+def gpu_samples(gpus: list[DemoGpu]) -> list[PageSample]:
     """The samples of that page."""
     return [PageSample(name, labels, float(value)) for _, _, rows in _families(gpus) for name, labels, value in rows]

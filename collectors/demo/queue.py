@@ -60,7 +60,7 @@ class ReplicaState:
 
 
 @dataclass
-class Outcome:
+class StepOutcome:
     """What happened in one step."""
 
     ttft_s: list[float] = field(default_factory=list)
@@ -81,12 +81,12 @@ def advance(
     cache_hits: float,
     slow: bool,
     rng: np.random.Generator,
-) -> Outcome:
+) -> StepOutcome:
     """Move one replica by ``step_s`` to ``now_s``; ``arrivals`` are (time, input tokens, output tokens) of this step.
 
     This is the whole interface between the demo and its model.
     """
-    out = Outcome()
+    out = StepOutcome()
     factor = SLOW_FACTOR if slow else 1.0
     state.waiting.extend(
         Request(leaves_at=0.0, arrived_s=at, input_tokens=given, output_tokens=wanted) for at, given, wanted in arrivals
@@ -101,7 +101,7 @@ def advance(
 
 
 def _admit(
-    state: ReplicaState, out: Outcome, *, now_s: float, step_s: float, cache_hits: float, factor: float
+    state: ReplicaState, out: StepOutcome, *, now_s: float, step_s: float, cache_hits: float, factor: float
 ) -> float:
     """Let waiting requests in while there is prefill time, a sequence and KV space; returns the seconds of prefill."""
     busy = 0.0
@@ -128,7 +128,7 @@ def _admit(
     return busy
 
 
-def _decode(state: ReplicaState, out: Outcome, *, now_s: float, step_s: float) -> None:
+def _decode(state: ReplicaState, out: StepOutcome, *, now_s: float, step_s: float) -> None:
     """Give every running request its tokens; those that are complete leave."""
     gained = step_s / out.itl_s
     before = state.pace
@@ -148,7 +148,7 @@ def _decode(state: ReplicaState, out: Outcome, *, now_s: float, step_s: float) -
         state.admitted.pop()
 
 
-def _preempt(state: ReplicaState, out: Outcome) -> None:
+def _preempt(state: ReplicaState, out: StepOutcome) -> None:
     """Put the newest requests back into the queue until the KV cache holds the rest; they are computed again."""
     while state.kv_tokens() > KV_TOKENS and state.admitted:
         request = state.admitted.pop()

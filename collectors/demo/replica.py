@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.backends.scrape.text import PageSample
-from collectors.demo.queue import BLOCK_TOKENS, KV_TOKENS, MAX_SEQUENCES, Outcome, ReplicaState
+from collectors.demo.queue import BLOCK_TOKENS, KV_TOKENS, MAX_SEQUENCES, ReplicaState, StepOutcome
 from collectors.vocabulary import engine_vocabularies
 
 MODEL = "demo/Llama-3.3-70B-Instruct-FP8"
@@ -67,7 +67,7 @@ class Histogram:
 
 
 @dataclass
-class Tally:
+class ReplicaCounters:
     """What a replica has counted since it started. Observations wait until somebody looks: many are sorted at once."""
 
     counters: dict[str, float] = field(default_factory=lambda: dict.fromkeys(COUNTERS, 0.0))
@@ -78,7 +78,7 @@ class Tally:
     _steps: list[tuple[float, int]] = field(default_factory=list)
     _done: list[tuple[float, float, float, float, int, int]] = field(default_factory=list)
 
-    def record(self, out: Outcome, *, cache_hits: float, rng: np.random.Generator) -> None:
+    def record(self, out: StepOutcome, *, cache_hits: float, rng: np.random.Generator) -> None:
         """Count what happened in one step."""
         counters = self.counters
         self._ttft_s += out.ttft_s
@@ -131,14 +131,14 @@ def _shared(tokens: Floats) -> Floats:
 
 
 @dataclass
-class Replica:
+class DemoReplica:
     """One replica: its queue and what it has counted since it started."""
 
     number: int
     started_s: float
     state: ReplicaState = field(default_factory=ReplicaState)
-    tally: Tally = field(default_factory=Tally)
-    last: Outcome = field(default_factory=Outcome)
+    tally: ReplicaCounters = field(default_factory=ReplicaCounters)
+    last: StepOutcome = field(default_factory=StepOutcome)
     lost: bool = False
 
     @property
@@ -146,7 +146,7 @@ class Replica:
         """Name of its pod."""
         return pod_name(self.number)
 
-    def record(self, out: Outcome, *, cache_hits: float, rng: np.random.Generator) -> None:
+    def record(self, out: StepOutcome, *, cache_hits: float, rng: np.random.Generator) -> None:
         """Count what happened in one step."""
         self.last = out
         self.tally.record(out, cache_hits=cache_hits, rng=rng)

@@ -101,7 +101,7 @@ class Missing(_Frozen):
     reason: str
 
 
-class Replica(_Frozen):
+class ObservedReplica(_Frozen):
     """One replica now: its labels and its share."""
 
     labels: dict[str, str]
@@ -130,7 +130,7 @@ class Observation(_Frozen):
     gpu_exporter: str | None = None
     numbers: dict[str, float | None]
     distributions: dict[str, Distribution]
-    replicas: tuple[Replica, ...] = ()
+    replicas: tuple[ObservedReplica, ...] = ()
     mapping: dict[str, Mapped] = {}
     missing: tuple[Missing, ...] = ()
 

@@ -21,7 +21,7 @@ from collectors.reading.gpu_values import gpu_numbers, gpu_queries, missing_fiel
 from collectors.reading.health import CORE, SATURATED_SHARE, verdict
 from collectors.reading.layout import RELAY_LABELS
 from collectors.reading.lost_replicas import Lost, former_queries, lost_replicas, target_queries
-from collectors.reading.observation import Missing, Observation, Replica, unknown_numbers
+from collectors.reading.observation import Missing, Observation, ObservedReplica, unknown_numbers
 from collectors.reading.remarks import Ages, Kind, Names, Remark, remark
 from collectors.reading.topology import Topology
 from collectors.source import Source
@@ -171,7 +171,7 @@ def _named_by_age(query: Query) -> str:
     return "GPUs" if query.subject.group is Group.GPU else "the rest"
 
 
-def _replicas(answer: Vectors) -> tuple[Replica, ...]:
+def _replicas(answer: Vectors) -> tuple[ObservedReplica, ...]:
     """One row per replica with data now."""
     rows: dict[tuple[tuple[str, str], ...], dict[str, float | None]] = {}
     for key, column in REPLICA_COLUMNS.items():
@@ -179,4 +179,4 @@ def _replicas(answer: Vectors) -> tuple[Replica, ...]:
             rows.setdefault(tuple(sorted(sample.labels.items())), {})[column] = (
                 sample.value if sample.value == sample.value else None
             )
-    return tuple(Replica(labels=dict(labels), **values) for labels, values in sorted(rows.items()))
+    return tuple(ObservedReplica(labels=dict(labels), **values) for labels, values in sorted(rows.items()))

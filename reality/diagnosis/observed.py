@@ -16,7 +16,7 @@ from reality.compare import Planned
 from reality.diagnosis.arrivals import Pattern, differs, pattern_of
 from reality.diagnosis.causes import FIELDS, Cause, Difference
 from reality.diagnosis.fitting import FARTHEST
-from reality.diagnosis.slow_replicas import Fleet, fleet_of, follows_speed
+from reality.diagnosis.slow_replicas import ReplicaSlowness, fleet_of, follows_speed
 from reality.diagnosis.worlds import Circumstances, Worlds
 from reality.lengths import DRAWS, from_histogram, from_plan, shared_prefix
 from reality.sampling import variation
@@ -59,7 +59,7 @@ class Seen:
     planned: Circumstances
     measured: Circumstances
     differences: tuple[Difference, ...]
-    fleet: Fleet
+    fleet: ReplicaSlowness
     pattern: Pattern | None
     assumed: tuple[str, ...] = ()
 
@@ -314,7 +314,7 @@ class _Reader:
         )
         return replace(now, batch_limit=top if lower else None)
 
-    def _fleet(self, now: Circumstances) -> Fleet:
+    def _fleet(self, now: Circumstances) -> ReplicaSlowness:
         base = self.worlds.replica(now.row, float(now.prompt.mean()), float(now.output.mean()))
         cached = float(shared_prefix(now.prompt, now.hits).mean())
         fleet = fleet_of(
@@ -347,7 +347,7 @@ class _Reader:
             )
         return fleet
 
-    def _refined(self, fleet: Fleet, now: Circumstances) -> Fleet:
+    def _refined(self, fleet: ReplicaSlowness, now: Circumstances) -> ReplicaSlowness:
         """The same with the slowness of slow replicas from runs: how many times as long steps must take, under the
         share of the load that each has, for its mean gap, over the same of its ordinary peers."""
         gaps = {one.name: one.gap_s * MS_PER_S for one in self.details.replicas if one.gap_s}

@@ -30,7 +30,7 @@ LEAST_BUSY = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fleet:
+class ReplicaSlowness:
     """Of every replica, by name: how many times as long its steps take (1: ordinary), its load relative to an even one
     (1: even), and whether that is so by its slowness alone; ``throttled``: GPUs that are slowed down."""
 
@@ -59,7 +59,7 @@ def fleet_of(
     context: float,
     prompt: float,
     window_s: float,
-) -> Fleet:
+) -> ReplicaSlowness:
     """What tells the replicas apart; ``model``: an ordinary one, ``context`` tokens of a sequence, ``prompt`` new
     tokens of a request."""
     throttled = slowed_down(devices)
@@ -73,7 +73,7 @@ def fleet_of(
         least = THROTTLED if slow_places & places_of(one) else SLOWER
         slowness.append(ratio if ratio >= least else 1.0)
     fewest = min((one.gaps or 1.0 for one in known), default=1.0)
-    return Fleet(
+    return ReplicaSlowness(
         names=names,
         slowness=tuple(slowness),
         shares=_shares(replicas, window_s),
@@ -131,7 +131,7 @@ def _shares(replicas: Sequence[ReplicaDetails], window_s: float) -> tuple[float,
     return tuple(float(max(value, LEAST_SHARE)) for value in relative)
 
 
-def follows_speed(fleet: Fleet) -> bool:
+def follows_speed(fleet: ReplicaSlowness) -> bool:
     """Whether the load is uneven because slower replicas get less of it, as behind a balancer that looks at load."""
     pairs = list(zip(fleet.slowness, fleet.shares, strict=True))
     slow = [share for slow, share in pairs if slow != 1.0]

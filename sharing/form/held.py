@@ -13,11 +13,11 @@ from sizing.decision.keys import values_of
 from sizing.scenario.schema import Scenario
 
 
-def not_held(scenario: Scenario, values: Mapping[str, Any], **files: Any) -> tuple[str, ...]:
+def keys_not_held(scenario: Scenario, values: Mapping[str, Any], **files: Any) -> tuple[str, ...]:
     """The keys whose values the fields and files do not give back; ``files`` as for ``to_scenario``."""
-    wanted = values_of(scenario)
+    stated = values_of(scenario)
     try:
         held = values_of(Scenario.model_validate(to_scenario(values, **files)))
     except (BadInput, ValidationError):
-        return tuple(wanted)
-    return tuple(key for key in dict.fromkeys([*wanted, *held]) if wanted.get(key) != held.get(key))
+        return tuple(stated)
+    return tuple(key for key in dict.fromkeys([*stated, *held]) if stated.get(key) != held.get(key))

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from sharing.errors import InvalidEntry
 from sharing.form.fields import FIELDS
-from sharing.form.held import not_held
+from sharing.form.held import keys_not_held
 from sharing.form.link import VERSION, Parameters, from_parameters, link_to, to_parameters
 from sharing.form.link_versions import LINK_VERSION
 from sharing.form.presets import defaults
@@ -35,7 +35,7 @@ def live_link(scenario: Scenario, page: str) -> LiveLink:
     parameters = to_parameters(from_scenario(scenario))
     read = defaults() | from_parameters(parameters).values
     address = link_to(page, {VERSION: [LINK_VERSION]} | without_addresses(parameters))
-    return LiveLink(address=address, left_out=not_held(scenario, read))
+    return LiveLink(address=address, left_out=keys_not_held(scenario, read))
 
 
 def without_addresses(parameters: Parameters) -> dict[str, list[str]]:

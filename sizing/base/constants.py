@@ -1,8 +1,10 @@
-"""Constants of the engine: every number that is neither asked, catalogued nor fitted, with its source and date.
+"""Physical and market constants that come from a published source or a measurement, with that source and its date.
 
 They stand in ``constants.csv``. A module that needs one reads ``constant("driver_bytes")`` once, at import, under a
-name of its own. The methodology page lists them all from here; a test fails when one has no source, stands there twice
-or is used nowhere.
+name of its own. A test fails when one has no source, stands there twice or is used nowhere. Conventions and bounds that
+were chosen (search widths, tolerances, sample sizes) stand as module constants beside the code that uses them; the
+catalogue, the cost assumptions and the fitted efficiencies have files of their own in ``sizing/data``. The methodology
+reference lists these constants and those of the modules in its chapter "Constants".
 """
 
 from __future__ import annotations
@@ -36,12 +38,12 @@ def _read() -> Mapping[str, Constant]:
 
 
 CONSTANTS: Mapping[str, Constant] = _read()
-"""All constants by name."""
+"""The constants of ``constants.csv`` by name."""
 
 DECK = CONSTANTS["nvlink_preferred_tp"].source
 """The sizing deck that reading speeds and the preference for NVLink are taken from."""
 
 
 def constant(name: str) -> float:
-    """The value of a constant; raises KeyError for an unknown name."""
+    """The value of a constant in the unit that its row states. Raises KeyError for an unknown name."""
     return CONSTANTS[name].value

@@ -153,7 +153,7 @@ def memory(gigabytes: Number, gpu_gb: float) -> str:
 
 
 def kilowatts(x: Number) -> str:
-    """Power: "10.2 kW"."""
+    """A power in kilowatts with its unit, such as "10.2 kW"."""
     return _with_unit(x, "kW")
 
 

@@ -169,7 +169,7 @@ def same_speed(one: Precision, other: Precision) -> bool:
 
 
 def counted(number: int, noun: str) -> str:
-    """ "1 point", "3 points"."""
+    """A number with its noun in the singular or plural: "1 point", "3 points"."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 

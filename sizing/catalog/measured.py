@@ -26,7 +26,7 @@ def measurements(kind: Counted) -> Mapping[str, int]:
 
 @cache
 def well_measured(kind: Counted) -> frozenset[str]:
-    """Those of :func:`measurements` with at least :data:`FEWEST`."""
+    """The names that have at least :data:`FEWEST` measurements by :func:`measurements`."""
     return frozenset(name for name, count in measurements(kind).items() if count >= FEWEST)
 
 

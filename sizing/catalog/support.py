@@ -142,7 +142,7 @@ def _units(gpu: Gpu, precision: Precision) -> Mode | None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Asked:
-    """All that support depends on."""
+    """The properties of engine, GPU, model and weight format that decide whether the combination is supported."""
 
     engine: str
     built_on: str

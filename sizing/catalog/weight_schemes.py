@@ -92,6 +92,6 @@ def bitnet(section: Section) -> Quantisation:
 
 
 def fp_quant(section: Section) -> Quantisation:
-    """FP-Quant: MXFP4 or NVFP4."""
+    """The quantisation of a checkpoint of FP-Quant: NVFP4 where ``forward_dtype`` says so, MXFP4 otherwise."""
     named = str(section.get("forward_dtype", "mxfp4")).lower()
     return Quantisation(main=NVFP4 if "nv" in named else MXFP4)

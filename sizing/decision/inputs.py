@@ -113,7 +113,7 @@ def inputs_of(scenario: Scenario) -> tuple[Input, ...]:
 
 
 def sizing_inputs(scenario: Scenario, known: Mapping[str, Any] | None = None) -> tuple[Input, ...]:
-    """Those that decide the plan."""
+    """The inputs that decide which deployment is planned, those of its cost left out."""
     return tuple(_sizing_inputs(values_of(scenario) if known is None else known))
 
 

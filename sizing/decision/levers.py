@@ -156,7 +156,7 @@ def with_static_batching(answer: Answer) -> Outcome | None:
 
 
 def _run(question: Question, chosen: Planned, instances: int) -> SimulationResult:
-    """So many of these instances under the planned load."""
+    """The simulated result of ``instances`` of the chosen kind under the planned load."""
     hours = REQUESTS / question.demand.sustained_rps / S_PER_HOUR
     fleet = Fleet(replicas=(chosen.replica,) * instances, routing=question.scenario.deployment.routing)
     return simulate_deployment(fleet, load_of(question, hours, 0), question.limits, name=chosen.name)

@@ -101,7 +101,7 @@ class Candidates(Columns):
 
 
 def table(rows: Sequence[Configuration]) -> Candidates:
-    """Columns from rows."""
+    """The configurations as columns, one entry for each row in the same order."""
     degrees = np.array([(r.tp, r.pp, r.ep, r.dp) for r in rows], dtype=np.float64).reshape(-1, 4)
     number: dict[tuple[str, str, str, str], int] = {}
     units: list[Configuration] = []
@@ -208,7 +208,7 @@ def kv_formats(gpu: Gpu, running: LayoutSupport, precision: Precision, allowed: 
 
 
 def support_of(model: Model, row: Configuration, *, speculates: bool = False) -> Support:
-    """Whether a configuration runs."""
+    """Whether the engine runs a configuration of the model, and what decides it."""
     stated = support(row.engine, row.gpu, model, row.precision)
     degrees = (row.tp, row.pp, row.ep, row.dp)
     return LayoutSupport(row.engine, row.gpu, model, row.precision, stated, speculates).of(degrees)

@@ -38,7 +38,7 @@ def inside_bytes_per_s(gpu: Gpu) -> float:
 
 
 def link_name(gpu: Gpu, inside: bool) -> str:
-    """The link in words."""
+    """The link that moves a KV cache between instances, with its bandwidth per GPU, as the answer names it."""
     if not inside:
         return f"network, {network_bytes_per_s(gpu) * 8e-9:.0f} Gb/s per GPU"
     named = gpu.link_name if has_fast_links(gpu) else "PCIe"

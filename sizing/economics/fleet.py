@@ -25,7 +25,7 @@ class Kind:
 
     @property
     def instances(self) -> int:
-        """All of them, spares included."""
+        """Instances of this kind, spares included."""
         return self.working + self.spares
 
 

@@ -23,7 +23,7 @@ class Month:
 
     @property
     def requests_per_day(self) -> float:
-        """Requests of a day."""
+        """Requests of a mean day of the month."""
         return self.requests / DAYS_PER_MONTH
 
     def times(self, load: float) -> Month:

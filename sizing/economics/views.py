@@ -74,7 +74,7 @@ class View:
 
     @property
     def usd_per_month(self) -> Amount:
-        """All parts together."""
+        """Cost of all parts together, USD/month."""
         return total(self.parts.values())
 
 

@@ -62,7 +62,7 @@ class Ways:
         return self.question.scenario.deployment.location
 
     def on_prem(self, load: float) -> View:
-        """Systems of one's own."""
+        """What it costs to own the systems, at a ``load`` relative to the planned one."""
         return on_prem(self.option, self.fleet.at(load), self.money)
 
     def cloud(self, load: float) -> View:
@@ -84,7 +84,7 @@ class Ways:
         return hybrid(base, self.on_demand, self.fleet, Day(loads=(1.0,)), self.money)
 
     def rented_by_the_hour(self) -> View:
-        """The same on demand, whatever way the scenario says."""
+        """What the cloud costs on demand for the same fleet, whatever payment terms the scenario states."""
         return cloud(self.gpu, self.fleet, self.money, self.question.prices, "on_demand")
 
     def hybrid(self, load: float) -> View:
@@ -95,7 +95,7 @@ class Ways:
         return hybrid(base, self.on_demand, self.fleet, self.day, self.money, load)
 
     def api(self, load: float) -> View:
-        """By the token."""
+        """What an API costs that is paid by the token, at a ``load`` relative to the planned one."""
         return api(self.prices, self.month.times(load))
 
     def _base(self) -> Base | None:

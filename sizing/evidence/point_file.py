@@ -82,6 +82,6 @@ def write_points(answers: pd.DataFrame, path: Path) -> None:
 
 
 def points_text(answers: pd.DataFrame) -> str:
-    """What :func:`write_points` writes."""
+    """The predictions as CSV, in the form that :func:`write_points` writes into its file."""
     text: str = answers.to_csv(index=False, float_format=DIGITS)
     return text

@@ -59,7 +59,7 @@ class AggregatedPoints(Points[Aggregated]):
         return np.repeat(np.arange(len(self.evaluated)), self.figures.rps.shape[1])
 
     def point(self, i: int, *, best: bool = False, ends: Ends | None = None) -> OperatingPoint:
-        """Point ``i``."""
+        """The operating point at the flat position ``i`` of the figures (one row of loads for each candidate)."""
         place = divmod(i, self.figures.rps.shape[1])
         return operating_point(self.evaluated.candidates.rows[place[0]], self.figures, place, best=best, ends=ends)
 

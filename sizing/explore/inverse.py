@@ -195,7 +195,7 @@ def _nowhere(unit: str, message: str) -> Pushed:
 
 
 def gpus_in_words(number: int) -> str:
-    """ "1 GPU", "8 GPUs"."""
+    """A number of GPUs with its noun: "1 GPU", "8 GPUs"."""
     return f"{count(number)} GPU{'s' if number != 1 else ''}"
 
 

@@ -38,7 +38,7 @@ Metric = Literal[XAxis, YAxis, "itl_ms"]
 MORE_IS_BETTER: frozenset[Metric] = frozenset(
     {"tokens_per_s_per_user", "output_tokens_per_s_per_gpu", "output_tokens_per_s_per_kw"}
 )
-"""Of the others less is better."""
+"""Metrics of which a larger value is better; of all others a smaller one is."""
 
 FLEET = 720_720
 """Instances that fill systems of any size up to 16 without a remainder: the least common multiple of 1 to 16."""
@@ -232,7 +232,7 @@ def share_of_systems(question: Question, candidates: Candidates) -> Share:
 
 
 def loads(question: Question, evaluated: Evaluated, share: Share) -> Loads:
-    """All figures of all candidates over their load."""
+    """The figures of all candidates over the loads of their grids, (C, K) each."""
     state, at = evaluated.state, evaluated.latencies
     rps = np.maximum.accumulate(state.rps, axis=1)
     capped = rps <= question.scenario.deployment.max_utilization * evaluated.capacity.stable_rps[:, None]

@@ -62,7 +62,7 @@ def results() -> Section:
 
 
 def terms() -> Section:
-    """The glossary."""
+    """The chapter that holds every term of the glossary."""
     entries = tuple(
         Entry(title=t.name, text=t.meaning, group=t.group, also=t.also, related=t.related) for t in glossary()
     )

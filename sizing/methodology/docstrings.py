@@ -74,7 +74,7 @@ def document(module: str, name: str, docstring: str) -> Documented:
 
 
 def module_name(path: Path) -> str:
-    """``.../sizing/steps/roofline.py`` as ``sizing.steps.roofline``."""
+    """The dotted name of a module of the package: ``.../sizing/steps/roofline.py`` is ``sizing.steps.roofline``."""
     return ".".join(path.resolve().relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
 
 

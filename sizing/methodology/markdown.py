@@ -91,7 +91,7 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def table_lines(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
-    """A table as Markdown."""
+    """A table as Markdown: the head, the rule below it and one line for each row."""
     head = [f"| {' | '.join(columns)} |", "|" + "---|" * len(columns)]
     return "\n".join([*head, *(f"| {' | '.join(map(_cell, row))} |" for row in rows)])
 

@@ -62,25 +62,26 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
 
     @property
     def index(self) -> int:
-        """Its candidate."""
+        """Row of the candidate that is deployed, in the table of all evaluated candidates."""
         return int(self.kind.index[self.k])
 
     @classmethod
     def spreads(cls, kind: Aggregated, chosen: Sequence[int]) -> list[Spread]:
-        """The same question with all step times at the ends of their interval."""
+        """The spread of the plan's figures with all step times at either end of their error interval."""
         only = kind.take(np.array(chosen, dtype=np.intp))
         decode, prefill = step_intervals(only)
         fast, slow = (_holding_the_plan(only, _at_end(only, decode, prefill, end), end) for end in ENDS)
         return spreads_of(fast, slow, decode, prefill)
 
     def deployed(self, option: HardwareOption | None = None, systems: int | None = None) -> Deployed:
-        """Instances of one configuration."""
+        """The instances of the one configuration, in ``systems`` of an ``option``; those of the plan where not
+        given."""
         kind, k = self.kind, self.k
         bought = int(kind.systems[k]) if systems is None else systems
         return deployed_as(self.row, option or self.option, int(kind.instances[k]), kind.spares, bought)
 
     def per_instance(self) -> PerInstance:
-        """One copy of the model."""
+        """The figures of one instance, which is one copy of the model."""
         i, row, evaluated, rps = self.index, self.row, self.evaluated, float(self.kind.rps[self.k])
         memory, state, at = evaluated.memory, evaluated.state, self.kind.position.take(np.array([self.k]))
         concurrency = float(at.of(state.concurrency[[i]])[0])
@@ -100,7 +101,7 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
         )
 
     def percentile_s(self, metric: Metric, percentile: float) -> float:
-        """Of the steady state, at the load of one instance."""
+        """A percentile of a latency in seconds, from the steady state at the load of one instance."""
         state, at = self._at_load
         of: Floats = getattr(state, metric)(percentile)
         return float(at.of(np.maximum.accumulate(of, axis=1))[0])
@@ -112,12 +113,12 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
 
     @property
     def max_rps(self) -> float:
-        """Within every limit."""
+        """Requests/s that one instance serves within every limit."""
         return float(self.sized.evaluated.capacity.rps[self.sized.index[self.sized_k]])
 
     @property
     def expected_gpus(self) -> int:
-        """By the capacity that is expected of an instance."""
+        """GPUs that would be needed at the expected capacity of an instance, without the caution of the plan."""
         rps = self.evaluated.capacity.rps[[self.index]]
         needed = int(instances_needed(self.question.demand.sustained_rps, rps)[0]) + self.kind.spares
         return min(needed, int(self.kind.instances[self.k])) * self.row.gpus
@@ -132,31 +133,31 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
 
     @property
     def output_tokens_per_s_per_gpu(self) -> float:
-        """Of one instance over its GPUs."""
+        """Output tokens/s of one instance at the peak, divided by its GPUs."""
         gpus = float(self.evaluated.candidates.gpus[self.index])
         return float(self.kind.rps[self.k]) * self.question.traffic.output_tokens / gpus
 
     def bindings(self) -> tuple[Binding, ...]:
-        """Of its one kind of instance."""
+        """What binds the one kind of instance at the planned load."""
         index = int(self.sized.index[self.sized_k])
         return (at_the_load(self.question, self.sized.evaluated, index, *self.sized.working(self.sized_k)),)
 
     def reached_first(self) -> Binding:
-        """By one instance."""
+        """The limit that one instance reaches first when its load grows."""
         return reached_first(self.question, self.sized.evaluated, int(self.sized.index[self.sized_k]))
 
     @property
     def headroom(self) -> float:
-        """Of all its instances together."""
+        """Load that all instances together carry within the limits, over the peak load."""
         return float(self.sized.max_rps[self.sized_k]) / self.question.demand.sustained_rps
 
     @property
     def headroom_is_simulated(self) -> bool:
-        """That of the deployment that was confirmed."""
+        """Whether a simulation confirmed the capacity from which the headroom follows."""
         return self.sized.evaluated.screened_rps is not None
 
     def load_curve(self) -> tuple[LoadPoint, ...]:
-        """At every load of the candidate's grid."""
+        """The latencies at every load of the candidate's grid."""
         evaluated, i = self.evaluated, self.index
         state, latencies = evaluated.state, evaluated.latencies
         gpus = float(evaluated.candidates.gpus[i])
@@ -174,7 +175,7 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
         )
 
     def with_steps_at(self, end: str) -> PlannedAggregated:
-        """Its candidate alone."""
+        """The same candidate alone, its step times at one ``end`` of their error intervals."""
         kind, question = self.kind.take(np.array([self.k])), self.question
         decode, prefill = (
             factors(intervals_at(question, what, self.evaluated, kind.index), end) for what in ("decode", "prefill")
@@ -220,11 +221,11 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
         return explain(stated)
 
     def to_simulate(self) -> Planned:
-        """Replicas of one kind."""
+        """The working instances as the simulator takes them."""
         return planned_instances(self.kind, self.k)
 
     def second_opinion(self, stated: Stated) -> CrossCheck:
-        """By the roofline alone."""
+        """What the roofline alone says of the figures that the plan states."""
         return second_opinion(stated)
 
 

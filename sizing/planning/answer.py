@@ -85,7 +85,7 @@ def joined(sentences: Sequence[AnswerSentence]) -> str:
 
 
 def nothing(why: str) -> AnswerSentence:
-    """Why nothing serves."""
+    """The sentence that says why no deployment serves the workload."""
     return _said("infeasible", why)
 
 
@@ -257,5 +257,5 @@ def chance_in_words(probability: float) -> str:
 
 
 def _gpus(number: int) -> str:
-    """ "1 GPU", "8 GPUs"."""
+    """A number of GPUs with its noun: "1 GPU", "8 GPUs"."""
     return f"{count(number)} GPU{'s' if number != 1 else ''}"

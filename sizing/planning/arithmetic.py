@@ -32,7 +32,7 @@ def entry(name: str, value: str, formula: str, *steps: str, source: str) -> Expl
 
 
 def plus(rest: float) -> str:
-    """ "+ 2.5", "- 2.5"."""
+    """A summand with its sign, as it stands after the first one: "+ 2.5", "- 2.5"."""
     return f"{'+' if rest >= 0 else '-'} {number(abs(rest))}"
 
 

@@ -52,7 +52,7 @@ def analytic(question: Question) -> str:
 
 
 def simulated(routing: Routing) -> tuple[str, ...]:
-    """What simulated percentiles assume."""
+    """What the simulated percentiles assume of arrivals, queue and routing."""
     return (
         f"Percentiles are simulated: stationary peak load, first come first served; {ROUTED[routing]}.",
         "Load curve, trade-off and the latency of alternatives come from the analytic load model.",

@@ -36,7 +36,7 @@ from sizing.search.replicas import Planned
 from sizing.search.screen import Evaluated
 
 NO_LATENCY = Latency(p50=None, p95=None, p99=None, low=None, high=None, at_percentile=None)
-"""Of a latency that no request has."""
+"""Percentiles of a latency that no request has, such as the ITL of answers of one token."""
 
 LEAST_CHANCE = 0.01
 """Smallest chance that is stated, and one less the largest. Chosen: because the intervals come from some hundred
@@ -143,7 +143,7 @@ class PlannedDeployment(ABC, Generic[Kind]):
 
     @abstractmethod
     def to_simulate(self) -> Planned:
-        """Its instances as they are simulated, spares not counted."""
+        """The working instances, without spares, as the simulator takes them."""
 
     @abstractmethod
     def second_opinion(self, stated: Stated) -> CrossCheck:
@@ -193,7 +193,7 @@ class PlannedDeployment(ABC, Generic[Kind]):
 
     @property
     def question(self) -> Question:
-        """What is asked."""
+        """The question that this deployment answers."""
         return self.kind.question
 
     @property
@@ -213,7 +213,7 @@ class PlannedDeployment(ABC, Generic[Kind]):
 
     @property
     def option(self) -> HardwareOption:
-        """What it runs in."""
+        """The system or cloud offer whose GPUs the instances run on."""
         return self.kind.option(self.k)
 
     def provenance(
@@ -230,7 +230,7 @@ class PlannedDeployment(ABC, Generic[Kind]):
         )
 
     def cost(self) -> Cost:
-        """List cost."""
+        """The cost of the systems at list prices, and what an output token costs of it at the peak and over the day."""
         question = self.question
         per_s = question.demand.sustained_rps * question.traffic.output_tokens
         per_day = business_of(question).output_tokens_per_day

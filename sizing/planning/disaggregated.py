@@ -122,7 +122,7 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
 
     @cached_property
     def state(self) -> SteadyState:
-        """Both pools at the peak, (1, 1)."""
+        """The steady state of both pools at the peak load, (1, 1)."""
         one = np.array([self.k])
         return at_peak(self.question, self.kind.pools.take(one), self.kind.transfer_s[one])
 
@@ -175,18 +175,18 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
         )
 
     def percentile_s(self, metric: Metric, percentile: float) -> float:
-        """Of both pools together, at the peak."""
+        """A percentile of a latency in seconds, of a request that passes both pools at the peak load."""
         of: Floats = getattr(self.state, metric)(percentile)
         return float(of[0, 0])
 
     @property
     def max_rps(self) -> float:
-        """Of a decode instance, within the ITL limit."""
+        """Requests/s that one decode instance serves within the ITL limit."""
         return float(self.sized.pools.decode_rps[self.sized_k])
 
     @property
     def expected_gpus(self) -> int:
-        """By the capacities that are expected of both kinds of instances."""
+        """GPUs that would be needed at the expected capacities of both kinds of instances."""
         one = self.kind.take(np.array([self.k]))
         return int(min(_gpus(one, one.pools)[0], one.gpus[0]))
 
@@ -203,23 +203,23 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
 
     @property
     def output_tokens_per_s_per_gpu(self) -> float:
-        """Of the whole deployment over its GPUs, spares aside."""
+        """Output tokens/s of the whole deployment at the peak, divided by its GPUs without spares."""
         working = int(self.kind.gpus[self.k]) - self.kind.spares * sum(row.gpus for row in self.configurations)
         return self.question.demand.sustained_rps * self.question.traffic.output_tokens / working
 
     def bindings(self) -> tuple[Binding, ...]:
-        """Of either pool."""
+        """What binds the prefill pool and the decode pool."""
         return pool_bindings(self.sized, self.sized_k)
 
     def reached_first(self) -> Binding:
-        """By the pool that has less room."""
+        """The limit that is reached first when the load grows, which is one of the pool with less room."""
         prefill, decode = self._rooms()
         binds = prefill_binds if prefill < decode else decode_binds
         return binds(self.sized, self.sized_k)
 
     @property
     def headroom(self) -> float:
-        """Of the pool that has less."""
+        """Load that the pool with less room carries within the limits, over the peak load."""
         return min(self._rooms())
 
     def _rooms(self) -> tuple[float, float]:
@@ -256,7 +256,7 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
         )
 
     def with_steps_at(self, end: str) -> PlannedDisaggregated:
-        """Its pair alone."""
+        """The same pair of pools alone, its step times at one ``end`` of their error intervals."""
         kind = self.kind.take(np.array([self.k]))
         one = ("prefill", kind.pools.prefill), ("decode", kind.pools.decode)
         prefill, decode = (factors(intervals_at(self.question, what, self.evaluated, rows), end) for what, rows in one)
@@ -290,7 +290,7 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
         return planned_pools(self.kind, self.k)
 
     def second_opinion(self, stated: Stated) -> CrossCheck:
-        """None: the tables say nothing of transfers."""
+        """No second opinion, because the tables of the other source say nothing of KV-cache transfers."""
         return no_opinion(AGGREGATED_ONLY)
 
 

@@ -86,7 +86,7 @@ def _of_pool(name: str, pool: Pool, peak: float) -> tuple[str, ...]:
 
 
 def _pools(deployed: Deployed) -> list[tuple[str, Pool]]:
-    """Both pools by name."""
+    """The prefill and the decode pool, each with its name; empty for aggregated serving."""
     return list(zip(("prefill", "decode"), deployed.pools or (), strict=False))
 
 

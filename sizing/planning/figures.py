@@ -110,7 +110,7 @@ def _how_sure(decided: Decided) -> str:
     """What the simulation adds to the confidence."""
     others, fewer = decided.others_tried, decided.fewer
     also = f", {others} other{'s' if others > 1 else ''} tried" if others else ""
-    perhaps = (
+    fewer_may_do = (
         f" {fewer} instance{'s' if fewer > 1 else ''} fewer may be enough, too: so many requests cannot tell."
         if fewer
         else ""
@@ -122,7 +122,7 @@ def _how_sure(decided: Decided) -> str:
         if decided.left_out
         else ""
     )
-    return f"Instances and percentiles simulated with {decided.requests:,} requests{also}.{perhaps}{unseen}"
+    return f"Instances and percentiles simulated with {decided.requests:,} requests{also}.{fewer_may_do}{unseen}"
 
 
 def _counted(outcome: Outcome, metric: int, percentile: float, analytic: Latency) -> Latency:

@@ -22,7 +22,7 @@ from sizing.prices.cost import cheapest_option
 from sizing.question.limits import LatencyLimits
 from sizing.question.understand import Question
 from sizing.queueing.capacity import capacity
-from sizing.search.aggregated import wanted
+from sizing.search.aggregated import considers_aggregated
 from sizing.search.screen import Evaluated, all_offers, instances_needed
 
 LimitField = Literal["ttft_s", "itl_s", "e2e_s"]
@@ -56,7 +56,7 @@ def costly_limits(question: Question, evaluated: Evaluated, now_usd_per_hour: fl
     Only where the cost decides, and where instances that do both may be chosen, which is what is looked at.
     """
     deployment = question.scenario.deployment
-    if deployment.objective != "cost" or not wanted(question) or not math.isfinite(now_usd_per_hour):
+    if deployment.objective != "cost" or not considers_aggregated(question) or not math.isfinite(now_usd_per_hour):
         return
     for field in LIMIT_NAMES:
         limit = float(getattr(question.limits, field))

@@ -75,7 +75,7 @@ def measured_plan(question: Question, *, second_opinion: bool = False) -> Plan:
 
 
 def _repeats() -> str:
-    """ "5 %"."""
+    """How far repeated measurements differ, in percent, such as "5 %"."""
     return f"{significant(REPEATABILITY * 100, 2)} %"
 
 

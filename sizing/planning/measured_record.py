@@ -57,7 +57,7 @@ class Record:
 
     @property
     def gpu(self) -> Gpu:
-        """Its GPU."""
+        """The GPU on which the record was measured."""
         return self._system[1]
 
     def systems(self, factor: float = 1.0) -> int:
@@ -91,7 +91,7 @@ class Record:
         )
 
     def deployed(self) -> Deployed:
-        """What to deploy."""
+        """The systems of the measured kind that carry the load, with the spare instances that the scenario asks for."""
         each = self.option.gpus // self.tp
         instances, spares = self.systems() * each, self.question.scenario.deployment.spare_instances * each
         return deployed_as(self.row, self.option, instances, min(spares, instances), self.systems())

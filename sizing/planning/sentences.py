@@ -131,6 +131,6 @@ def how_sure(decode: ErrorFactors, prefill: ErrorFactors) -> str:
 
 
 def _around(factors: ErrorFactors) -> str:
-    """ "88 to 120 %"."""
+    """The span of an error interval around the stated figure, such as "88 to 120 %"."""
     low, high = (count(factor * 100) for factor in (factors.low_factor, factors.high_factor))
     return f"{low} to {high} %"

@@ -23,7 +23,7 @@ class Parallelism(TypedDict):
     dp: int
 
 
-class Identity(Parallelism):
+class ConfigurationFields(Parallelism):
     """What an instance of a configuration is."""
 
     gpu: str
@@ -53,7 +53,7 @@ def parallelism_of(row: Configuration) -> Parallelism:
     return {"tp": row.tp, "pp": row.pp, "ep": row.ep, "dp": row.dp}
 
 
-def identity_of(row: Configuration) -> Identity:
+def identity_of(row: Configuration) -> ConfigurationFields:
     """What an instance of a configuration is, as fields of :class:`Deployed`."""
     return {
         "gpu": row.gpu.id,

@@ -18,7 +18,7 @@ from sizing.prices import packing
 from sizing.prices.packing import MAX_GPUS_PER_SYSTEM
 
 MOST = np.iinfo(np.int64).max
-"""More than any count."""
+"""The largest 64-bit integer, which exceeds every number of systems."""
 
 APART = 2 * MAX_GPUS_PER_SYSTEM
 """Added to the systems that an instance spans where no fabric joins them: more than any instance spans."""

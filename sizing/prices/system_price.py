@@ -38,7 +38,7 @@ BASIS_WORDS: Mapping[PriceBasis, str] = {
 """What each basis is called."""
 
 
-class Money(NamedTuple):
+class PriceRange(NamedTuple):
     """An amount in USD with the lowest and highest that its sources give."""
 
     typical: float
@@ -49,7 +49,7 @@ class Money(NamedTuple):
 class GpuPrice(NamedTuple):
     """What one accelerator costs without a server: the amount, its basis (None: as asked), its sources and dates."""
 
-    usd: Money
+    usd: PriceRange
     basis: PriceBasis | None
     source: str
     dates: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ class Price(NamedTuple):
     ``dates`` are the words of the dates of all prices in it.
     """
 
-    usd: Money | None
+    usd: PriceRange | None
     by: PricedBy
     basis: str
     source: str
@@ -90,7 +90,7 @@ def system_price(system: System, prices: Prices, custom_price_usd: float | None 
     own = prices.of_system(system.id)
     if own is not None:
         basis = f"Complete system: {own.usd:,.0f} USD as asked"
-        return Price(Money(own.usd, own.usd, own.usd), "asked", basis, source_of(own), dates=dates_of(own))
+        return Price(PriceRange(own.usd, own.usd, own.usd), "asked", basis, source_of(own), dates=dates_of(own))
     listed = _listed(system)
     if listed is not None and listed.basis_of_price in ASKED_OF_ANYBODY:
         return listed
@@ -110,7 +110,7 @@ def _listed(system: System) -> Price | None:
     spread = f", {what} of {low:,.0f} to {high:,.0f} USD" if low < high else ""
     basis = f"Complete system: {middle:,.0f} USD {BASIS_WORDS[system.price_basis]}{spread}"
     source = f"{system.price_source} ({system.price_date})"
-    return Price(Money(middle, low, high), "listed", basis, source, system.price_basis, (system.price_date,))
+    return Price(PriceRange(middle, low, high), "listed", basis, source, system.price_basis, (system.price_date,))
 
 
 def source_of(own: SystemPrice | GpuHourPrice) -> str:
@@ -130,7 +130,7 @@ def _by_rule(system: System, custom_price_usd: float | None) -> Price:
     rest = host_price(host)
     if each is None or host is None or rest is None:
         return Price(None, "unknown", "No price known", "")
-    total = Money(*(system.gpus * one + other for one, other in zip(each.usd, rest, strict=True)))
+    total = PriceRange(*(system.gpus * one + other for one, other in zip(each.usd, rest, strict=True)))
     basis = (
         f"Complete system by rule: {system.gpus} x {each.usd.typical:,.0f} USD ({_words_of(each)}) + "
         f"{rest.typical:,.0f} USD for chassis, CPUs, memory and network = {total.typical:,.0f} USD, between "
@@ -144,17 +144,17 @@ def _words_of(each: GpuPrice) -> str:
     return "as asked" if each.basis is None else BASIS_WORDS[each.basis]
 
 
-def host_price(host: ServerHost | None) -> Money | None:
+def host_price(host: ServerHost | None) -> PriceRange | None:
     """What a server costs beside its GPUs; None where that is unknown."""
     if host is None or None in (ends := (host.price_usd_typical, host.price_usd_low, host.price_usd_high)):
         return None
-    return Money(*(end for end in ends if end is not None))
+    return PriceRange(*(end for end in ends if end is not None))
 
 
 def _gpu_price(gpu_id: str, custom_price_usd: float | None) -> GpuPrice | None:
     if custom_price_usd is None:
         return street_price(gpu_id)
-    given = Money(custom_price_usd, custom_price_usd, custom_price_usd)
+    given = PriceRange(custom_price_usd, custom_price_usd, custom_price_usd)
     return GpuPrice(given, None, "scenario: price of the custom accelerator")
 
 
@@ -174,7 +174,7 @@ def street_price(gpu_id: str) -> GpuPrice | None:
     middle = median(sum(ends) / len(ends) for ends in map(_per_gpu, on_basis))
     sources = dict.fromkeys(f"{row.source} ({row.date})" for row in on_basis)
     dates = tuple(row.date for row in on_basis)
-    return GpuPrice(Money(middle, min(every), max(every)), basis, "; ".join(sources), dates)
+    return GpuPrice(PriceRange(middle, min(every), max(every)), basis, "; ".join(sources), dates)
 
 
 def prices_in_use(gpu_id: str) -> tuple[StreetPrice, ...]:

@@ -23,12 +23,12 @@ class FixedLength:
 
     @property
     def mean(self) -> float:
-        """Mean tokens."""
+        """Mean length in tokens."""
         return self.tokens
 
     @property
     def variation(self) -> float:
-        """Squared coefficient of variation."""
+        """Squared coefficient of variation of the length: variance over the squared mean."""
         return 0.0
 
     @property
@@ -50,7 +50,7 @@ class FixedLength:
         return np.full(len(shares), self.tokens)
 
     def sample(self, rng: np.random.Generator, count: int) -> Floats:
-        """``count`` lengths."""
+        """``count`` lengths in tokens, all the same."""
         return np.full(count, self.tokens)
 
 
@@ -97,12 +97,12 @@ class GroupedLength:
 
     @property
     def mean(self) -> float:
-        """Mean tokens."""
+        """Mean length in tokens."""
         return fmean(self.groups)
 
     @property
     def variation(self) -> float:
-        """Squared coefficient of variation."""
+        """Squared coefficient of variation of the length: variance over the squared mean."""
         return pvariance(self.groups, self.mean) / self.mean**2
 
     @property

@@ -140,7 +140,7 @@ def _entry(sources: str) -> Callable[..., None]:
 
 
 def _loaded_entry(sources: str) -> Callable[..., None]:
-    """As :func:`_entry`."""
+    """The compiled entry of the loaded latencies; ``sources`` as for :func:`_entry`."""
 
     @compiled_entry
     def loaded(tables: tuple[Floats, ...], of_rows: Floats, out: Floats) -> None:
@@ -166,7 +166,7 @@ def _loaded_entry(sources: str) -> Callable[..., None]:
 
 
 def _decoding_entry(sources: str) -> Callable[..., None]:
-    """As :func:`_entry`."""
+    """The compiled entry of the decode steps; ``sources`` as for :func:`_entry`."""
 
     @compiled_entry
     def decoding(tables: tuple[Floats, ...], slots: Floats, spread: Spread, steps: Floats, out: Floats) -> None:
@@ -185,7 +185,7 @@ def _decoding_entry(sources: str) -> Callable[..., None]:
 
 
 def _percentile_entry(sources: str) -> Callable[..., None]:
-    """As :func:`_entry`."""
+    """The compiled entry of the percentiles; ``sources`` as for :func:`_entry`."""
 
     @compiled_entry
     def percentiles(tables: tuple[Floats, ...], full: Floats, z: float, out: Floats) -> None:

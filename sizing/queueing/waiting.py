@@ -52,7 +52,7 @@ def prompt_queue(service: Number, load: Number, rps: Number, arrivals: float, pr
     return mean, mean**2 + rps * third / (3.0 * (1.0 - load)) * arrivals
 
 
-class Slots(NamedTuple):
+class SlotWaits(NamedTuple):
     """A limited number of sequence slots: share of requests that wait, the wait, and the number served."""
 
     waits: Floats
@@ -74,7 +74,7 @@ def slot_queue(
     full_rps: Floats,
     arrivals: float,
     output: float,
-) -> Slots:
+) -> SlotWaits:
     """The wait for a free sequence slot, in s and s^2, and the variance of the number being served.
 
     Below the last slot the number in flight is normal with variance ``in_flight_var``; beyond it requests leave at the
@@ -96,7 +96,7 @@ def slot_queue(
     hazard = density / body
     shift = slots - concurrency + deviation * hazard
     cut = in_flight_var * np.maximum(1.0 - hazard * (z + hazard), 0.0)
-    return Slots(waits, mean, 2.0 * mean * given - mean * mean, (1.0 - waits) * (cut + waits * shift * shift))
+    return SlotWaits(waits, mean, 2.0 * mean * given - mean * mean, (1.0 - waits) * (cut + waits * shift * shift))
 
 
 def in_flight_variance(concurrency: Floats, rps: Floats, growth: Floats, arrivals: float) -> Floats:

@@ -256,7 +256,7 @@ def _notes(question: Question, spares: int) -> tuple[str, ...]:
 
 
 def _moments(load: DayLoad, plan: Schedule, spares: int) -> tuple[DayMoment, ...]:
-    """At most 1,440 moments."""
+    """The day thinned out evenly to at most 1,440 moments, one a minute."""
     chosen = np.arange(0, len(load.rps), -(-len(load.rps) // SHOWN_MOMENTS))
     return tuple(
         DayMoment(

@@ -39,7 +39,7 @@ class Load:
 
     @property
     def rps(self) -> float:
-        """Mean offered rate."""
+        """Mean offered load over the whole duration, requests/s."""
         return self.expected / self.duration_s
 
 

@@ -58,7 +58,7 @@ class Use(TypedDict):
 
 
 def instances_of(deployment: Deployment) -> int:
-    """Replicas of all pools."""
+    """The number of replicas in all pools of a deployment."""
     return sum(len(stage.fleet.replicas) for stage in deployment.stages)
 
 
@@ -136,7 +136,7 @@ def _uncounted(
 def measured(
     name: str, deployment: Deployment, load: Load, limits: LatencyLimits, stable_rps: float, outcome: Outcome, seed: int
 ) -> SimulationResult:
-    """Everything that was counted."""
+    """The report of a simulation from everything that it counted."""
     latencies = {metric: distribution(outcome, metric, limits.percentile) for metric in (TTFT, ITL, E2E, QUEUE)}
     failure = failure_in(outcome, front_of(deployment), stable_rps, limits)
     over_all = _meets(latencies, limits)

@@ -38,7 +38,7 @@ class ApiChoice(Part):
 
     @property
     def own(self) -> bool:
-        """Whether prices are given."""
+        """Whether the scenario states the prices of the API itself."""
         return self.input_usd_per_mtok is not None
 
 

@@ -186,7 +186,7 @@ def _config_beside(scenario: Path, name: str) -> dict[str, Any]:
 
 
 def problems_of(error: ValidationError, *, of_keys: bool = False) -> list[str]:
-    """The sentences of :func:`faults_of`."""
+    """What is wrong with a scenario: the sentences of :func:`faults_of` without their places."""
     return [sentence for _, sentence in faults_of(error, of_keys=of_keys)]
 
 

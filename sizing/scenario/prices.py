@@ -63,7 +63,7 @@ class PriceList(Part):
 
     @property
     def prices(self) -> tuple[SystemPrice | GpuHourPrice, ...]:
-        """All of them."""
+        """The prices of systems, then those of GPU hours."""
         return (*self.systems, *self.gpu_hours)
 
 
@@ -88,7 +88,7 @@ class Prices(Part):
         return self.system_usd is not None or self.gpu_hour_usd is not None or bool(self.negotiated.prices)
 
     def without_private(self) -> Prices:
-        """Nothing but list prices."""
+        """The same with list prices only, for what others may see."""
         return Prices(depreciation_years=self.depreciation_years, listed=self.listed)
 
     def of_system(self, system: str) -> SystemPrice | None:

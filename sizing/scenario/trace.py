@@ -69,7 +69,7 @@ class Trace:
 
     @property
     def duration_s(self) -> float:
-        """From the first to the last request."""
+        """Seconds from the first to the last request."""
         return float(self.time_s[-1])
 
     @property

@@ -62,7 +62,7 @@ class Aggregated(Deployments):
 
     @property
     def dominated(self) -> Floats:
-        """1 where :attr:`outrun`, (N,)."""
+        """1 for every deployment that is :attr:`outrun`, 0 otherwise, as a key to sort by (N,)."""
         return self.outrun.astype(np.float64)
 
     def as_expected(self, chosen: Rows) -> Aggregated:
@@ -126,14 +126,14 @@ def label_of(row: Configuration) -> str:
     return row.label if row.batch_limit is None else f"{row.label}, batch limit {row.batch_limit:,}"
 
 
-def wanted(question: Question) -> bool:
+def considers_aggregated(question: Question) -> bool:
     """Whether the scenario lets instances that do both be considered."""
     return question.scenario.deployment.allows("aggregated")
 
 
 def smallest_aggregated(question: Question, evaluated: Evaluated) -> Aggregated:
     """Every candidate with any capacity, in as few instances as it needs; none where the scenario leaves them out."""
-    if not wanted(question):
+    if not considers_aggregated(question):
         return aggregated(question, evaluated, np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int64))
     able = np.flatnonzero(evaluated.capacity.rps > 0)
     return aggregated(question, evaluated, able, sized(question, evaluated, able))
@@ -141,7 +141,7 @@ def smallest_aggregated(question: Question, evaluated: Evaluated) -> Aggregated:
 
 def fewest_aggregated(question: Question, evaluated: Evaluated) -> tuple[int, str] | None:
     """GPUs of the smallest deployment, spares counted, and its label; None where nothing serves."""
-    able = np.flatnonzero(evaluated.capacity.rps > 0) if wanted(question) else ()
+    able = np.flatnonzero(evaluated.capacity.rps > 0) if considers_aggregated(question) else ()
     if not len(able):
         return None
     instances = instances_needed(question.demand.sustained_rps, evaluated.capacity.rps[able])

@@ -41,7 +41,7 @@ class Slowness(Columns):
 
     @classmethod
     def none(cls, rows: int) -> Slowness:
-        """As expected, for so many candidates."""
+        """No slowness: the step times of all ``rows`` candidates are as expected."""
         return cls(decode=np.ones(rows), prefill=np.ones(rows), exponent=np.ones(rows))
 
     def put_on(self, times: StepTimes) -> StepTimes:
@@ -49,7 +49,7 @@ class Slowness(Columns):
         return times.scaled(self.decode, self.prefill)
 
     def taken_off(self, times: StepTimes) -> StepTimes:
-        """The inverse of :meth:`put_on`."""
+        """Step times without the slowness that :meth:`put_on` multiplies them by."""
         return times.scaled(1.0 / self.decode, 1.0 / self.prefill)
 
 

@@ -173,7 +173,7 @@ def _confirmed(screened: Screened, refined: Refined, best: Needed) -> Decided:
         refined=refined,
         outcome=_counted(refined.search, refined.winner, best, working, REPORTED_REQUESTS),
         others_tried=len(refined.search.results) - 1,
-        fewer=best.instances - best.perhaps if working == best.instances else 0,
+        fewer=best.instances - best.fewest_possible if working == best.instances else 0,
         left_out=len(_promised(before, len(together))),
     )
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sizing.search.trials import (
-    FARTHER,
-    FARTHEST,
+    FAR_ADDEND,
+    FAR_FACTOR,
     FIRST_REQUESTS,
     GROWTH,
     NEARLY_IDLE,
@@ -42,13 +42,14 @@ three."""
 class Needed:
     """The fewest instances that met every limit, with what was counted at that number.
 
-    ``perhaps``: the fewest that may do, too: what lies between could not be told apart from the limit. ``broken_rps``:
-    the smallest load of one instance that was seen to break a limit, inf if none; ``stable_rps``: what one instance
-    carries for ever by simulation, where that was looked at.
+    ``fewest_possible``: the fewest instances that may meet them as well, because the counts from there on could not be
+    told apart from the limit. ``met_rps``: the load of one instance at the chosen count, requests/s. ``broken_rps``:
+    the smallest load of one instance that was seen to break a limit, inf if none. ``stable_rps``: the load that one
+    instance carries without a growing queue by simulation, None where that was not simulated.
     """
 
     instances: int
-    perhaps: int
+    fewest_possible: int
     met_rps: float
     broken_rps: float
     stable_rps: float | None
@@ -57,7 +58,7 @@ class Needed:
 
     @property
     def requests(self) -> int:
-        """Requests simulated at the chosen count."""
+        """Requests that were simulated at the chosen number of instances."""
         return self.outcome.finished
 
 
@@ -106,7 +107,7 @@ def _needed(tries: Tries, smallest: int, stable_rps: float | None = None) -> Nee
         broken.append(stable_rps * tries.highest_share)
     return Needed(
         instances=smallest,
-        perhaps=min((n for n in tries.unclear(smallest) if tries.carried(n)), default=smallest),
+        fewest_possible=min((n for n in tries.unclear(smallest) if tries.carried(n)), default=smallest),
         met_rps=tries.load(smallest),
         broken_rps=min(broken, default=math.inf),
         stable_rps=stable_rps,
@@ -127,12 +128,12 @@ def sharpened(result: Needed, requests: int) -> Needed | NotMet:
     limit; confirmed with at least ``requests`` requests, so that what is reported keeps the limits too."""
     tries, instances = result.tries, result.instances
     tries.certain = True
-    if result.perhaps < instances:
+    if result.fewest_possible < instances:
         tries.first = GROWTH * most_requests(tries.case.limits)
-        bad = max((n for n in tries.trials if n < result.perhaps), default=0)
+        bad = max((n for n in tries.trials if n < result.fewest_possible), default=0)
         for n in tries.unclear(instances):
             del tries.trials[n]
-        instances = between(tries.met, bad, instances, guess=result.perhaps)
+        instances = between(tries.met, bad, instances, guess=result.fewest_possible)
     smallest = fewest(lambda n: confirmed(tries, n, requests), guess=instances, least=instances)
     return _not_met(tries, bounded=False) if smallest is None else _needed(tries, smallest, tries.stable_rps)
 
@@ -174,8 +175,8 @@ def fewest(met: Callable[[int], bool], *, guess: int, most: int | None = None, l
                 break
             good, step = trial, step * 2
     else:
-        bad, good = guess, most or FARTHEST * guess + FARTHER
-        near = [n for n in (guess + step, guess + 3 * step) if n < good] if most is None else []  # which mostly do
+        bad, good = guess, most or FAR_FACTOR * guess + FAR_ADDEND
+        near = [n for n in (guess + step, guess + 3 * step) if n < good] if most is None else []  # mostly enough
         for trial in near:
             if met(trial):
                 good = trial
@@ -185,7 +186,7 @@ def fewest(met: Callable[[int], bool], *, guess: int, most: int | None = None, l
             if good == guess:
                 return None
             if not met(good):
-                bad, good = good, NEARLY_IDLE * (guess + FARTHER)
+                bad, good = good, NEARLY_IDLE * (guess + FAR_ADDEND)
                 if most is not None or not met(good):
                     return None
         while bad + step < good:

@@ -212,7 +212,7 @@ def decode_capacity(question: Question, evaluated: Evaluated, rows: Rows) -> Flo
 
 
 def at_peak(question: Question, pools: Pools, moved: Floats) -> SteadyState:
-    """Both pools at the peak, (N, 1)."""
+    """The steady state of both pools of each pair at the peak load, (N, 1)."""
     return at_loads(question, pools, moved, np.full((len(pools), 1), question.demand.sustained_rps))
 
 
@@ -247,7 +247,7 @@ def exact_transfer(question: Question, pools: Pools, inside: NDArray[np.bool_]) 
     return transfer_s(kv, share, np.where(inside, near, far))
 
 
-def wanted(question: Question) -> bool:
+def considers_pools(question: Question) -> bool:
     """Whether the scenario lets pools be considered: offline only when serving for, because nothing is interrupted."""
     deployment = question.scenario.deployment
     if question.traffic.output_tokens < 2.0:
@@ -263,8 +263,8 @@ def fewest_of_a_kind(question: Question) -> int:
 
 
 def smallest_pools(question: Question, evaluated: Evaluated) -> Pools | None:
-    """The best pairs of every GPU, engine and formats; None when there is none or none is wanted."""
-    if not wanted(question) or not len(evaluated):
+    """The best pairs of every GPU, engine and formats; None when there is none or the scenario leaves them out."""
+    if not considers_pools(question) or not len(evaluated):
         return None
     first, second = instances_of_pools(question, evaluated.candidates)
     prefill, prefill_rps = prefill_rows(question, evaluated, first)

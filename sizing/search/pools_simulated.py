@@ -26,7 +26,7 @@ from sizing.search.disaggregated import Disaggregated, disaggregated
 from sizing.search.instances import Bounds, Latency, fewest, fewest_waiting
 from sizing.search.pools import MORE, fewest_of_a_kind
 from sizing.search.replicas import Planned, PlannedPools, arrivals_of, lengths_of, replica_at
-from sizing.search.trials import FARTHER, LARGEST_BELOW, NEARLY_IDLE, finding, looked_at, share_of
+from sizing.search.trials import FAR_ADDEND, LARGEST_BELOW, NEARLY_IDLE, finding, looked_at, share_of
 from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Fleet, Replica
@@ -66,7 +66,7 @@ KEPT_SHORT = 256
 """Runs of so few requests that are kept apart, so that they drive no whole one out: some 0.05 MB each."""
 
 _DECODE_RUNS = KeptRuns(KEPT)
-"""Of this process."""
+"""The simulated runs of decode pools that this process keeps, so that none is simulated twice."""
 
 Wins = Callable[[Counts, Counts], Flags]
 """Whether pools with so many prefill and decode instances, (N,) each, would be the answer if they met the limits."""
@@ -323,7 +323,7 @@ def needed_pools(case: PoolsCase, guess: tuple[int, int], wins: Wins) -> NeededP
     least = [max(math.ceil(case.arrivals.rate_rps / case.heaviest(rps) - ROUNDING), case.fewest) for rps in stable]
     first_of = cache(partial(first_tokens, case))
     most = _most(wins, guess[0], decode=least[1])
-    farthest = NEARLY_IDLE * (max(guess[0], least[0]) + FARTHER) if most is None else most
+    farthest = NEARLY_IDLE * (max(guess[0], least[0]) + FAR_ADDEND) if most is None else most
     busy = case.arrivals.rate_rps / stable[0]
     bounds = Bounds(limit_s=case.limits.ttft_s, busy=busy, least=least[0], most=farthest)
     smallest = _prefill_instances(case, first_of, bounds, guess[0])

@@ -67,7 +67,7 @@ class Keys:
         return self._columns(objective)[-1]
 
     def take(self, positions: Rows) -> Keys:
-        """Those of the deployments at some positions."""
+        """The keys of the deployments at ``positions`` alone."""
         return Keys(**{name: values[positions] for name, values in vars(self).items()})
 
     def _columns(self, objective: Objective) -> tuple[Floats, ...]:
@@ -93,7 +93,7 @@ class Keys:
         return np.where(np.isinf(counted), self.gpus * self.factor, counted), counted * self.factor
 
     def followed_by(self, other: Keys) -> Keys:
-        """These deployments and then the others."""
+        """The keys of these deployments followed by those of the others."""
         return Keys(**{name: np.concatenate([values, getattr(other, name)]) for name, values in vars(self).items()})
 
 

@@ -27,18 +27,19 @@ from sizing.simulator.run_length import REPORTED_REQUESTS
 from sizing.simulator.work import OutOfWork, Work
 
 CLOSE = 1.15
-"""Deployments within so much of the best by cost (or GPUs, latency, power, as asked) may change places."""
+"""Ratio to the best by the objective (cost, GPUs, latency or power) up to which deployments may still change places."""
 
 FEWEST_CANDIDATES, MOST_CANDIDATES = 2, 5
 """Candidates simulated at first, and at most while one of them is :data:`CLOSE` to the best. Chosen: few, because each
 costs about as much time as the first."""
 
 MOST_FAILURES = 10
-"""Candidates that break a limit at any count, after which the search ends: the others are like them, only dearer."""
+"""Candidates that break a limit with every number of instances, after which the search ends: the rest are alike but
+dearer."""
 
 JUST_BEHIND = 1.2
-"""Over what the screen has the best cost (or take), up to which a pipeline is tried. Chosen: of 21 cheaper deployments
-that the search missed in 247 random scenarios (22 November 2026), 15 were pipelines within it."""
+"""Ratio to the best of the screen by the objective, up to which a pipeline is simulated. Chosen: of 21 cheaper
+deployments that the search missed in 247 random scenarios (22 November 2026), 15 were pipelines within it."""
 
 MOST_TRIED = 2
 """Pipelines that are simulated beside what the search tries anyway. Chosen: few, as each costs time in every plan."""
@@ -52,21 +53,22 @@ class Search:
     """The candidates as the screen sizes them."""
     seed: int
     work: Work = field(default_factory=Work)
-    """What may still be simulated."""
+    """The events that may still be simulated, of all candidates together."""
     results: dict[int, Needed | NotMet] = field(default_factory=dict)
+    """What the simulation found, by the row of the candidate."""
     cases: dict[int, Case] = field(default_factory=dict)
     behind: set[int] = field(default_factory=set)
-    """Candidates that come after the best so far with any number of instances: nothing to simulate."""
+    """Candidates that come after the best so far with any number of instances, so that none of them is simulated."""
     learned: float = 1.0
-    """Instances that the last simulated candidate needed, over those of its analytic estimate: others are like it."""
+    """Instances that the last candidate needed by simulation over its analytic estimate; scales the next guess."""
     first: int = FIRST_REQUESTS
     """Requests of the first run at a count, as the last simulated candidate needed them."""
     pipelines_tried: bool = False
-    """Those that the screen underrates."""
+    """Whether the pipelines that the screen underrates have been simulated."""
 
     @property
     def question(self) -> Question:
-        """What is asked."""
+        """The question that the candidates are to answer."""
         return self.screened.question
 
     @property
@@ -76,11 +78,14 @@ class Search:
 
     @property
     def known(self) -> set[int]:
-        """Candidates of which the search knows how they compare with the best."""
+        """Candidates that were simulated, and those that need not be because they come after the best in any number."""
         return {*self.results, *self.behind}
 
     def corrected(self) -> Evaluated:
-        """The candidates with capacities moved between the load that was met and the load that broke a limit."""
+        """The candidates, each simulated capacity (requests/s) moved between the load that it met and one that failed.
+
+        A candidate that failed with every number of instances has no capacity left.
+        """
         rps, stable = self.evaluated.capacity.rps.copy(), self.evaluated.capacity.stable_rps.copy()
         requests = self.evaluated.requests.copy()
         for index, one in self.results.items():
@@ -98,7 +103,7 @@ class Search:
         """Decide the number of instances of one candidate, or that it needs too many to come before the best so far."""
         guess = int(self._instances(np.array([index]), self.evaluated)[0])
         learned = max(round(guess * self.learned), 1)
-        most = self.most(index, learned)
+        most = self.most_instances(index, learned)
         if most == 0 and index not in self.behind:
             self.behind.add(index)
             return
@@ -107,11 +112,13 @@ class Search:
             self.learned, self.first = result.instances / guess, result.tries.first
         self.results[index] = result
 
-    def most(self, index: int, guess: int) -> int | None:
-        """The most instances with which a candidate comes before the best so far; 0: with none; None: there is no
-        bound."""
+    def most_instances(self, index: int, guess: int) -> int | None:
+        """The most instances with which a candidate still comes before the best so far.
+
+        0 when it comes after it with any number, None when nothing bounds the number.
+        """
         counts = {i: one.instances for i, one in self.results.items() if isinstance(one, Needed)}
-        if not counts or self.question.scenario.deployment.objective == "latency":  # more instances, lower latency
+        if not counts or self.question.scenario.deployment.objective == "latency":  # more instances only lower it
             return None
         tried = looked_at(guess)
         most = most_before(self.question, self.evaluated, index, tried, counts)
@@ -120,9 +127,10 @@ class Search:
     def promising(self, now: Refined) -> int:
         """What to simulate next: the first in order, once what the failures say of the others is taken into account.
 
-        The screen promises alike candidates too much alike: capacities of those not simulated are taken lower by as
-        much as it was wrong most, and those nearer to a limit without load than one that broke it there come last. When
-        that leaves nothing new before the best so far, the first in order as the screen has it.
+        The screen overrates similar candidates by similar factors. So the capacities of those not simulated are divided
+        by the largest factor found so far, and those whose idle latency is nearer to a limit than that of one which
+        broke it without load are left out. When that leaves nothing new before the best so far, the first by the
+        screen's own order is next.
         """
         capacity, excess = now.deployments.evaluated.capacity, self.evaluated.capacity.excess
         promised = self.evaluated.capacity.rps
@@ -138,8 +146,8 @@ class Search:
         return now.winner if first in self.known else first
 
     def _possible(self, now: Refined, lowered: Evaluated) -> Rows:
-        """The candidates that could come first with ``lowered`` capacities: with any, and not dearer already than one
-        of those ends up. Nothing gets cheaper with more instances, so the others need not be sized again."""
+        """The candidates that could come first with ``lowered`` capacities: those that have any, and are not dearer now
+        than one of them is when sized again. More instances never cost less, so the others need no new size."""
         index = now.deployments.index
         able = lowered.capacity.rps[index] > 0
         if (
@@ -155,7 +163,7 @@ class Search:
         return np.asarray(index[able & (counted <= least * (1.0 + ROUNDING))])
 
     def _instances(self, index: Rows, evaluated: Evaluated) -> Counts:
-        """Instances for the peak."""
+        """Instances that each candidate needs at the peak rate by its ``evaluated`` capacity, shaped like ``index``."""
         return instances_needed(self.question.demand.sustained_rps, evaluated.capacity.rps[index])
 
     def not_met(self) -> list[tuple[str, NotMet]]:
@@ -164,7 +172,7 @@ class Search:
         return [(rows[i].label, one) for i, one in self.results.items() if isinstance(one, NotMet)]
 
     def case(self, index: int) -> Case:
-        """One candidate as the simulation sees it."""
+        """The simulation's input for one candidate, made once."""
         if index not in self.cases:
             self.cases[index] = self._case(index)
         return self.cases[index]
@@ -198,7 +206,7 @@ class Refined:
 
     @property
     def position(self) -> int:
-        """That of the one that comes first. Raises IndexError when none is left."""
+        """Position of the deployment that comes first. Raises IndexError when none is left."""
         if self.first is None:
             raise IndexError("no deployment is left")
         return self.first
@@ -210,7 +218,7 @@ class Refined:
 
     @property
     def best(self) -> Needed | None:
-        """What the simulation says of the one that comes first; None when it confirmed none."""
+        """What the simulation found for the deployment that comes first; None when it did not confirm it."""
         result = None if self.first is None else self.search.results.get(self.winner)
         return result if isinstance(result, Needed) else None
 
@@ -219,8 +227,8 @@ def refine(screened: Aggregated, seed: int, work: Work | None = None) -> Refined
     """Simulate the best of the screen and near ties, then whatever comes first, until that has been simulated.
 
     The one that comes first is simulated for longer where its number of instances is not certain; when it then needs
-    more, the search goes on: others, simulated or not, may come first now. When it ends before that, by ``work`` too,
-    the first of those whose number is certain.
+    more, the search goes on, because others may come first now. When the search ends before that, such as by ``work``,
+    the answer is the first of those whose number of instances is certain.
     """
     search, certain = Search(screened, seed, work or Work()), set[int]()
     try:
@@ -232,7 +240,10 @@ def refine(screened: Aggregated, seed: int, work: Work | None = None) -> Refined
 
 
 def _search(search: Search, certain: set[int]) -> None:
-    """Simulate until what comes first is ``certain``, to which all that is goes. Raises OutOfWork."""
+    """Simulate until the deployment that comes first is in ``certain``, the set to which the search adds.
+
+    Raises OutOfWork when the allowed events are used up.
+    """
     for index in _close(search):
         search.simulate(index)
     for _ in range(MOST_FAILURES):
@@ -247,7 +258,7 @@ def _search(search: Search, certain: set[int]) -> None:
         if isinstance(result, Needed):
             search.results[last.winner] = sharpened(result, REPORTED_REQUESTS)
             certain.add(last.winner)
-        else:  # was looked at only as far as it could have come before one that now needs more, or not at all
+        else:  # simulated only up to a bound that no longer holds, or not at all
             search.simulate(last.winner)
 
 
@@ -277,13 +288,13 @@ def _first_simulated(search: Search) -> Refined:
 
 
 def _certain(search: Search, certain: Set[int]) -> Refined:
-    """The first of those whose number is certain; none when there is none."""
+    """The first of the deployments in ``certain``; ``first`` is None when none of them is left."""
     first = _ranked(search, certain)
     return first if first.first is not None and first.winner in certain else replace(first, first=None)
 
 
 def _ranked(search: Search, among: Set[int] = frozenset()) -> Refined:
-    """What comes first by what is known; of the candidates ``among``, if one of them is left."""
+    """All deployments by what is known; ``first`` is chosen from the candidates ``among`` while one of them is left."""
     corrected = search.corrected()
     changed = np.fromiter(search.results, dtype=np.intp, count=len(search.results))
     deployments = search.screened.resized(corrected, changed) if search.results else search.screened

@@ -35,16 +35,16 @@ class Planned:
     """Whether its instances do prefill and decode."""
 
     def fleet(self, routing: Routing) -> Fleet:
-        """These instances."""
+        """The working instances behind one front end."""
         return Fleet(replicas=(self.replica,) * self.working, routing=routing)
 
     def deployment(self, routing: Routing) -> Deployment:
-        """What is simulated."""
+        """What the simulator runs: one fleet that computes prompts and answers."""
         return self.fleet(routing)
 
     @property
     def name(self) -> str:
-        """The deployment in words."""
+        """Number and kind of the instances in words, for reports."""
         return f"{self.working} instance{'s' if self.working > 1 else ''} of {self.row.label}"
 
 
@@ -59,7 +59,8 @@ class PlannedPools(Planned):
     transfer_s_per_token: float
 
     def deployment(self, routing: Routing) -> Deployment:
-        """Both kinds of instances."""
+        """What the simulator runs: a prefill pool and a decode pool, with the time that a KV cache takes between
+        them."""
         return Disaggregated(
             prefill=self.prefill.fleet(routing),
             decode=self.fleet(routing),
@@ -69,7 +70,7 @@ class PlannedPools(Planned):
 
     @property
     def name(self) -> str:
-        """Both kinds of instances in words."""
+        """Number and kind of the prefill and of the decode instances in words, for reports."""
         return f"{self.prefill.working} prefill of {self.prefill.row.label} + {self.working} decode of {self.row.label}"
 
 

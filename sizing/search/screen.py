@@ -138,7 +138,7 @@ class _Conditions:
 
     @classmethod
     def by(cls, question: Question) -> _Conditions:
-        """That of a question."""
+        """The conditions that a question sets."""
         return cls(
             confidence=question.confidence,
             model=question.model,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from sizing.question.understand import Question
-from sizing.search.aggregated import Aggregated, fewest_aggregated, smallest_aggregated, wanted
+from sizing.search.aggregated import Aggregated, considers_aggregated, fewest_aggregated, smallest_aggregated
 from sizing.search.all_deployments import AllDeployments
 from sizing.search.batch_limits import with_batch_limits
 from sizing.search.disaggregated import Disaggregated, disaggregated, fewest_disaggregated
@@ -64,6 +64,6 @@ def fewest_gpus(question: Question, base: Evaluated, *, plain: bool = False) -> 
     """
     if plain:
         return fewest_aggregated(question, base)
-    evaluated = with_batch_limits(question, base) if wanted(question) else base
+    evaluated = with_batch_limits(question, base) if considers_aggregated(question) else base
     smallest = (fewest_aggregated(question, evaluated), fewest_disaggregated(question, base))
     return min((one for one in smallest if one), key=lambda one: one[0], default=None)

@@ -32,7 +32,7 @@ FIRST_REQUESTS, MOST_REQUESTS, GROWTH = 3_000, 12_000, 4
 """Requests of the first run at a count, and how far it grows (each time by the factor) while the finding is unclear."""
 
 TAIL_REQUESTS = 40.0
-"""Requests beyond the asked percentile that are simulated before a count is given up as unclear."""
+"""Requests beyond the asked percentile that are simulated before the finding at a count is left as unclear."""
 
 BURST_ROUNDS = 40.0
 """On and off periods simulated at least, as far as :data:`MOST_SETTLING` requests reach."""
@@ -40,8 +40,8 @@ BURST_ROUNDS = 40.0
 ENOUGH_SHARE = 0.95
 """Share of an expected number of requests that counts as having come: arrivals are random."""
 
-FARTHEST, FARTHER = 4, 4
-"""Where the guess and two steps beyond it do not do, so many times the guess (plus 4) is tried next."""
+FAR_FACTOR, FAR_ADDEND = 4, 4
+"""Factor and addend of the count, 4 x guess + 4, that is tried once the guess and two steps beyond it have failed."""
 
 NEARLY_IDLE = 64
 """So many times the guess (and 4 times as many more) is tried last: instances are nearly idle then, and a limit that is
@@ -74,7 +74,7 @@ most 25 % more is carried for ever (:data:`sizing.search.pools_refine.NEVER_MORE
 Finding = Literal["met", "broken", "unclear"]
 
 _RUNS = KeptRuns()
-"""Of this process."""
+"""The simulated runs that this process keeps, so that none is simulated twice."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -117,7 +117,7 @@ class Trial:
 
     @property
     def finished(self) -> int:
-        """Requests that they finished."""
+        """Requests that the instances simulated together have finished."""
         return self.outcome.finished
 
 
@@ -137,7 +137,7 @@ def share_of(arrivals: Arrivals, part: float, *, in_turn: bool = False) -> Arriv
 
 def looked_at(guess: int) -> Counts:
     """The numbers of instances that are looked at around a first ``guess``, from one on."""
-    farthest = FARTHEST * guess + FARTHER
+    farthest = FAR_FACTOR * guess + FAR_ADDEND
     if farthest <= MOST_TRIED:
         return np.arange(1, farthest + 1)
     return np.unique(np.geomspace(1, farthest, MOST_TRIED).round().astype(np.int64))
@@ -154,7 +154,8 @@ def together(routing: Routing, instances: int) -> int:
 def finding(outcome: Outcome, limits: LatencyLimits, z: float = TWO_SIDED_95) -> Finding:
     """Whether the share of requests within every limit is surely enough, surely not for one, or neither.
 
-    Enough is the enough percentile; sure is a Monte-Carlo interval of ``z`` standard errors that does not hold it.
+    The share required is the asked percentile. It is surely reached, or surely missed, when the whole Monte-Carlo
+    interval of the counted share (``z`` standard errors to either side) lies on one side of it.
     """
     result: Finding = "met"
     for metric, limit in limited(limits):
@@ -169,7 +170,7 @@ def finding(outcome: Outcome, limits: LatencyLimits, z: float = TWO_SIDED_95) ->
 
 
 def limited(limits: LatencyLimits) -> list[tuple[int, float]]:
-    """The latencies that are limited, each with its limit in seconds."""
+    """The latency metrics that the scenario limits, each with its limit in seconds."""
     limit_of = ((TTFT, limits.ttft_s), (ITL, limits.itl_s), (E2E, limits.e2e_s))
     return [(metric, limit) for metric, limit in limit_of if math.isfinite(limit)]
 

@@ -89,7 +89,7 @@ class _Line:
 
     @property
     def in_system(self) -> int:
-        """Requests anywhere."""
+        """Requests waiting or in flight in every pool, and those on their way between pools."""
         return sum(p.in_system for p in self.pools) + self.moving.shape[1]
 
     @property

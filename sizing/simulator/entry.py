@@ -114,7 +114,7 @@ def _entry(sources: str) -> Callable[[World, Floats, float], None]:
 
 
 def _closed_entry(sources: str) -> Callable[[World, Floats, int, float, float], None]:
-    """As :func:`_entry`."""
+    """The compiled entry of a closed loop of users; ``sources`` as for :func:`_entry`."""
 
     @compiled_entry
     def run_closed(world: World, chunk: Floats, users: int, delay_s: float, each_s: float) -> None:

@@ -130,11 +130,11 @@ class Fleet(Deployment):
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """Itself."""
+        """The fleet alone: every request is served whole by one of its replicas."""
         return (Stage(fleet=self),)
 
     def transfer_s(self, prompt_tokens: Floats) -> Floats:
-        """Nothing is moved."""
+        """Zeros in the shape of ``prompt_tokens``, because prefill and decode share one KV cache."""
         return prompt_tokens * 0.0
 
 
@@ -153,9 +153,9 @@ class Disaggregated(Deployment):
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """Prefill, then decode."""
+        """The prefill pool, then the decode pool."""
         return Stage(fleet=self.prefill, prefill_only=True), Stage(fleet=self.decode, decode_only=True)
 
     def transfer_s(self, prompt_tokens: Floats) -> Floats:
-        """See above."""
+        """Seconds that the KV cache of each prompt takes to the decode pool: latency plus a time per prompt token."""
         return self.transfer_latency_s + prompt_tokens * self.transfer_s_per_token

@@ -22,25 +22,26 @@ from sizing.simulator.window import Window
 from sizing.steps.ranks import MOST_COUNTED, busiest_share
 
 UNLIMITED = 2**62
-"""Length of a queue without limit: no count comes near it."""
+"""Requests that an unlimited queue may hold: no simulation comes near so many."""
 HUGE_TOKENS = 1e15
-"""Tokens of a KV cache without limit. Chosen: because no load fills it, and shares of it are still numbers."""
+"""Tokens of an unlimited KV cache. Chosen: because no load fills it, and shares of it are still finite numbers."""
 SPARE_PART = 4
-"""One in so many rows of requests is spare."""
+"""Rows of the request table are allocated beyond the need: one for every so many that are needed."""
 SHORTEST_BIN_S = 1e-9
-"""Width of a bin of the series at least, so that nothing is divided by 0."""
+"""Smallest width of a bin of the time series in seconds, so that nothing is divided by 0."""
 KEPT_TABLES = 32
-"""Tables of step times kept, 0.5 MB each with their replica: a search simulates one many times."""
+"""Tables of step times that are kept, 0.5 MB each with their replica, because a search simulates the same one often."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """What is measured: over ``expected`` requests of which the first ``warm_up`` do not count, in a series of ``bins``
-    over ``horizon_s``. Limits in seconds decide what is good. ``keep_records`` keeps one record per request;
-    requests in the system during ``window`` are counted apart.
+    """What a simulation measures: ``expected`` requests, of which the first ``warm_up`` do not count in the latencies.
 
-    ``most_events``: work after which a pool stands still: steps or leaps of an engine, and evictions. Counted, not
-    timed, so that the same question ends at the same place on every machine."""
+    The time series has ``bins`` bins over ``horizon_s`` seconds. A request is good when it keeps the three limits
+    (seconds). ``keep_records`` keeps one record per request; requests in the system during ``window`` are counted
+    apart as well. ``most_events`` is the number of events (steps or leaps of an engine, evictions) after which a pool
+    stops. Events are counted, not timed, so that the same question ends at the same place on every machine.
+    """
 
     expected: int
     horizon_s: float
@@ -55,12 +56,12 @@ class Measurement:
 
     @property
     def bin_s(self) -> float:
-        """Width of a bin of the series."""
+        """Width of a bin of the time series in seconds."""
         return max(self.horizon_s / self.bins, SHORTEST_BIN_S)
 
 
 class Pool:
-    """A fleet being simulated. Feed chunks in order of time; memory grows with the requests in the system only."""
+    """A fleet under simulation. It takes chunks of arrivals in order of time; only the requests in it take memory."""
 
     def __init__(self, fleet: Fleet, measurement: Measurement, *, prefill_only: bool = False) -> None:
         self.handing_over = prefill_only
@@ -69,17 +70,17 @@ class Pool:
 
     @property
     def state(self) -> Any:
-        """Counters, by the names of :data:`layout.STATE`."""
+        """The counters of the simulation, one record with the fields of :data:`layout.STATE`."""
         return self.world.state[0]
 
     @property
     def events(self) -> int:
-        """Work done so far."""
+        """Steps, leaps and evictions simulated so far, which :attr:`Measurement.most_events` limits."""
         return int(self.state["events"])
 
     @property
     def exhausted(self) -> bool:
-        """Whether the work allowed is done: what is counted then is of a part of the requests."""
+        """Whether the allowed events are used up, so that only a part of the requests has been counted."""
         return bool(self.state["events"] >= self.state["most_events"])
 
     @property
@@ -94,7 +95,11 @@ class Pool:
         return int(self.world.replicas["waiting"].sum())
 
     def run(self, chunk: Floats, until: float) -> NDArray[Any]:
-        """Serve a chunk (rows as in :func:`entry.run_chunk`) up to ``until``; the records of what ended or moved on."""
+        """Serve a chunk of arrivals up to the time ``until`` (s), with the outages that fall into it.
+
+        The rows of ``chunk`` are those of :func:`entry.run_chunk`, (rows, requests). Returns the records of the
+        requests that ended or were handed over.
+        """
         self.make_room(chunk.shape[1])
         served = 0
         while self.outages and self.outages[0].time <= until:
@@ -113,8 +118,11 @@ class Pool:
         run_chunk(self.world, np.ascontiguousarray(chunk, dtype=np.float64), until)
 
     def make_room(self, arriving: int) -> None:
-        """Rows for every arrival of a chunk, and some to spare, as the next one meets what is left of this one; the
-        pool of rows at least doubles when it must grow. Records begin anew."""
+        """Make the request table large enough for those in the system and ``arriving`` more; start the records anew.
+
+        The table at least doubles when it must grow, and has rows to spare, because requests of one chunk are still in
+        the system when the next arrives.
+        """
         if self.handing_over or self.world.state["keep_records"][0]:
             self.world = self.world._replace(records=np.zeros(self.in_system + arriving, layout.RECORD))
             self.world.state["records"] = 0
@@ -122,14 +130,18 @@ class Pool:
         needed = self.in_system + arriving
         if needed <= len(old):
             return
-        rows = np.empty(max(needed + needed // SPARE_PART, 2 * len(old)), layout.REQUEST)  # each is filled when taken
+        rows = np.empty(max(needed + needed // SPARE_PART, 2 * len(old)), layout.REQUEST)  # filled when taken
         used = int(self.state["fresh"])
         rows[:used] = old[:used]
         self.world = self.world._replace(requests=rows)
 
 
 def _world(fleet: Fleet, measurement: Measurement, role: int) -> World:
-    """Arrays for a fleet; replicas that share a specification share its tables."""
+    """The arrays of a simulation of ``fleet`` before its first arrival; equal replicas share one table of step times.
+
+    The heap is (replicas, 4, S + 1), S being the most sequences in flight of any replica, or more where attention-DP
+    ranks outnumber them.
+    """
     kinds = tuple(dict.fromkeys(fleet.replicas))
     most, count = max(k.max_sequences for k in kinds), len(fleet.replicas)
     decode, rows = _tables(kinds)
@@ -189,32 +201,40 @@ def _state(fleet: Fleet, measurement: Measurement) -> NDArray[Any]:
 
 @lru_cache(maxsize=KEPT_TABLES)
 def _tables(kinds: tuple[Replica, ...]) -> tuple[Floats, Floats]:
-    """What the step times of all kinds are read from, never written: decode steps, and what prompts add."""
+    """The tables from which step times are interpolated, never written: decode steps, and what prompt tokens add."""
     return _decode(kinds), _rows(kinds)
 
 
 def _rows(kinds: Sequence[Replica]) -> Floats:
-    """Knots of rows, matrix times, pipeline lags, a rank's own part and the fullest rank's share of all kinds
-    (kinds, 5, M)."""
+    """What the rows of a step (tokens computed at once) cost, for all kinds of replicas (kinds, 5, M).
+
+    Lines 0 to 3: knots in rows, then at each knot the seconds of the matrix products, the pipeline lag (s) and the part
+    that each attention-DP rank computes by itself (s). Line 4: share of the prompt tokens on the fullest rank, by the
+    number of prompts in the step.
+    """
     width = max(MOST_COUNTED + 1, *(len(k.grid.row_knots) for k in kinds))
     table = np.zeros((len(kinds), 5, width))
     for own, kind in zip(table, kinds, strict=True):
         lines = np.stack([kind.grid.row_knots, kind.grid.row_s, kind.grid.lag_s, kind.grid.own_s])
         end = lines.shape[1]
-        own[:4, :end] = lines  # then on along the last slope
+        own[:4, :end] = lines  # shorter tables go on along their last slope
         own[:4, end:] = lines[:, -1:] + np.diff(lines[:, -2:]) * np.arange(1.0, width - end + 1.0)
         own[4, : MOST_COUNTED + 1] = busiest_share(kind.grid.ranks)
     return table
 
 
 def _padded(knots: list[Floats]) -> Floats:
-    """Knots of all kinds as one table; shorter rows go on doubling, where the last slope holds."""
+    """Knots of all kinds as one table (kinds, K). Shorter rows are filled by doubling, where the last slope holds."""
     most = max(len(k) for k in knots)
     return np.stack([np.concatenate([k, k[-1] * 2.0 ** np.arange(1, most - len(k) + 1)]) for k in knots])
 
 
 def _decode(kinds: Sequence[Replica]) -> Floats:
-    """Knots and decode tables of all kinds (kinds, S + 2, K), continued along the last slope where knots were added."""
+    """Decode step times of all kinds (kinds, S + 2, K): line 0 holds the knots (tokens of mean context per sequence).
+
+    Line n + 1 holds the seconds of a step of n sequences at each knot, continued along its last slope where
+    :func:`_padded` added knots.
+    """
     knots = _padded([k.grid.knots for k in kinds])
     table = np.zeros((len(kinds), max(k.max_sequences for k in kinds) + 2, knots.shape[1]))
     table[:, 0] = knots

@@ -38,7 +38,7 @@ from sizing.simulator.layout import (
 )
 
 LONGEST_S = float(UPPER_S[BINS - 2])
-"""From here on durations are in the last bin."""
+"""Seconds from which on every duration falls into the last bin of the histogram."""
 
 MANTISSA_BITS = 8
 """Bits after the binary point that name a cell. Chosen: the fewest with which a cell, at most 1/256 of its duration

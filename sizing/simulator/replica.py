@@ -28,11 +28,11 @@ from sizing.simulator.recording import record_finish, record_row, record_time, r
 from sizing.simulator.step_time import decode_time, pair_time, pipeline_lag, prompt_time
 
 ROUNDING = 1e-9
-"""Tokens that float arithmetic may leave of an answer that is complete."""
+"""Tokens that may seem to be missing from a complete answer because of rounding in float arithmetic."""
 
 ALIKE = 1e-12
-"""Growth over a leap, as a share of a step, below which all its steps count as equally long: the root would lose its
-digits."""
+"""Growth of the step time over a leap, as a share of one step, below which all its steps count as equally long. The
+root of the quadratic would then be the difference of two nearly equal numbers."""
 
 
 @compiled
@@ -41,7 +41,8 @@ def join(requests: Any, heap: Heap, replica: Any, row: int) -> None:
     request = requests[row]
     request.joined_step = replica.step
     replica.running += 1
-    replica.context += request.target
+    replica.context += request.target  # tokens of context, summed over the decoding sequences
+    # Speculation emits several tokens a step on average, so the steps left are the tokens left over that, rounded up.
     steps = math.ceil((request.output - request.done) / replica.tokens_per_step - ROUNDING)
     heap_push(requests, heap, replica, replica.step + steps, row)
     line_up(requests, replica, row)
@@ -49,7 +50,7 @@ def join(requests: Any, heap: Heap, replica: Any, row: int) -> None:
 
 @compiled
 def leave(requests: Any, state: Any, replica: Any, row: int) -> None:
-    """A request is through with this replica: load and row are given back."""
+    """A request leaves this replica, finished or handed over: its load and its row of the table are freed."""
     replica.in_flight -= 1
     replica.ending += 1
     release(requests, state, row)
@@ -57,7 +58,10 @@ def leave(requests: Any, state: Any, replica: Any, row: int) -> None:
 
 @compiled
 def finish_due(world: World, r: int) -> None:
-    """Every sequence whose last token came with the step just done. A static batch keeps their places until it ends."""
+    """End every sequence whose last token came with the step just done.
+
+    A static batch keeps their places and their KV cache until its longest answer ends.
+    """
     replica, heap, requests = world.replicas[r], world.heap[r], world.requests
     while replica.alive > 0 and heap[FINISH_STEP, 0] <= replica.step:
         row = heap_remove(requests, heap, replica, 0)
@@ -74,7 +78,10 @@ def finish_due(world: World, r: int) -> None:
 
 @compiled
 def take_chunk(rows: NDArray[np.float64], replica: Any, request: Any, budget: float) -> tuple[float, float]:
-    """Process as much of a prompt as the budget allows: tokens, and seconds for their attention. Sets the lag."""
+    """Process as much of a prompt as the budget (tokens) allows: the tokens, and the seconds of their attention.
+
+    Sets ``request.lag``, the seconds from the end of the step to the first token where pipeline stages overlap.
+    """
     left = request.target - request.computed
     chunk = min(left, budget)
     pair_s = pair_time(replica, chunk, request.computed)
@@ -85,18 +92,20 @@ def take_chunk(rows: NDArray[np.float64], replica: Any, request: Any, budget: fl
 
 @compiled
 def plan_prompts(world: World, r: int, may_admit: bool) -> tuple[float, float, int, int]:
-    """Prompt tokens of the next step, seconds of their attention, how many prompts they are of, and how many of these
-    end in it (rows in scratch).
+    """What prompts contribute to the next step: their tokens, seconds of their attention, prompts, prompts completed.
 
-    Every attention-DP rank has its share of the token budget; a prompt stays on one of them.
+    The rows of the completed ones are left in ``heap[SCRATCH]``, those of the others in ``heap[BEGUN]``. Every
+    attention-DP rank has its share of the token budget; a prompt stays on one of them, so a step advances at most as
+    many incomplete prompts as there are ranks.
     """
     replica, heap, requests, rows = world.replicas[r], world.heap[r], world.requests, world.rows[world.replicas[r].kind]
+    # Decoding sequences come first: each takes one row of the budget, and one for each draft token to be verified.
     beside = 0 if replica.apart == 1 else replica.running
     budget, tokens, pair_s = replica.budget - beside * replica.rows_per_sequence, 0.0, 0.0
     of_rank, begun, taken, left, ended = budget / replica.ranks, replica.partials, 0, 0, 0
     may_admit = may_admit and (replica.static == 0 or replica.running == 0)
     while budget > 0.0 and left < replica.ranks:
-        if taken < begun:
+        if taken < begun:  # prompts begun in earlier steps come before waiting requests
             row = heap[BEGUN, taken]
             taken += 1
         else:
@@ -105,7 +114,7 @@ def plan_prompts(world: World, r: int, may_admit: bool) -> tuple[float, float, i
             row = admit(requests, replica)
             if row == NONE:
                 break
-            if requests[row].computed >= requests[row].target:  # prefilled elsewhere, KV cache handed over
+            if requests[row].computed >= requests[row].target:  # by a prefill instance, which handed the KV cache over
                 join(requests, heap, replica, row)
                 budget -= replica.rows_per_sequence
                 continue
@@ -118,7 +127,7 @@ def plan_prompts(world: World, r: int, may_admit: bool) -> tuple[float, float, i
             heap[SCRATCH, ended] = row
             ended += 1
     prompts = left + ended
-    for i in range(taken, begun):  # no budget was left for them
+    for i in range(taken, begun):  # no budget was left for these; they stay in line behind the prompts of this step
         heap[BEGUN, left] = heap[BEGUN, i]
         left += 1
     replica.partials = left
@@ -128,7 +137,10 @@ def plan_prompts(world: World, r: int, may_admit: bool) -> tuple[float, float, i
 
 @compiled
 def first_token(world: World, r: int, row: int) -> None:
-    """The last chunk of a prompt is done: one more token is out, and decoding starts, or the request ends or moves."""
+    """Emit the token that comes with the last chunk of a prompt, the first one unless the sequence was evicted before.
+
+    Then the sequence decodes here, ends because that token was its last, or moves on to the decode pool.
+    """
     replica, request, state = world.replicas[r], world.requests[row], world.state[0]
     if request.first < 0.0:
         request.first = replica.now + request.lag
@@ -142,6 +154,7 @@ def first_token(world: World, r: int, row: int) -> None:
         join(world.requests, world.heap[r], replica, row)
         return
     if replica.static == 0:
+        # Its KV cache is freed: the tokens computed, what was reserved for the answer, and the unused rest of a block.
         reserved = replica.reserve * (request.prompt + request.output - request.target)
         give_back(replica, request, request.target + reserved + replica.waste_tokens)
     leave(world.requests, state, replica, row)
@@ -149,20 +162,23 @@ def first_token(world: World, r: int, row: int) -> None:
 
 @compiled
 def mixed_step(world: World, r: int, tokens: float, pair_s: float, prompts: int, ended: int) -> None:
-    """One step with prompt tokens: ended prompts emit their first, and decoding sequences advance by a token, or wait
-    where prompts have their steps apart."""
+    """One step with prompt tokens: completed prompts emit a token, and decoding sequences advance by one step.
+
+    Where prompts have steps of their own, decoding sequences wait instead. Step time: the decode step of the running
+    sequences plus what ``tokens`` prompt tokens (``pair_s`` seconds of attention) add to it.
+    """
     replica = world.replicas[r]
     running = 0 if replica.apart == 1 else replica.running
-    mean = replica.context / running if running > 0 else 0.0
+    mean = replica.context / running if running > 0 else 0.0  # tokens of context per decoding sequence
     rest_s = decode_time(world.decode[replica.kind], running, mean)[0]
     hidden_s = 0.0 if replica.apart == 1 else rest_s
     seconds = rest_s + prompt_time(world.rows[replica.kind], replica, running, tokens, pair_s, prompts, hidden_s)
     pass_time(world, replica, seconds)
     grown = running * replica.tokens_per_step
-    replica.step += 1 - replica.apart
+    replica.step += 1 - replica.apart  # counts decode steps, by which the heap orders the sequences' ends
     replica.steps += 1
     replica.context += grown
-    replica.kv += grown * (1 - replica.reserve)
+    replica.kv += grown * (1 - replica.reserve)  # a reserved cache holds the tokens of the answer from admission on
     finish_due(world, r)
     for i in range(ended):
         first_token(world, r, world.heap[r, SCRATCH, i])
@@ -172,7 +188,7 @@ def mixed_step(world: World, r: int, tokens: float, pair_s: float, prompts: int,
 
 @compiled
 def pass_time(world: World, replica: Any, seconds: float) -> None:
-    """The engine is busy for a while."""
+    """Advance the clock of a replica by ``seconds`` in which its engine is busy, and record them in the series."""
     record_time(world.series, world.state[0].bin_s, replica, seconds)
     replica.now += seconds
     replica.ending = 0
@@ -180,38 +196,48 @@ def pass_time(world: World, replica: Any, seconds: float) -> None:
 
 
 @compiled
-def steps_until(base: float, slope: float, target: float, most: int) -> int:
-    """Smallest k >= 1 with k T + s k (k - 1) / 2 >= target, at most ``most``: the quadratic's root, then made exact."""
-    if most * base + slope * most * (most - 1) / 2.0 < target:
-        return most
-    if slope * most < ALIKE * base:
+def steps_until(base: float, slope: float, target: float, most_steps: int) -> int:
+    """The fewest decode steps that last ``target`` seconds together, at most ``most_steps``.
+
+    Equation: the smallest k >= 1 with k T + s k (k - 1) / 2 >= ``target``, where T = ``base`` is the time of the first
+    step (s) and s = ``slope`` its growth per step (s). The root of the quadratic is taken first and then moved by
+    single steps until it is exact, as float arithmetic may miss it by one.
+    """
+    if most_steps * base + slope * most_steps * (most_steps - 1) / 2.0 < target:
+        return most_steps
+    if slope * most_steps < ALIKE * base:
         k = target / base
     else:
         half = base - slope / 2.0
         k = (math.sqrt(half * half + 2.0 * slope * target) - half) / slope
-    steps = min(max(int(k), 1), most)
+    steps = min(max(int(k), 1), most_steps)
     while steps > 1 and (steps - 1) * base + slope * (steps - 1) * (steps - 2) / 2.0 >= target:
         steps -= 1
-    while steps < most and steps * base + slope * steps * (steps - 1) / 2.0 < target:
+    while steps < most_steps and steps * base + slope * steps * (steps - 1) / 2.0 < target:
         steps += 1
     return steps
 
 
 @compiled
 def leap(world: World, r: int, until: float) -> None:
-    """Decode steps up to the next event: a sequence ends, ``until`` is reached, the cache is full, another slope."""
+    """Take all decode steps up to the next event at once: their batch is the same and their times grow linearly.
+
+    The leap ends when the first sequence ends, time ``until`` (s) is reached, the KV cache is full, or the mean context
+    reaches the next knot of the step-time table, beyond which the slope differs.
+    """
     replica = world.replicas[r]
     running, grown = replica.running, replica.tokens_per_step
     mean = replica.context / running
+    # Seconds of the first step, seconds more per token of mean context, and the context at which that changes.
     base, slope, knot = decode_time(world.decode[replica.kind], running, mean)
-    most = world.heap[r, FINISH_STEP, 0] - replica.step
+    most_steps = world.heap[r, FINISH_STEP, 0] - replica.step
     # Nothing else can end earlier: later arrivals only slow the steps down.
-    replica.hold = replica.now + most * base if replica.waiting == 0 else replica.now
-    if knot - mean < most * grown:
-        most = min(most, max(math.ceil((knot - mean) / grown), 1))
-    if replica.reserve == 0 and replica.kv + most * running * grown > replica.kv_tokens:
-        most = max(math.floor((replica.kv_tokens - replica.kv) / (running * grown)), 1)
-    steps = steps_until(base, slope * grown, until - replica.now, most)
+    replica.hold = replica.now + most_steps * base if replica.waiting == 0 else replica.now
+    if knot - mean < most_steps * grown:
+        most_steps = min(most_steps, max(math.ceil((knot - mean) / grown), 1))
+    if replica.reserve == 0 and replica.kv + most_steps * running * grown > replica.kv_tokens:
+        most_steps = max(math.floor((replica.kv_tokens - replica.kv) / (running * grown)), 1)
+    steps = steps_until(base, slope * grown, until - replica.now, most_steps)
     seconds = steps * base + slope * grown * steps * (steps - 1) / 2.0
     replica.step += steps
     replica.steps += steps
@@ -224,8 +250,10 @@ def leap(world: World, r: int, until: float) -> None:
 
 @compiled
 def advance(world: World, r: int, until: float) -> None:
-    """Run a replica until its next step would start at ``until`` or later, nothing is left to do, or the work ends;
-    where somebody waits for it, until a request has ended."""
+    """Run a replica until its next step would start at ``until`` (s) or later, it is empty, or the work is used up.
+
+    In a closed loop (``state.pausing``) it also stops once a request has ended, because its user sends the next one.
+    """
     replica, state = world.replicas[r], world.state[0]
     finished = state.finished
     while replica.up == 1 and replica.now < until and state.events < state.most_events:

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from sharing.form.held import not_held
+from sharing.form.held import keys_not_held
 from sharing.form.write import from_scenario
 from sharing.library.records import Version
 from sizing.scenario.model_asked import ModelConfig
@@ -55,7 +55,7 @@ def open_document(scenario: Scenario) -> None:
     state.use_price_book(scenario.prices)
     values = from_scenario(scenario)
     state.write(values)
-    st.session_state[_UNHELD] = not_held(scenario, values, **files)
+    st.session_state[_UNHELD] = keys_not_held(scenario, values, **files)
 
 
 def draw_not_held() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from sizing.catalog import gpus, host_for, server_hosts, street_prices, systems, systems_for
 from sizing.prices.system_price import (
-    Money,
+    PriceRange,
     host_price,
     instance_power,
     power_by_rule,
@@ -20,13 +20,13 @@ LIST = Prices()
 
 def test_a_listed_price_is_the_middle_of_its_range():
     price = system_price(systems()["dgx_h100"], LIST)
-    assert (price.usd, price.by, price.basis_of_price) == (Money(380_000, 300_000, 460_000), "listed", "retail")
+    assert (price.usd, price.by, price.basis_of_price) == (PriceRange(380_000, 300_000, 460_000), "listed", "retail")
     assert "Mercatus" in price.source
 
 
 def test_a_typical_price_that_its_source_names_comes_before_the_middle():
     price = system_price(systems()["gb200_nvl72"], LIST)
-    assert (price.usd, price.basis_of_price) == (Money(3_000_000, 2_000_000, 3_100_000), "estimate")
+    assert (price.usd, price.basis_of_price) == (PriceRange(3_000_000, 2_000_000, 3_100_000), "estimate")
     assert "3,000,000 USD estimate, typical of 2,000,000 to 3,100,000 USD" in price.basis
 
 
@@ -35,7 +35,7 @@ def test_by_rule_a_server_costs_its_gpus_and_the_rest():
     # Rest: 82,000, 65,000 to 178,000.
     price = system_price(systems()["hgx_b200_8"], LIST)
     assert (price.by, price.basis_of_price) == ("rule", "retail")
-    assert price.usd == Money(8 * 41_500 + 82_000, 8 * 35_000 + 65_000, 8 * 56_250 + 178_000)
+    assert price.usd == PriceRange(8 * 41_500 + 82_000, 8 * 35_000 + 65_000, 8 * 56_250 + 178_000)
     assert "8 x 41,500 USD (retail price)" in price.basis
     assert "= 414,000 USD, between 345,000 and 628,000 USD" in price.basis
 
@@ -43,7 +43,7 @@ def test_by_rule_a_server_costs_its_gpus_and_the_rest():
 def test_by_rule_a_server_with_fewer_cards_costs_a_smaller_rest():
     # L40S, retail: middle 8,000; ends with the list price 7,500 and 8,500; one CPU: 21,500, 10,000 to 36,750.
     price = system_price(systems()["l40s_4_pcie"], LIST)
-    assert price.usd == Money(4 * 8_000 + 21_500, 4 * 7_500 + 10_000, 4 * 8_500 + 36_750)
+    assert price.usd == PriceRange(4 * 8_000 + 21_500, 4 * 7_500 + 10_000, 4 * 8_500 + 36_750)
 
 
 def test_an_estimate_of_a_system_comes_after_a_rule_from_prices_that_customers_are_asked():
@@ -62,7 +62,7 @@ def test_an_average_selling_price_is_what_it_says_and_no_retail_price():
 
 def test_the_own_price_of_an_accelerator_takes_the_place_of_its_market_price():
     price = system_price(systems()["hgx_b200_8"], LIST, custom_price_usd=10_000)
-    assert price.usd == Money(162_000, 145_000, 258_000)
+    assert price.usd == PriceRange(162_000, 145_000, 258_000)
 
 
 def test_a_system_whose_gpus_have_no_price_has_none():
@@ -82,17 +82,17 @@ def test_the_price_of_an_accelerator_is_the_median_of_the_middles_on_one_basis()
     # H100 SXM, retail with the edition stated: 31,000 and 27,500; the range holds every basis.
     price = street_price("h100_sxm")
     assert price is not None
-    assert (price.usd, price.basis) == (Money((31_000 + 27_500) / 2, 25_000, 32_000), "retail")
+    assert (price.usd, price.basis) == (PriceRange((31_000 + 27_500) / 2, 25_000, 32_000), "retail")
     # B300: list 45,000 comes before the average selling price of 53,000 and the estimate of 48,000 to 70,000.
     b300 = street_price("b300_sxm")
     assert b300 is not None
-    assert (b300.usd, b300.basis) == (Money(45_000, 45_000, 70_000), "list")
+    assert (b300.usd, b300.basis) == (PriceRange(45_000, 45_000, 70_000), "list")
 
 
 def test_a_superchip_or_baseboard_price_counts_for_all_its_gpus(monkeypatch):
     board = next(row for row in street_prices() if row.gpus_per_price == 8)
     monkeypatch.setattr("sizing.prices.system_price.street_prices", lambda: (board,))
-    assert street_price("b200_sxm").usd == Money(415_000 / 8, 380_000 / 8, 450_000 / 8)
+    assert street_price("b200_sxm").usd == PriceRange(415_000 / 8, 380_000 / 8, 450_000 / 8)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from sizing.search.aggregated import aggregated, most_before, smallest_aggregate
 from sizing.search.instances import RESOLUTION, Needed, NotMet, between, fewest, needed
 from sizing.search.refine import Refined, refine
 from sizing.search.screen import all_configurations, evaluate
-from sizing.search.trials import FARTHER, FARTHEST, MOST_TRIED, Case, Tries, limited, looked_at, run, share_of
+from sizing.search.trials import FAR_ADDEND, FAR_FACTOR, MOST_TRIED, Case, Tries, limited, looked_at, run, share_of
 from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.quantiles import sampled_share
 from sizing.simulator.run_length import HEAVIEST, relaxation
@@ -34,7 +34,7 @@ def test_the_search_finds_the_smallest_count_within_its_resolution(true: int, gu
         return n >= true
 
     found = fewest(met, guess=guess, most=most)
-    largest = FARTHEST * guess + FARTHER if most is None else most
+    largest = FAR_FACTOR * guess + FAR_ADDEND if most is None else most
     assert len(tried) <= 3 + 2 * math.ceil(math.log2(largest + 1))
     assert max(tried) <= largest
     if true > largest:
@@ -161,11 +161,11 @@ def test_a_long_run_agrees_that_the_count_is_the_smallest_or_it_is_said_to_be_un
     assert refined.best is not None
     case = replace(refined.search.case(refined.winner), seed=1)
     assert least_margin(case, refined.best.instances) > -DECIDED_WITHIN
-    fewer = refined.best.perhaps - 1
+    fewer = refined.best.fewest_possible - 1
     if question.demand.peak_rps / max(fewer, 1e-9) < HEAVIEST * refined.best.stable_rps:
         assert least_margin(case, fewer) < DECIDED_WITHIN
     confidence = plan(question.scenario).how_sure
-    assert ("fewer may be enough" in confidence) == (refined.best.perhaps < refined.best.instances)
+    assert ("fewer may be enough" in confidence) == (refined.best.fewest_possible < refined.best.instances)
 
 
 @pytest.mark.parametrize("deployment", [{"routing": "random"}, {"confidence": 50}])
@@ -217,7 +217,7 @@ def test_few_of_many_numbers_of_instances_are_priced_and_nothing_is_missed(guess
     question = understand(scenario(workload={"peak_rps": 30_000}, deployment={"gpus": ["h100_sxm", "l40s"]}))
     evaluated = evaluate(question, all_configurations(question))
     first, rival = evaluated.capacity.rps.argsort()[[-1, -20]]
-    every = np.arange(1, FARTHEST * guess + FARTHER + 1)
+    every = np.arange(1, FAR_FACTOR * guess + FAR_ADDEND + 1)
     most = most_before(question, evaluated, int(rival), every, {int(first): guess})
     tried = looked_at(guess)
     assert len(tried) <= MOST_TRIED

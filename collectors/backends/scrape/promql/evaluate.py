@@ -28,7 +28,7 @@ MAX_SUBQUERY_STEPS = 5_000
 
 
 @dataclass(frozen=True)
-class Run:
+class RangeSamples:
     """Samples of one series over a range."""
 
     times: Floats
@@ -87,14 +87,14 @@ def _number(node: Node, now: Moment) -> float:
 
 # Functions of a range
 
-RangeFunction = Callable[[Run, float, float], float | None]
+RangeFunction = Callable[[RangeSamples, float, float], float | None]
 
 
 def _over(reduce: Callable[[Floats], float]) -> RangeFunction:
     return lambda run, start, end: float(reduce(run.values)) if len(run.values) else None
 
 
-def _per_second(run: Run, start: float, end: float) -> float | None:
+def _per_second(run: RangeSamples, start: float, end: float) -> float | None:
     rise = increase(run.times, run.values, start, end, counter=True)
     return None if rise is None else rise / (end - start)
 
@@ -115,18 +115,18 @@ RANGE_FUNCTIONS: dict[str, RangeFunction] = {
 }
 
 
-def _runs(node: Node, now: Moment) -> tuple[dict[Key, Run], float]:
+def _runs(node: Node, now: Moment) -> tuple[dict[Key, RangeSamples], float]:
     """The samples per series of a range or subquery, and the length of the range."""
     if isinstance(node, Selector) and node.range_s is not None:
         start = now.time_s - node.range_s
-        runs = {key_of(t.labels): Run(*within(t, start, now.time_s)) for t in now.tracks.select(node)}
+        runs = {key_of(t.labels): RangeSamples(*within(t, start, now.time_s)) for t in now.tracks.select(node)}
         return {key: run for key, run in runs.items() if len(run.times)}, node.range_s
     if isinstance(node, Subquery):
         return _subquery(node, now), node.range_s
     raise UnsupportedExpression("A range such as [5m] is expected.")
 
 
-def _subquery(node: Subquery, now: Moment) -> dict[Key, Run]:
+def _subquery(node: Subquery, now: Moment) -> dict[Key, RangeSamples]:
     steps = int(node.range_s / node.step_s)
     if steps > MAX_SUBQUERY_STEPS:
         raise UnsupportedExpression("A subquery has too many steps.")
@@ -138,7 +138,7 @@ def _subquery(node: Subquery, now: Moment) -> dict[Key, Run]:
             for key, value in _at_step(node.inner, Moment(now.tracks, moment)).items():
                 points.setdefault(key, []).append((moment, value))
         moment += node.step_s
-    return {k: Run(np.array([p[0] for p in ps]), np.array([p[1] for p in ps])) for k, ps in points.items()}
+    return {k: RangeSamples(np.array([p[0] for p in ps]), np.array([p[1] for p in ps])) for k, ps in points.items()}
 
 
 def _at_step(node: Node, now: Moment) -> Value:
