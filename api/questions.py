@@ -8,6 +8,7 @@ from http import HTTPStatus
 from typing import Any
 
 from api.problems import Refused, faults_of
+from commandline.foreign_text import shown
 from sharing.document import read_document
 from sizing.base.errors import InvalidScenario, SizingError
 from sizing.base.result import Plan
@@ -56,9 +57,13 @@ def compared(content: bytes) -> Comparison:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InvalidScenario([f"{NAME} is not a text file in UTF-8."]) from None
-    given = parse(text, "request", such_as="scenarios").get("scenarios")
+    asked = parse(text, "request", such_as="scenarios")
+    given = asked.get("scenarios")
     if not isinstance(given, list):
         raise InvalidScenario.at("scenarios", f"must be a list of two to {MOST_COMPARED} scenarios.")
+    unknown = [shown(str(key)) for key in asked if key != "scenarios"]
+    if unknown:
+        raise InvalidScenario([f"{key}: unknown key. A comparison has scenarios alone." for key in unknown], unknown)
     return comparison_of(given)
 
 

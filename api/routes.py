@@ -19,8 +19,9 @@ from api.access import demand_page
 from api.limits import Slots, body_of, demand_host, demand_media_type
 from api.openapi import CSV, JSON, OPENAPI, YAML, body, describe_bodies, problems
 from api.problems import MEDIA_TYPE, Fault, Refused, faults_in, faults_of, refused
+from commandline.foreign_text import shown
 from commandline.run import Result, as_json
-from sizing.base.errors import SizingError
+from sizing.base.errors import SizingError, UnknownName
 from sizing.base.result import Plan
 from sizing.base.version import ENGINE_VERSION
 from sizing.catalog.finding import ModelsFound, find_models
@@ -46,6 +47,7 @@ def application(names: Collection[str], at_once: int, seconds: float) -> FastAPI
         docs_url=None,
         redoc_url=None,
         responses=problems(),
+        dependencies=[Depends(_known_parameters)],
     )
     _add_doors(app, names)
     _add_faults(app)
@@ -54,6 +56,18 @@ def application(names: Collection[str], at_once: int, seconds: float) -> FastAPI
     _add_tables(app, slots)
     describe_bodies(app)
     return app
+
+
+def _known_parameters(request: Request) -> None:
+    """Raises Refused for a parameter that the question does not have: what is mistyped would change nothing."""
+    known = [field.name for field in request.scope["route"].dependant.query_params]
+    faults = [
+        Fault(path=f"query.{shown(name)}", detail=f"{error}")
+        for name in request.query_params
+        if name not in known and (error := UnknownName("parameter", name, known))
+    ]
+    if faults:
+        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, *faults)
 
 
 def may_ask(page: str) -> Any:

@@ -46,7 +46,7 @@ def _mapping(given: object) -> object:
         return given
     try:
         return json.loads(given)
-    except ValueError:
+    except (ValueError, RecursionError):
         return given
 
 

@@ -33,6 +33,7 @@ _WORDS = {
     **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), "must be a group of keys"),
     "string_pattern_mismatch": "must match {pattern}",
     "string_unicode": "holds half a character (a lone surrogate): type it again",
+    **dict.fromkeys(("date_from_datetime_parsing", "date_parsing", "date_type"), "must be a date such as 2026-11-30"),
     "path_type": "must be the name of a file",
 }
 

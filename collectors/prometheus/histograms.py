@@ -117,7 +117,9 @@ def distribution(
             for part, value in zip((name, f"{name}_low", f"{name}_high"), interval, strict=True):
                 values[part] = finite(value * scale)
     counted = rate_count - zeros if rate_count is not None else None
-    if counted and counted > 0 and rate_sum is not None:
+    if counted is not None and counted < 0:  # no number of observations, and nothing else is one of them
+        return Distribution()
+    if counted and counted > 0 and rate_sum is not None and rate_sum >= 0:
         values["mean"] = finite(rate_sum / counted * scale)
     if counted is not None:
         values["count"] = finite(counted * window_s)

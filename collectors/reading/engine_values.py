@@ -125,8 +125,12 @@ def saturated_steps(choices: Mapping[str, Choice], scope: Scope, *, step_s: floa
     return parts[0] if len(parts) == 1 else f"(clamp_max({' + '.join(parts)}, 1) or {parts[0]})"
 
 
+SIGNED = {"waiting_growth_per_s"}
+"""Numbers that may be below 0; any other that is has been reported wrongly, and is unknown."""
+
+
 def engine_numbers(vectors: Vectors, choices: Mapping[str, Choice], scope: Scope) -> dict[str, float | None]:
-    """The numbers of the engine; a series that is born with its first event counts 0 while the engine is seen."""
+    """The numbers of the engine that can be; a series born with its first event counts 0 while the engine is seen."""
 
     def value(subject: Subject) -> float | None:
         choice = choices.get(subject.quantity) if subject.part is Part.WHOLE else None
@@ -152,7 +156,7 @@ def engine_numbers(vectors: Vectors, choices: Mapping[str, Choice], scope: Scope
         requests = _sum(numbers["finished_rps"], numbers["failed_rps"])
     numbers["error_ratio"] = _share(numbers["failed_rps"], requests)
     numbers["client_error_ratio"] = _share(numbers["client_errors_rps"], requests)
-    return numbers
+    return {name: value for name, value in numbers.items() if value is None or value >= 0 or name in SIGNED}
 
 
 def queue_persists(vectors: Vectors) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from reality.compare import Planned
 from reality.diagnosis.capacity import Promise, largest_load, ordinary, replicas_needed
 from reality.diagnosis.causes import Cause, Difference
-from reality.diagnosis.result import Action, ActionKind, Recalibration
+from reality.diagnosis.result import Action, ActionKind, Recalibration, State
 from reality.diagnosis.worlds import Circumstances, Worlds
 from sizing.base.format import count, requests_per_s
 from sizing.base.units import HOURS_PER_MONTH
@@ -19,13 +19,13 @@ ROOM = 1.0
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Situation:
-    """What actions are chosen from: how it runs now and as measured, what differs, whether a limit is broken."""
+    """What actions are chosen from: how it runs now and as measured, what differs, whether the limits are kept."""
 
     planned: Planned
     now: Circumstances
     differences: tuple[Difference, ...]
     main: Cause | None
-    broken: bool
+    state: State
     capacity: float | None
     recalibration: Recalibration | None
 
@@ -54,7 +54,7 @@ def advise(situation: Situation, worlds: Worlds, promise: Promise) -> Advice:
     resize = adviser.resize(needed)
     actions += [one for one in (resize, adviser.recalibrate()) if one is not None]
     if not actions:
-        actions = [adviser.nothing()]
+        actions = [adviser.nothing(needed)]
     first = _FIRST.get(situation.main or "unexplained", "resize")
     order = sorted(actions, key=lambda one: (one.kind != first, not one.enough, one.kind == "recalibrate"))
     return Advice(actions=tuple(order), needed=needed)
@@ -163,7 +163,7 @@ class _Adviser:
         now = self._given.now
         if needed is None or needed == now.replicas:
             return None
-        if needed < now.replicas and self._given.broken:
+        if needed < now.replicas and self._given.state != "met":
             return None
         after = ordinary(now, needed)
         more = needed - now.replicas
@@ -192,9 +192,9 @@ class _Adviser:
             why=why,
         )
 
-    def nothing(self) -> Action:
+    def nothing(self, needed: int | None) -> Action:
         """Nothing to do, or nothing that is known to help."""
-        now, broken = self._given.now, self._given.broken
+        now, state = self._given.now, self._given.state
         return Action(
             kind="none",
             replicas=now.replicas,
@@ -202,12 +202,21 @@ class _Adviser:
             change=0,
             subject=None,
             capacity_within_limits_rps=self._given.capacity,
-            enough=not broken,
+            enough=None if state == "unclear" else state == "met",
             usd_per_month=None,
-            why="No number of these replicas keeps the limits with this traffic: plan anew with it."
-            if broken
-            else "Every limit holds and the number of replicas is right.",
+            why=_why_nothing(state, needed),
         )
+
+
+def _why_nothing(state: State, needed: int | None) -> str:
+    if state == "met":
+        right = "the number of replicas is right" if needed is not None else "how many replicas it takes is not known"
+        return f"Every limit holds and {right}."
+    if needed is None:
+        return "No number of these replicas keeps the limits with this traffic: plan anew with it."
+    if state == "broken":
+        return "By the plan's engine this number of replicas is right: look for what it does not know of."
+    return "Nothing, until the limits can be judged: by the plan's engine this number of replicas is right."
 
 
 def usd_per_month(planned: Planned, replicas: int) -> float | None:

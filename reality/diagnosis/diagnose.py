@@ -317,7 +317,7 @@ class _Diagnosis:
             now=given.now,
             differences=tuple(splitter.differences.values()),
             main=None if main is None else main.cause,
-            broken=state == "broken",
+            state=state,
             capacity=capacity,
             recalibration=recalibration,
         )

@@ -48,6 +48,13 @@ FLAT_SHARE = 0.5
 """Share of these with as many running as ever, from which there is a limit."""
 KV_FULL = 0.93
 """KV use from which it, and not a limit, keeps requests waiting."""
+TOO_MANY = 4.0
+"""Times as many requests at once as run or may run, from which counters contradict latencies. Chosen: no batch limit
+that somebody raised, and no window with a restart in it, comes near."""
+IMPOSSIBLE = (
+    "The counters contradict the latencies: so many tokens at such gaps would take more requests at once than the "
+    "replicas can run. Check that nothing rewrites, adds up or resets these metrics between engine and source."
+)
 LEAST_BATCH = 0.95
 """Share of the planned limit of the batch from which a lower one is another."""
 
@@ -83,8 +90,21 @@ def seen_of(
         return "The deployment does not report how many requests arrive: nothing can be concluded about a cause."
     if rps <= 0:
         return "No request arrived in the window: choose another window (--at, --window)."
+    if _impossible(observed, worlds, row, deployment.instances):
+        return IMPOSSIBLE
     reader = _Reader(planned, row, observed, deployed, details, worlds)
     return reader.seen(rps, deployment.instances)
+
+
+def _impossible(observed: Observation, worlds: Worlds, row: Configuration, instances: int) -> bool:
+    """Whether more requests would have to run at once than can: by Little's law as many as tokens are generated in the
+    mean time between two of one answer."""
+    tokens, gap = observed.number("generation_tokens_per_s"), observed.distribution("tpot_ms").mean
+    if not tokens or not gap:
+        return False
+    replicas = max(observed.number("replicas") or 0.0, instances)
+    most = max(observed.number("running_max") or 0.0, worlds.planned(row).max_sequences)
+    return tokens * gap / MS_PER_S > TOO_MANY * replicas * most
 
 
 class _Reader:

@@ -44,6 +44,8 @@ def limit_in_words(row: LimitRow) -> str:
 
 def cause_in_words(row: CauseRow, gap_ms: float) -> str:
     """ "Cause: replica 3 is gone, 13.7 of 14.8 ms"."""
+    if row.cause == "unexplained":
+        return f"No cause can be seen of {significant(row.share_ms)} of {significant(gap_ms)} ms"
     return f"Cause: {described(row)}, {significant(row.share_ms)} of {significant(gap_ms)} ms"
 
 
@@ -152,15 +154,20 @@ def _room(load: float, capacity: float | None, *, broken: bool) -> str:
 
 def as_text(given: Diagnosis) -> str:
     """The diagnosis for a terminal."""
-    lines = [given.headline, "", f"{given.scenario} against {given.source}, {given.window_s:g} s until {given.at}"]
+    lines = [
+        given.headline,
+        "",
+        f"{given.scenario} against {given.source}, {significant(given.window_s)} s until {given.at}",
+    ]
     lines += [f"Reason        {reason}" for reason in given.reasons if reason not in given.headline]
     if given.limits:
         lines += ["", f"{'Limit':16} {'limit':>10} {'measured':>10} {'80 % interval':>22} {'within':>9}  verdict"]
     for row in given.limits:
         low, high = ("" if end is None else ms(end) for end in (row.low, row.high))
+        ends = "" if row.low is None else f"{low} to {high or chr(8734)}"
         lines.append(
             f"p{row.percentile:g} {SHORT[row.quantity]:12} {ms(row.limit):>10} "
-            f"{'' if row.measured is None else ms(row.measured):>10} {f'{low} to {high or chr(8734)}':>22} "
+            f"{'' if row.measured is None else ms(row.measured):>10} {ends:>22} "
             f"{'' if row.attainment is None else percent(row.attainment):>9}  {row.verdict}"
         )
     if given.causes:

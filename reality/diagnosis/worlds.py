@@ -159,6 +159,10 @@ class Worlds:
             self._replicas[key] = replica_at(question, evaluated, 0)
         return self._replicas[key]
 
+    def planned(self, row: Configuration) -> Replica:
+        """A configuration as a replica at the planned lengths."""
+        return self.replica(row, self._question.prompt.mean, self._question.output.mean)
+
     def printed_tokens(self, row: Configuration) -> float:
         """Tokens of the KV cache of one engine process as the engine prints them at its start."""
         context = float(self._question.served_context(row.speculation.draft_tokens))

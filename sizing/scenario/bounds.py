@@ -1,6 +1,9 @@
-"""The largest numbers that a scenario may hold and the engine computes with: beyond them a number is a typing error."""
+"""The largest and smallest numbers that a scenario may hold and the engine computes with: beyond them a number is a typing error."""
 
 from __future__ import annotations
+
+MIN_RPS = 1e-9
+"""One request in thirty years: of rarer ones the clock of a simulation no longer tells the latency."""
 
 MAX_RPS = 1_000_000
 """Requests/s. Chosen: because it is far above any published deployment."""

@@ -11,7 +11,7 @@ from scipy.special import pdtr, pdtrik
 from sizing.base.errors import InvalidScenario
 from sizing.base.format import percent, stated
 from sizing.base.units import HOURS_PER_DAY, S_PER_HOUR
-from sizing.scenario.bounds import MAX_RPS
+from sizing.scenario.bounds import MAX_RPS, MIN_RPS
 from sizing.scenario.schema import Users, Workload
 from sizing.scenario.traffic import Profile, TraceArrivals
 
@@ -60,7 +60,7 @@ def peak_demand(workload: Workload) -> Demand:
     P(N <= n) >= percentile)``, N Poisson with the average as its mean. Users: ``users x requests / (hours x 3600) x
     peak-to-mean``. An hourly profile takes the place of hours and peak-to-mean, and lifts an average over the day to
     the busiest hour. Growth multiplies the load before the percentile is taken. Units: requests/s. Raises
-    InvalidScenario when the result is not in (0, 1e6]. Source: NVIDIA "LLM inference sizing" (64 -> 77, 7 -> 12).
+    InvalidScenario when the result is not in [1e-9, 1e6]. Source: NVIDIA "LLM inference sizing" (64 -> 77, 7 -> 12).
     """
     growth = 1.0 + workload.growth_percent / 100.0
     profile = hourly(workload)
@@ -72,10 +72,10 @@ def peak_demand(workload: Workload) -> Demand:
         demand = _from_trace(workload.arrivals, growth)
     else:
         demand = _from_peak(workload.peak_rps or 0.0, growth, profile)
-    if not (math.isfinite(demand.peak_rps) and 0 < demand.peak_rps <= MAX_RPS):
+    if not (math.isfinite(demand.peak_rps) and MIN_RPS <= demand.peak_rps <= MAX_RPS):
         raise InvalidScenario(
             [
-                f"The peak comes to {stated(demand.peak_rps, 3)} requests/s; it must be above 0 and at most "
+                f"The peak comes to {stated(demand.peak_rps, 3)} requests/s; it must be at least {MIN_RPS:g} and at most "
                 f"{MAX_RPS:,.0f}: change the load. {demand.how}"
             ]
         )

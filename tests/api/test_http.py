@@ -178,3 +178,19 @@ def _references(part: object) -> list[str]:
         return []
     inside = [reference for value in part.values() for reference in _references(value)]
     return [*inside, part["$ref"]] if isinstance(part.get("$ref"), str) else inside
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "parameters", "where", "said"),
+    [
+        ("plan", SCENARIO, {"alternativs": 1}, "query.alternativs", "Did you mean alternatives?"),
+        ("cost", SCENARIO, {"on": "xx"}, "query.on", "must be a date such as 2026-11-30"),
+        ("compare", {"scenarios": [SCENARIO, OTHER], "analytic": True}, {}, "analytic", "unknown key"),
+    ],
+)
+def test_what_a_question_does_not_have_is_not_passed_over(
+    server: str, path: str, body: object, parameters: dict[str, Any], where: str, said: str
+) -> None:
+    answer = post(server, path, body, **parameters)
+    assert (answer.status_code, [one["path"] for one in answer.json()["problems"]]) == (422, [where])
+    assert said in answer.json()["detail"]

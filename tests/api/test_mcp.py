@@ -58,6 +58,7 @@ QUESTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "no such figure": ("explain", {"scenario": SCENARIO, "figures": ["gpu"]}),
     "second is bad": ("compare", {"scenarios": [SCENARIO, BAD["a rate below 0"][0]]}),
     "no such tool": ("plam", {}),
+    "brackets without end": ("plan", {"scenario": "[" * 100_000}),
     **{fault: ("plan", {"scenario": scenario}) for fault, (scenario, _) in BAD.items()},
 }
 
@@ -154,6 +155,7 @@ def test_bad_input_is_the_sentence_of_the_command_line(
         ("no such figure", "Unknown figure “gpu”. Did you mean gpus?", ["figures.0"]),
         ("second is bad", "workload.peak_rps: must be greater than 0 (found '-1').", ["scenarios.1.workload.peak_rps"]),
         ("no such tool", "Unknown tool “plam”. Did you mean plan?", [""]),
+        ("brackets without end", f"scenario: must be a group of keys (found '{'[' * 37}...').", ["scenario"]),
     ],
 )
 def test_arguments_that_cannot_be_used(

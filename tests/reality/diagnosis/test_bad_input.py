@@ -7,6 +7,7 @@ from collectors.questions.details import Details
 from collectors.reading.observation import State
 from reality.compare import planned_of
 from reality.diagnosis.diagnose import Reading, diagnose
+from reality.diagnosis.sentences import as_text
 from sizing.planning.analytic import analytic_plan
 from sizing.planning.answered import Answer
 from sizing.scenario.schema import Scenario
@@ -66,3 +67,29 @@ def test_a_plan_that_deploys_nothing():
     said = told(planned_of(Answer.of(asked, analytic_plan)), observation({"arrivals_rps": 5.0}))
     assert said.state == "unclear"
     assert "The plan deploys nothing" in said.headline
+
+
+@pytest.mark.parametrize(
+    ("numbers", "rps"),
+    [
+        ({"generation_tokens_per_s": 500_000.0, "running_max": 40.0}, 2_200.0),
+        ({"generation_tokens_per_s": 1e300, "running_max": 1e3}, 1e300),
+        ({"generation_tokens_per_s": 1e12}, 5.0),
+    ],
+)
+def test_counters_that_contradict_the_latencies(ready, numbers, rps):
+    gaps = in_buckets(np.full(1000, 45.0), np.ones(1000), [25.0, 50.0, 75.0, 100.0])
+    said = told(ready, observation({"arrivals_rps": rps, "replicas": 4.0} | numbers, {"tpot_ms": gaps}))
+    assert (said.state, said.main_cause, said.actions) == ("unclear", None, ())
+    assert "The counters contradict the latencies" in said.headline
+    assert "to ∞" not in as_text(said)  # of the TTFT, which was not measured
+
+
+def test_limits_that_cannot_be_judged_are_not_said_to_hold(ready):
+    few = in_buckets(np.array([45.0] * 60), np.ones(60), [25.0, 50.0, 75.0, 100.0])
+    for rps in (12.0, 2.0):  # as planned, and for fewer replicas than serve
+        said = told(ready, observation({"arrivals_rps": rps, "replicas": 4.0}, {"tpot_ms": few}))
+        assert said.state == "unclear"
+        assert all(action.change >= 0 for action in said.actions)
+        assert not any("Every limit holds" in action.why for action in said.actions)
+        assert [one.enough for one in said.actions if one.kind == "none"] in ([], [None])

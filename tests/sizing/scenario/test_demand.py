@@ -136,3 +136,8 @@ def test_a_demand_beyond_every_system_is_refused(keys):
     with pytest.raises(InvalidScenario, match="The peak comes to") as caught:
         peak_demand(workload(**keys))
     assert "\n" not in str(caught.value)
+
+
+def test_a_request_in_an_age_is_a_typing_error() -> None:
+    with pytest.raises(InvalidScenario, match="must be at least 1e-09"):
+        demand_of(Workload(input_tokens=100, output_tokens=100, peak_rps=1e-12))

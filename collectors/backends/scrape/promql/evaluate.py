@@ -45,7 +45,8 @@ class Moment:
 
 def evaluate(node: Node, tracks: Tracks, time_s: float) -> tuple[Sample, ...]:
     """The samples of an expression at a moment. Raises UnsupportedExpression."""
-    result = _value(node, Moment(tracks, time_s))
+    with np.errstate(invalid="ignore", over="ignore"):  # NaN and infinities are samples too, and come out as NaN
+        result = _value(node, Moment(tracks, time_s))
     vector = {(): result} if isinstance(result, float) else result
     return tuple(Sample(labels=dict(key), time_s=time_s, value=value) for key, value in vector.items())
 
@@ -107,8 +108,8 @@ RANGE_FUNCTIONS: dict[str, RangeFunction] = {
     "changes": _over(lambda v: float(np.count_nonzero(np.diff(v) != 0))),
     "resets": _over(lambda v: float(np.count_nonzero(np.diff(v) < 0))),
     "avg_over_time": _over(np.mean),
-    "max_over_time": _over(np.nanmax),
-    "min_over_time": _over(np.nanmin),
+    "max_over_time": _over(np.fmax.reduce),
+    "min_over_time": _over(np.fmin.reduce),
     "sum_over_time": _over(np.sum),
     "count_over_time": _over(len),
     "last_over_time": _over(lambda v: float(v[-1])),

@@ -133,3 +133,12 @@ def test_recorded_restart_gives_no_negative_rate() -> None:
     for at_s, _ in asked:
         for sample in evaluate(parse("sum(rate(vllm:generation_tokens_total[90s]))"), tracks, at_s):
             assert 0 <= sample.value < 1500
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("function", ["rate", "increase", "delta", "deriv", "max_over_time", "avg_over_time"])
+def test_what_is_no_number_is_answered_without_a_warning(function: str, value: float) -> None:
+    track = Track({"__name__": "x"}, np.arange(4.0), np.full(4, value), np.arange(4.0))
+    for sample in evaluate(parse(f"{function}(x[4s])"), Tracks([track]), 3.0):
+        assert not math.isfinite(sample.value)
