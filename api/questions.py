@@ -57,11 +57,11 @@ def compared(content: bytes) -> Comparison:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InvalidScenario([f"{NAME} is not a text file in UTF-8."]) from None
-    asked = parse(text, "request", such_as="scenarios")
-    given = asked.get("scenarios")
+    keys = parse(text, "request", such_as="scenarios")
+    given = keys.get("scenarios")
     if not isinstance(given, list):
         raise InvalidScenario.at("scenarios", f"must be a list of two to {MOST_COMPARED} scenarios.")
-    unknown = [shown(str(key)) for key in asked if key != "scenarios"]
+    unknown = [shown(str(key)) for key in keys if key != "scenarios"]
     if unknown:
         raise InvalidScenario([f"{key}: unknown key. A comparison has scenarios alone." for key in unknown], unknown)
     return comparison_of(given)

@@ -62,9 +62,9 @@ def _known_parameters(request: Request) -> None:
     """Raises Refused for a parameter that the question does not have: what is mistyped would change nothing."""
     known = [field.name for field in request.scope["route"].dependant.query_params]
     faults = [
-        Fault(path=f"query.{shown(name)}", detail=f"{error}")
+        Fault(path=f"query.{shown(name)}", detail=f"{UnknownName('parameter', name, known)}")
         for name in request.query_params
-        if name not in known and (error := UnknownName("parameter", name, known))
+        if name not in known
     ]
     if faults:
         raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, *faults)

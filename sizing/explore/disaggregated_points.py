@@ -40,12 +40,12 @@ from sizing.search.disaggregated import Disaggregated
 from sizing.search.pools import (
     BUSY,
     at_peak,
+    considers_pools,
     decoding_of,
     instances_of_pools,
     longest_transfer,
     prefill_stable,
     times_of,
-    wanted,
 )
 from sizing.search.screen import Evaluated
 
@@ -78,7 +78,7 @@ class DisaggregatedPoints(Points[Disaggregated]):
         """The pairs worth a look for every GPU, engine and formats; None where no pools are wanted or possible."""
         candidates, percentile = evaluated.candidates, question.limits.percentile
         of_prefill, of_decode = instances_of_pools(question, candidates)
-        if not wanted(question) or not len(of_prefill) or not len(of_decode):
+        if not considers_pools(question) or not len(of_prefill) or not len(of_decode):
             return None
         unit, gpus = candidates.unit, candidates.gpus
         times = times_of(question, evaluated, of_prefill)
