@@ -1,4 +1,4 @@
-"""The largest and smallest numbers that a scenario may hold and the engine computes with: beyond them a number is a typing error."""
+"""The largest and smallest numbers that the engine computes with: beyond them a number is a typing error."""
 
 from __future__ import annotations
 

@@ -75,8 +75,8 @@ def peak_demand(workload: Workload) -> Demand:
     if not (math.isfinite(demand.peak_rps) and MIN_RPS <= demand.peak_rps <= MAX_RPS):
         raise InvalidScenario(
             [
-                f"The peak comes to {stated(demand.peak_rps, 3)} requests/s; it must be at least {MIN_RPS:g} and at most "
-                f"{MAX_RPS:,.0f}: change the load. {demand.how}"
+                f"The peak comes to {stated(demand.peak_rps, 3)} requests/s; it must be at least {MIN_RPS:g} and "
+                f"at most {MAX_RPS:,.0f}: change the load. {demand.how}"
             ]
         )
     return demand

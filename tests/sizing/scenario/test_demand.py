@@ -140,4 +140,4 @@ def test_a_demand_beyond_every_system_is_refused(keys):
 
 def test_a_request_in_an_age_is_a_typing_error() -> None:
     with pytest.raises(InvalidScenario, match="must be at least 1e-09"):
-        demand_of(Workload(input_tokens=100, output_tokens=100, peak_rps=1e-12))
+        peak_demand(workload(peak_rps=1e-12))
