@@ -23,7 +23,7 @@ from sizing.explore.operating_point import (
 from sizing.explore.points import Points
 from sizing.planning.spread import ENDS, factors, intervals_at, with_slower_steps
 from sizing.question.understand import Question
-from sizing.search.aggregated import Aggregated, wanted
+from sizing.search.aggregated import Aggregated, considers_aggregated
 from sizing.search.screen import Evaluated
 
 
@@ -36,7 +36,7 @@ class AggregatedPoints(Points[Aggregated]):
     @classmethod
     def considered(cls, question: Question, evaluated: Evaluated, share: Share) -> Self:
         """All points of all candidates; none where the scenario leaves such instances out."""
-        if not wanted(question):
+        if not considers_aggregated(question):
             nothing = np.empty(0, dtype=np.intp)
             evaluated, share = evaluated.take(nothing), share.take(nothing)
         return cls(question=question, evaluated=evaluated, share=share, figures=loads(question, evaluated, share))

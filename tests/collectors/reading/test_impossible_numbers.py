@@ -25,7 +25,7 @@ def test_a_rate_below_0_is_unknown_and_a_queue_may_shrink() -> None:
         return (Sample(labels={}, time_s=0.0, value=value),)
 
     subjects = (Subject("running"), Subject("finished"), Subject("waiting", Part.GROWTH))
-    vectors = Vectors({subject: sample(-5.0) for subject in subjects})
+    vectors = Vectors(samples={subject: sample(-5.0) for subject in subjects})
     numbers = engine_numbers(vectors, {}, Scope(window_s=60.0, step_s=15.0))
     assert (numbers.get("running"), numbers.get("finished_rps")) == (None, None)
     assert numbers["waiting_growth_per_s"] == -5.0
