@@ -17,7 +17,18 @@ from sizing.search.aggregated import aggregated, most_before, smallest_aggregate
 from sizing.search.instances import RESOLUTION, Needed, NotMet, between, fewest, needed
 from sizing.search.refine import Refined, refine
 from sizing.search.screen import all_configurations, evaluate
-from sizing.search.trials import FAR_ADDEND, FAR_FACTOR, MOST_TRIED, Case, Tries, limited, looked_at, run, share_of
+from sizing.search.trials import (
+    FAR_ADDEND,
+    FAR_FACTOR,
+    MOST_TRIED,
+    NEARLY_IDLE,
+    Case,
+    Tries,
+    limited,
+    looked_at,
+    run,
+    share_of,
+)
 from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.quantiles import sampled_share
 from sizing.simulator.run_length import HEAVIEST, relaxation
@@ -34,7 +45,7 @@ def test_the_search_finds_the_smallest_count_within_its_resolution(true: int, gu
         return n >= true
 
     found = fewest(met, guess=guess, most=most)
-    largest = FAR_FACTOR * guess + FAR_ADDEND if most is None else most
+    largest = NEARLY_IDLE * (guess + FAR_ADDEND) if most is None else most
     assert len(tried) <= 3 + 2 * math.ceil(math.log2(largest + 1))
     assert max(tried) <= largest
     if true > largest:
