@@ -3,13 +3,15 @@
 Exit code 0 with an answer, 2 on an invalid file.
 """
 
+from __future__ import annotations
+
 import argparse
 import re
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from collectors.errors import InvalidSource
 from collectors.source import Source, load_source
@@ -21,6 +23,9 @@ from sizing.base.errors import InvalidScenario, SizingError
 from sizing.base.units import S_PER_DAY, S_PER_HOUR, S_PER_MINUTE
 from sizing.scenario.file import load_scenario
 from sizing.scenario.schema import Scenario
+
+if TYPE_CHECKING:
+    from sizing.planning.answered import Answer
 
 UNITS_S = {"": 1.0, "s": 1.0, "m": S_PER_MINUTE, "h": S_PER_HOUR, "d": S_PER_DAY, "w": 7 * S_PER_DAY}
 SHORTEST_S, LONGEST_S = 5.0, 30 * S_PER_DAY
@@ -111,37 +116,30 @@ def _date(text: str) -> float:
 
 
 def _compare(given: argparse.Namespace) -> int:
-    scenario, source = _files(given.scenario, given.source)
+    answer, source = _asked(given)
     from reality.answer import as_text
     from reality.compare import compare_source
-    from sizing.planning.analytic import analytic_plan
-    from sizing.planning.answered import Answer
 
-    comparison = compare_source(
-        Answer.of(scenario, analytic_plan if given.analytic else None),
-        source,
-        at_s=given.at,
-        window_s=given.window,
-        served_as=given.served_as,
-    )
+    comparison = compare_source(answer, source, at_s=given.at, window_s=given.window, served_as=given.served_as)
     return show(comparison, as_text, json=given.json)
 
 
 def _diagnose(given: argparse.Namespace) -> int:
-    scenario, source = _files(given.scenario, given.source)
+    answer, source = _asked(given)
     from reality.diagnosis.diagnose import diagnose_source
     from reality.diagnosis.sentences import as_text
+
+    diagnosis = diagnose_source(answer, source, at_s=given.at, window_s=given.window, served_as=given.served_as)
+    return show(diagnosis, as_text, json=given.json)
+
+
+def _asked(given: argparse.Namespace) -> tuple[Answer, Source]:
+    """The answer to the scenario, by the load model that is asked for, and the source."""
+    scenario, source = _files(given.scenario, given.source)
     from sizing.planning.analytic import analytic_plan
     from sizing.planning.answered import Answer
 
-    diagnosis = diagnose_source(
-        Answer.of(scenario, analytic_plan if given.analytic else None),
-        source,
-        at_s=given.at,
-        window_s=given.window,
-        served_as=given.served_as,
-    )
-    return show(diagnosis, as_text, json=given.json)
+    return Answer.of(scenario, analytic_plan if given.analytic else None), source
 
 
 def _files(scenario: Path, source: Path) -> tuple[Scenario, Source]:
