@@ -14,7 +14,6 @@ import zipfile
 from importlib import metadata
 from pathlib import Path
 
-import anyio
 import pytest
 import requests
 from mcp import ClientSession, StdioServerParameters, stdio_client
@@ -25,6 +24,7 @@ from sizing.base.version import ENGINE_VERSION
 from tests.api.conftest import answering
 from tests.commands import run
 from tests.e2e.dashboard import running_dashboard
+from tests.loops import awaited
 from tests.patience import PATIENCE_S
 from tests.tools.environments import ROOT, files_within, requirements
 
@@ -186,4 +186,4 @@ def test_the_example_for_an_agent_in_the_readme(programs: Path, elsewhere: Path)
             await client.initialize()
             return {tool.name for tool in (await client.list_tools()).tools}
 
-    assert anyio.run(names) == {"plan", "compare", "explain", "find_model", "open_link"}
+    assert awaited(names) == {"plan", "compare", "explain", "find_model", "open_link"}

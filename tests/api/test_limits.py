@@ -11,6 +11,7 @@ from starlette.requests import Request
 
 from api.limits import Slots, body_of
 from api.problems import Refused
+from tests.loops import awaited
 from tests.patience import PATIENCE_S
 
 
@@ -26,7 +27,7 @@ def answers(slots: Slots, *computes: Callable[[], object]) -> list[object]:
     async def together() -> list[object]:
         return await asyncio.gather(*map(ask, computes))
 
-    return asyncio.run(together())
+    return awaited(together)
 
 
 def test_a_body_that_comes_too_slowly_is_not_waited_for() -> None:
@@ -35,7 +36,7 @@ def test_a_body_that_comes_too_slowly_is_not_waited_for() -> None:
         return {"type": "http.request"}
 
     with pytest.raises(Refused) as refusal:
-        asyncio.run(body_of(Request({"type": "http"}, receive), seconds=0.01))
+        awaited(lambda: body_of(Request({"type": "http"}, receive), seconds=0.01))
     assert refusal.value.problem.status == HTTPStatus.REQUEST_TIMEOUT
 
 

@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-import anyio
 import jsonschema
 import pytest
 from mcp import ClientSession, StdioServerParameters, stdio_client
@@ -14,6 +13,7 @@ from mcp_types import CallToolResult
 
 from tests.api.scenarios import BAD, OTHER, SCENARIO
 from tests.commands import run
+from tests.loops import awaited
 
 ROOT = Path(__file__).parents[2]
 LINK = "http://localhost:8501/size?model=llama+3.3+70b&isl=3.5k&osl=500&rps=20&ttft=1.5s&gpu=h100,h200"
@@ -30,7 +30,7 @@ def asked(question: Callable[[ClientSession], Awaitable[T]]) -> T:
             await client.initialize()
             return await question(client)
 
-    return anyio.run(session)
+    return awaited(session)
 
 
 @pytest.fixture(scope="module")

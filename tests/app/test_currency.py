@@ -63,12 +63,13 @@ def test_an_amount_goes_there_and_back(code: str, usd: float) -> None:
         ("de_DE", 1_234_567.0, "1,23 Mio. €"),
         ("en_US", 9512.0, "€9,510"),
         ("fr_FR", 950.0, "950 €"),
-        ("de_CH", 9512.0, "EUR 9’510"),
+        ("de_CH", 9512.0, "EUR 9'510"),
     ],
 )
 def test_amounts_are_written_as_in_the_country(locale: str, amount: float, text: str) -> None:
     written = Currency(code="EUR", per_usd=1.0, locale=locale).written(amount)
-    assert written.replace("\u00a0", " ") == text
+    # Releases of the country data differ in which apostrophe and which space they write.
+    assert written.replace("\u00a0", " ").replace("\u202f", " ").replace("\u2019", "'") == text
 
 
 def test_dollars_are_written_as_everywhere_else() -> None:

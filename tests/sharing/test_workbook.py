@@ -135,7 +135,7 @@ def test_numbers_of_tables_are_numbers(book: Workbook) -> None:
 @pytest.mark.parametrize("name", ["chat", "own prices", "measured", "pools"])
 def test_where_no_money_is_released_there_is_none(name: str) -> None:
     of = source(name, Released.NOTHING)
-    made = calculator_of(Answer(understand(of.scenario), of.plan), Released.NOTHING)
+    made = calculator_of(of.answer, Released.NOTHING)
     assert made is not None
     assert made.ways == ()
     assert not [one for one in made.inputs if "USD" in one.unit or "price" in one.name]

@@ -72,11 +72,12 @@ def calculator(name: str) -> Calculator:
     return made
 
 
-def only_planned(name: str) -> Scenario:
-    """The scenario with the planned deployment alone: what the workbook is about."""
+def only_planned(name: str, changes: dict[str, Any] | None = None) -> Scenario:
+    """The scenario, some of its parts changed, with the planned deployment alone: what the workbook is about."""
     deployed = planned(name).deployment
     assert deployed is not None
-    return asked(name) if asked(name).measured else pinned_to(deployed, asked(name))
+    scenario = Scenario.model_validate(ASKED[name] | (changes or {}))
+    return scenario if scenario.measured else pinned_to(deployed, scenario)
 
 
 def gap(name: str, *, same: bool) -> tuple[float, float]:
@@ -245,8 +246,7 @@ def test_prices_move_the_cost_as_the_engine_says(books: dict[str, Workbook]) -> 
     name, book = "every part", books["every part, price"]
     prices = {"system": calculator(name).bought.name, "system_usd": 200_000.0}
     costs = CONSTANTS | {"staff_usd_per_month": 9_000.0, "electricity_usd_per_kwh": 0.31}
-    same = Scenario.model_validate(ASKED[name] | {"prices": prices, "costs": costs})
-    answer = cost(Answer(understand(same), planned(name)))
+    answer = cost(Answer.of(only_planned(name, {"prices": prices, "costs": costs})))
     assert all(way(answer, "on_prem").parts.values())
     assert value_of(book, "cost_on_prem") == pytest.approx(way(answer, "on_prem").usd_per_month, rel=CLOSE)
     assert value_of(book, "months_on_prem") == pytest.approx(sum(answer.cash), rel=CLOSE)
@@ -255,8 +255,7 @@ def test_prices_move_the_cost_as_the_engine_says(books: dict[str, Workbook]) -> 
 def test_constants_move_the_cost_as_the_engine_says(books: dict[str, Workbook]) -> None:
     name, book = "every part", books["every part, constants"]
     costs = CONSTANTS | {"pue": 1.2, "power_utilization": 0.5, "growth_percent_per_year": 60.0}
-    same = Scenario.model_validate(ASKED[name] | {"prices": {"depreciation_years": 4.0}, "costs": costs})
-    answer = cost(Answer(understand(same), planned(name)))
+    answer = cost(Answer.of(only_planned(name, {"prices": {"depreciation_years": 4.0}, "costs": costs})))
     assert value_of(book, "cost_on_prem") == pytest.approx(way(answer, "on_prem").usd_per_month, rel=CLOSE)
     assert value_of(book, "months_on_prem") == pytest.approx(sum(answer.cash), rel=CLOSE)
     assert len(set(answer.cash)) > 1
