@@ -1,6 +1,9 @@
 """What the calibration writes: intervals and figures that ship, and from the figures the accuracy report for people."""
 
+import csv
+import io
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -27,8 +30,17 @@ from sizing.methodology.accuracy import (
     report_chapters,
 )
 
+UNSEEN = "unseen"
+"""The scheme that leaves out the source and the configuration of what is judged."""
 ROOT = Path(__file__).resolve().parents[1]
 REPORT = ROOT / "docs" / "ACCURACY.md"
+TRIED = REPORT.with_name("ACCURACY_TRIED.md")
+ROWS = REPORT.with_name("accuracy")
+"""The folder of the long tables, a CSV each, by their names in ``accuracy.json``."""
+LONG = ("capacity_configurations", "errors", "open_split", "slices", "coverage", "forms", "worst")
+"""Tables of which the report only tells what they say."""
+TRIED_TITLES = ("What was tried", "Load, tried on 2026-11-26")
+"""Chapters for who works on the engine, in a document of their own."""
 CAPACITY_FIGURE = ROOT / "docs" / "images" / "accuracy_capacity.svg"
 SCHEME_NAMES = {
     "fit": "seen in the fit",
@@ -115,9 +127,34 @@ def one_line_each(figures: Mapping[str, Any]) -> str:
 
 
 def write_report(figures: Mapping[str, Any]) -> None:
-    """``docs/ACCURACY.md`` and the picture on its first page."""
+    """``docs/ACCURACY.md``, the picture on its first page, its long tables, and what was tried."""
     REPORT.write_text(markdown(figures), encoding="utf-8")
+    TRIED.write_text(tried(figures), encoding="utf-8")
     CAPACITY_FIGURE.write_text(capacity_picture(figures), encoding="utf-8")
+    ROWS.mkdir(exist_ok=True)
+    for name in LONG:
+        (ROWS / f"{name}.csv").write_text(long_table(figures, name), encoding="utf-8")
+
+
+def long_table(figures: Mapping[str, Any], name: str) -> str:
+    """A table of :data:`LONG` as CSV, columns as in ``accuracy.json``; shares and errors in per cent (``_pct``)."""
+    records = figures[name]
+    columns = list(dict.fromkeys(key for record in records for key in record))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return text.getvalue()
+
+
+def tried(figures: Mapping[str, Any]) -> str:
+    """What was tried, kept and refused; depends on the hand-written notes alone."""
+    chapters = {chapter.title: chapter.markdown for chapter in report_chapters(figures)}
+    parts = [f"## {title}\n\n{chapters[title]}" for title in TRIED_TITLES]
+    intro = (
+        "Hypotheses about the engine, each with its figures, kept or refused: for who works on it. The result is in "
+    )
+    return "\n\n".join(["# Accuracy: what was tried", f"{intro}[ACCURACY.md](ACCURACY.md).", *parts]) + "\n"
 
 
 def capacity_picture(figures: Mapping[str, Any]) -> str:
@@ -127,39 +164,60 @@ def capacity_picture(figures: Mapping[str, Any]) -> str:
 
 
 def markdown(figures: Mapping[str, Any]) -> str:
-    """The report; depends on nothing but the figures and the hand-written notes."""
+    """The report for a reader; depends on nothing but the figures and the hand-written notes."""
     judged, *others = report_chapters(figures)
     parts = [
-        "# Accuracy",
         _section(TITLES["basis"], conclusions_in_words(figures), figures["basis"]),
         *(_section(TITLES[name], WORDS[name], figures[name]) for name in ("extrapolated", "reliability_at_limits")),
         _capacity(figures),
-        f"## {judged.title}\n\n{judged.markdown}",
+        _section(TITLES["memory"], WORDS["memory"], figures["memory"]),
         _section("Asked and reached", "Median / 90th percentile of the absolute percentage error.", figures["targets"]),
         _section(
             "Errors by protocol",
-            "Median / 90th percentile of the absolute percentage error / median bias, in per cent; in brackets the "
-            "median of the roofline alone.",
-            _protocols(figures["errors"]),
+            "Rows of good quality. Median / 90th percentile of the absolute percentage error / median bias, in per "
+            "cent; in brackets the median of the roofline alone. Rows of all qualities: " + _linked("errors"),
+            _protocols([record for record in figures["errors"] if record["quality"] == QUALITIES[0]]),
         ),
-        _section(TITLES["open_split"], WORDS["open_split"], _named_schemes(figures["open_split"])),
-        _section("Errors and coverage by slice", "One model left out, all qualities.", _slices(figures["slices"])),
-        _section(TITLES["memory"], WORDS["memory"], figures["memory"]),
+        _told("slices", "Errors and coverage by engine, GPU, kind of model and source, one group left out."),
+        _told("open_split", WORDS["open_split"]),
+        f"## {judged.title}\n\n{judged.markdown}",
         *_intervals(figures),
         _section(
             "Learning curve",
             "Median error on models outside the fit against the number of models in it, a few random choices each.",
             figures["learning_curve"],
         ),
-        _section(
-            "Worst rows",
+        _told(
+            "worst",
             "Largest errors with the model left out, at most two of a source and configuration. Reasons are found by "
             "rule (`calibration/reasons.py`).",
-            figures["worst"],
         ),
-        *(f"## {chapter.title}\n\n{chapter.markdown}" for chapter in others),
+        *(f"## {chapter.title}\n\n{chapter.markdown}" for chapter in others if chapter.title not in TRIED_TITLES),
     ]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(["# Accuracy", _way(parts), *parts]) + "\n"
+
+
+def _way(parts: Sequence[str]) -> str:
+    """What to read for which question: every chapter by its title."""
+    titles = [title for part in parts for title in re.findall(r"^## (.+)$", part, re.MULTILINE)]
+    links = "\n".join(
+        f"- [{title}](#{re.sub(r'[^a-z0-9 -]', '', title.lower()).replace(' ', '-')})" for title in titles
+    )
+    return (
+        "How far plans and predictions are off, on measurements that the fit did not see. The first four chapters are "
+        "for who decides on a plan; how it was judged and whether intervals hold, for who checks that. Long tables are "
+        f"CSV files in [accuracy/](accuracy/); what was tried and refused is in [{TRIED.name}]({TRIED.name}); "
+        "measurements that nobody had looked at judged it in [JUDGED.md](JUDGED.md).\n\n" + links
+    )
+
+
+def _linked(name: str) -> str:
+    return f"[accuracy/{name}.csv](accuracy/{name}.csv)."
+
+
+def _told(name: str, text: str) -> str:
+    """A chapter whose table is a file."""
+    return f"## {TITLES[name]}\n\n{text} {_linked(name)}"
 
 
 def _named_schemes(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -167,7 +225,7 @@ def _named_schemes(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]
 
 
 def _capacity(figures: Mapping[str, Any]) -> str:
-    """The first page: the error of the answer in words, a table and a figure."""
+    """The error of the answer in words, a table and a figure."""
     answer, method = capacity_in_words(figures)
     picture = f"![{capacity_alt_text(figures['capacity_runs'])}](images/{CAPACITY_FIGURE.name})"
     summary = _named_schemes(figures["capacity"])
@@ -176,11 +234,7 @@ def _capacity(figures: Mapping[str, Any]) -> str:
             _section(TITLES["capacity"], answer, summary),
             picture,
             method,
-            _section(
-                TITLES["capacity_configurations"],
-                "Median over the runs of a configuration, furthest from 1 first.",
-                figures["capacity_configurations"],
-            ),
+            "Medians over the runs of each configuration, furthest from 1 first: " + _linked("capacity_configurations"),
         )
     )
 
@@ -193,15 +247,15 @@ def _intervals(figures: Mapping[str, Any]) -> list[str]:
             "Share of measurements inside, and median full width. Every group is judged by quantiles it had no part "
             "in. *Give or take* is the standard error of the share, a sweep counting as one observation "
             "(cluster-robust variance): so far a share may lie from 80 % by chance. *By configuration*: every "
-            "configuration counts as one, however many rows it has.",
-            figures["coverage"],
+            "configuration counts as one, however many rows it has. Here source and configuration are both unseen; "
+            "with less left out: " + _linked("coverage"),
+            [record for record in figures["coverage"] if record["scheme"] == UNSEEN],
         ),
-        _section(
-            "Forms of intervals",
+        _told(
+            "forms",
             "Source and configuration both unseen; the quantiles of each source come from the configurations of the "
             "others (`calibration/interval_forms.py`). At limits: the largest rate, whose ends follow from those of "
             "its step times by exponents from the other configurations. The forms that ship were chosen on this table.",
-            figures["forms"],
         ),
         _section(
             "Reliability",
@@ -229,9 +283,3 @@ def _protocols(errors: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         value = f"{r['median_pct']} / {r['p90_pct']} / {r['bias_pct']:+} ({r['roofline_alone_pct']})"
         row[SCHEME_NAMES[r["scheme"]]] = value
     return list(out.values())
-
-
-def _slices(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    keep = ("by", "value", "mode", "metric", "rows", "median_pct", "p90_pct", "bias_pct", "inside_80_pct")
-    left = [r for r in records if r["scheme"] == "model"]
-    return [{k: r[k] for k in keep} for r in sorted(left, key=lambda r: (r["by"], r["value"], r["mode"], r["metric"]))]

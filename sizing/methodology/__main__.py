@@ -1,4 +1,4 @@
-"""``python -m sizing.methodology [--check]``: write the two documents, or name those that are out of date (exit 1)."""
+"""``python -m sizing.methodology [--check]``: write the documents, or name those that are out of date (exit 1)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 
 from sizing.methodology.chapters import reference
 from sizing.methodology.docstrings import PACKAGE
-from sizing.methodology.markdown import document, reader_document
-from sizing.methodology.reader import REFERENCE, in_document, reader
+from sizing.methodology.markdown import reader_document, reference_documents
+from sizing.methodology.reader import CHAPTERS, REFERENCE, in_document, reader
 
 DOCS = PACKAGE.parent / "docs"
 READER = "METHODOLOGY.md"
@@ -26,15 +26,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{path} is out of date: run python -m sizing.methodology", file=sys.stderr)
         return 1 if stale else 0
     for path, text in documents().items():
+        path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
         print(f"wrote {path}")
     return 0
 
 
 def documents() -> Mapping[Path, str]:
-    """The text of both documents by their file."""
+    """The texts of the reader's version, of the index of the reference and of its chapters by their files."""
     chapters = reference()
-    return {DOCS / READER: reader_document(reader(chapters, in_document)), DOCS / REFERENCE: document(chapters)}
+    index, *others = reference_documents(chapters, CHAPTERS).items()
+    return {
+        DOCS / READER: reader_document(reader(chapters, in_document)),
+        DOCS / REFERENCE: index[1],
+        **{DOCS / CHAPTERS / name: text for name, text in others},
+    }
 
 
 if __name__ == "__main__":

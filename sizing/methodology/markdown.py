@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from sizing.methodology.content import Cell, Entry, Prose, Section, Table
@@ -21,9 +21,12 @@ searchable, on the Methodology page of the dashboard. What changed is in [CHANGE
 
 REFERENCE_HEAD = """# Methodology: reference
 
-Generated from the engine by `python -m sizing.methodology`; do not edit. For reading there is
-[METHODOLOGY.md](METHODOLOGY.md), which leads here; the whole catalogue is on the Methodology page of the dashboard.
+Every formula, input, constant and result field, generated from the engine by `python -m sizing.methodology`; do not
+edit. For reading there is [METHODOLOGY.md](METHODOLOGY.md), which leads here; the whole catalogue, with a search over
+all of it, is on the Methodology page of the dashboard. Where to look:
 """
+
+TO_THE_INDEX = "[Methodology: reference](../METHODOLOGY_REFERENCE.md)"
 
 
 def reader_document(chapters: Iterable[Prose]) -> str:
@@ -33,11 +36,27 @@ def reader_document(chapters: Iterable[Prose]) -> str:
     return "\n\n".join([READER_HEAD.strip(), _contents(chapter.title for chapter in chapters), *blocks]) + "\n"
 
 
-def document(sections: Iterable[Section]) -> str:
-    """The sections that belong in the reference, with a table of contents, as Markdown."""
+def reference_documents(sections: Iterable[Section], folder: str) -> Mapping[str, str]:
+    """The sections that belong in the reference, a document each in ``folder``, and the index of these under "": texts
+    by the name of their file."""
     shown = [section for section in sections if section.in_document]
-    contents = _contents(section.title for section in shown)
-    return "\n\n".join([REFERENCE_HEAD.strip(), contents, *(b for section in shown for b in _section(section))]) + "\n"
+    index = "\n".join(f"- [{section.title}]({folder}/{section.slug}.md): {_what(section)}" for section in shown)
+    chapters = {f"{section.slug}.md": "\n\n".join([*_chapter(section)]) + "\n" for section in shown}
+    return {"": f"{REFERENCE_HEAD.strip()}\n\n{index}\n", **chapters}
+
+
+def _chapter(section: Section) -> Iterator[str]:
+    head, *blocks = _section(section)
+    yield head.removeprefix("#")
+    yield TO_THE_INDEX
+    yield from blocks
+
+
+def _what(section: Section) -> str:
+    """What a chapter holds, for the index: how many entries, and its tables."""
+    parts = [f"{len(section.entries)} entries"] if section.entries else []
+    parts += [f"{table.title} ({len(table.rows)})" for table in section.tables if table.in_document]
+    return "; ".join(plain(part) for part in parts) or plain(section.intro.partition("\n")[0])
 
 
 def _contents(titles: Iterable[str]) -> str:

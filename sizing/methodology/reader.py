@@ -30,6 +30,8 @@ from sizing.steps.efficiency import REFERENCE_YEAR
 
 TEXT = Path(__file__).with_name("reader.md")
 REFERENCE = "METHODOLOGY_REFERENCE.md"
+CHAPTERS = "reference"
+"""The folder beside the documents with a file for each chapter of the reference."""
 
 _LINK = re.compile(r"\]\((formula|chapter):([^)]+)\)")
 
@@ -64,8 +66,9 @@ def on_page(section: Section, entry: Entry | None) -> str:
 
 
 def in_document(section: Section, entry: Entry | None) -> str:
-    """The address of a chapter, or of the heading above an entry, in the reference document."""
-    return f"{REFERENCE}#{heading_anchor(entry.group if entry else section.title)}"
+    """The address of a chapter of the reference, or of the heading above an entry in it."""
+    heading = f"#{heading_anchor(entry.group)}" if entry else ""
+    return f"{CHAPTERS}/{section.slug}.md{heading}"
 
 
 def numbers() -> Mapping[str, str]:

@@ -8,7 +8,17 @@ import pandas as pd
 import pytest
 
 from calibration.accuracy_figures import TARGETS, WORST, fingerprint, summary
-from calibration.accuracy_report import CAPACITY_FIGURE, REPORT, capacity_picture, markdown
+from calibration.accuracy_report import (
+    CAPACITY_FIGURE,
+    LONG,
+    REPORT,
+    ROWS,
+    TRIED,
+    capacity_picture,
+    long_table,
+    markdown,
+    tried,
+)
 from calibration.conformal import difficulties, stratum_quantiles, tails, with_scores
 from calibration.fit_efficiency import residuals
 from calibration.fit_targets import targets
@@ -51,13 +61,18 @@ def test_the_figures_are_those_of_the_committed_evidence_and_parameters():
 
 def test_the_report_is_what_the_figures_say():
     assert REPORT.read_text(encoding="utf-8") == markdown(FIGURES), RENEW
+    assert TRIED.read_text(encoding="utf-8") == tried(FIGURES), RENEW
     assert CAPACITY_FIGURE.read_text(encoding="utf-8") == capacity_picture(FIGURES), RENEW
+    for name in LONG:
+        assert (ROWS / f"{name}.csv").read_text(encoding="utf-8") == long_table(FIGURES, name), RENEW
+        assert f"(accuracy/{name}.csv)" in markdown(FIGURES)
 
 
 def test_the_page_holds_every_chapter_of_the_report():
     """Its tables are those of the methodology, its texts those that the page draws beside them."""
     texts = {chapter.title for chapter in report_chapters(FIGURES)}
-    chapters = [line.removeprefix("## ") for line in markdown(FIGURES).splitlines() if line.startswith("## ")]
+    lines = [*markdown(FIGURES).splitlines(), *tried(FIGURES).splitlines()]
+    chapters = [line.removeprefix("## ") for line in lines if line.startswith("## ")]
     assert set(chapters) <= {*texts, *TITLES.values()}
 
 

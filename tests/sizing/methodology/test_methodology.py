@@ -202,12 +202,19 @@ def test_the_documents_are_those_of_the_engine() -> None:
 
 
 def test_a_reader_needs_at_most_4000_words_and_every_link_leads_to_a_heading() -> None:
-    text, reference = documents().values()
+    texts = {path.name: text for path, text in documents().items()}
+    text = texts["METHODOLOGY.md"]
     assert len(text.split()) <= 4_000
-    headings = {heading_anchor(line.lstrip("# ")) for line in reference.splitlines() if line.startswith("#")}
-    targets = set(re.findall(r"METHODOLOGY_REFERENCE\.md#([^)]+)\)", text))
+    targets = {tuple(re.split("#", found)) for found in re.findall(r"\]\(reference/([^)]+)\)", text)}
     assert len(targets) > 20
-    assert targets <= headings
+    for name, *heading in targets:
+        headings = {heading_anchor(line.lstrip("# ")) for line in texts[name].splitlines() if line.startswith("#")}
+        assert set(heading) <= headings
+
+
+def test_the_index_of_the_reference_leads_to_every_chapter() -> None:
+    index, *chapters = [path for path in documents() if path.name != "METHODOLOGY.md"]
+    assert re.findall(r"\]\((reference/[^)]+)\)", documents()[index]) == [f"reference/{path.name}" for path in chapters]
 
 
 def test_every_number_of_the_reader_is_used_and_an_unknown_name_is_refused(
