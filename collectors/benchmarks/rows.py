@@ -1,7 +1,8 @@
 """Turning the rows of a document into points: each row on its own, so that a bad one never loses the good ones."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 
@@ -9,12 +10,28 @@ from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, number
 from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats, Mode, RowError
 from collectors.errors import BadRow
+from collectors.units import MS_PER_S
+from commandline.foreign_text import shown
 
 MAX_ERRORS = 200
 """Errors reported one by one; the rest is counted."""
 
+MAX_NAMED = 4
+"""Fields named that were not read. Chosen: they follow one pattern, which the first few show."""
+
+_LATENCIES = {
+    ("ttft",): re.compile(r"ttft|time_to_first_token", re.IGNORECASE),
+    ("tpot", "itl"): re.compile(r"tpot|time_per_output_token|\bitl|_itl|inter_?token", re.IGNORECASE),
+    ("e2e",): re.compile(r"e2e|end_to_end|request_latency", re.IGNORECASE),
+}
+"""How tools name a latency, by the names that it has here."""
+
 SUSTAINED_SHARE = 0.85
 """Below this share of the rate the queue grew; above, the rest is the tail of a short run."""
+
+QUEUED_SHARE = 0.5
+"""Share of the wait in a queue that grows over the whole run from which it counts as one. Chosen: a queue begins only
+once an engine is full, and waits without one are shorter by far."""
 
 ReadRow = Callable[[str, int, Fields], BenchmarkPoint]
 """(file, row, its fields) to a point; raises BadRow."""
@@ -37,7 +54,7 @@ def read_rows(
         try:
             if not isinstance(value, dict):
                 raise BadRow("not a JSON object")
-            points.append(checked(read(file, row, Fields(values=value, cells=cells))))
+            points.append(checked(_told(read(file, row, Fields(values=value, cells=cells)), value)))
         except BadRow as error:
             failed.append(RowError(file=file, row=row, message=str(error)))
     return Imported(points=tuple(points), errors=tuple(_few(file, failed)), format=format_name, notes=notes)
@@ -46,6 +63,22 @@ def read_rows(
 def read_objects(document: Document, format_name: str, read: ReadRow, *, notes: tuple[str, ...] = ()) -> Imported:
     """``read_rows`` on the objects of a JSON, JSON Lines or YAML document."""
     return read_rows(document.name, format_name, document.rows, read, notes=notes, errors=document.errors)
+
+
+def _told(point: BenchmarkPoint, values: Mapping[str, object]) -> BenchmarkPoint:
+    """The point with a note on latencies that the row names and that were not read: no figure is lost silently."""
+    unread = [
+        key
+        for names, pattern in _LATENCIES.items()
+        if not any(getattr(point, f"{name}_ms").stated for name in names)
+        for key, value in values.items()
+        if pattern.search(key) and not isinstance(value, bool) and isinstance(value, int | float) and value
+    ]
+    if not unread:
+        return point
+    more = f" and {len(unread) - MAX_NAMED} more" if len(unread) > MAX_NAMED else ""
+    named = ", ".join(f"“{shown(key)}”" for key in unread[:MAX_NAMED])
+    return replace(point, notes=(*point.notes, f"latencies that are not read: {named}{more}"))
 
 
 def checked(point: BenchmarkPoint) -> BenchmarkPoint:
@@ -60,9 +93,32 @@ def checked(point: BenchmarkPoint) -> BenchmarkPoint:
         raise BadRow("a number is so small that what is computed from it has no end")
     offered, served = point.request_rate_rps, point.requests_per_s
     if point.mode == "fixed_rate" and offered and served and served < SUSTAINED_SHARE * offered:
-        note = f"{served:.3g} of {offered:.3g} requests/s were served: overloaded, latencies grow as long as it runs"
+        rates = f"{served:.3g} of {offered:.3g} requests/s were served"
+        note = f"{rates}: overloaded, latencies grow as long as it runs"
+        if not _waited(point):
+            note = f"{rates} without a queue: the run is too short to judge, or the client sent more slowly"
         return replace(point, notes=(*point.notes, note))
     return point
+
+
+def _waited(point: BenchmarkPoint) -> bool:
+    """Whether first tokens came as late as in a queue that grew over the whole run; True where that is not known.
+
+    n requests at a rate above what is served end n / served - n / rate late, and waits grow evenly to that: half of
+    them wait half as long. A run that ends late without such waits was idle, or its last answers took that long.
+    """
+    sent, rate, served = point.requests_completed, point.request_rate_rps, point.requests_per_s
+    if not sent or not rate or not served or point.concurrency:  # a cap holds requests back before they are counted
+        return True
+    late_ms = sent * (1.0 / served - 1.0 / rate) * MS_PER_S
+    waits = _by_share(point.ttft_ms) or _by_share(point.e2e_ms)
+    return not waits or any(wait >= QUEUED_SHARE * share * late_ms for share, wait in waits)
+
+
+def _by_share(stats: LatencyStats) -> list[tuple[float, float]]:
+    """Share of requests that are faster, with the latency in ms; the mean as the middle of waits that grow evenly."""
+    stated = ((0.5, stats.mean), (0.5, stats.p50), (0.9, stats.p90), (0.95, stats.p95), (0.99, stats.p99))
+    return [(share, value) for share, value in stated if value is not None]
 
 
 def _numbers(stated: BenchmarkPoint | LatencyStats) -> Iterator[float]:

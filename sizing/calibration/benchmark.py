@@ -20,6 +20,10 @@ SERVED = 0.9
 """An open loop that serves less than this share of its rate is overloaded: it shows the capacity, and no latency.
 Chosen: because a run that keeps up serves 98 % and more, what is in flight at its end missing."""
 
+QUEUED_SHARE = 0.5
+"""Share of the wait in a queue that grows over the whole run from which it counts as one. Chosen: a queue begins only
+once an engine is full, and waits without one are shorter by far."""
+
 _MODES = {"fixed_concurrency": "fixed_concurrency", "fixed_rate": "fixed_rate", "offline": OFFLINE}
 
 
@@ -109,7 +113,15 @@ def _calibration_point(measured: BenchmarkPoint, point: Point) -> CalibrationPoi
 
 
 def overloaded(point: BenchmarkPoint) -> bool:
-    """Whether an open loop served clearly less than was asked."""
-    if point.mode != "fixed_rate" or point.request_rate_rps is None or point.requests_per_s is None:
+    """Whether an open loop served clearly less than was asked, and first tokens waited for it.
+
+    In a queue that grows over n requests the median waits half of n / served - n / rate. A run of so few requests that
+    its last answers made it late waits far less: it is answered from its start to its end.
+    """
+    rate, served = point.request_rate_rps, point.requests_per_s
+    if point.mode != "fixed_rate" or rate is None or served is None or served >= SERVED * rate:
         return False
-    return point.requests_per_s < SERVED * point.request_rate_rps
+    if point.requests is None or point.ttft_ms is None:
+        return True
+    late_s = point.requests * (1.0 / served - 1.0 / rate)
+    return point.ttft_ms * S_PER_MS >= QUEUED_SHARE * 0.5 * late_s

@@ -1,7 +1,8 @@
 """vLLM ``bench serve`` (formerly benchmark_serving.py): one JSON object a run, or one a line with ``--append-result``.
 
 Read from real files of vLLM 0.32, with and without ``--save-detailed``; older files differ only in what they leave out.
-Summaries are in ms, the arrays of ``--save-detailed`` in s; what the summary lacks is computed from the arrays.
+Summaries are in ms, the arrays of ``--save-detailed`` in s; what the summary lacks is computed from the arrays. Keys
+without a unit (``median_ttft``) are in s.
 """
 
 from dataclasses import dataclass
@@ -93,6 +94,8 @@ def _summary(fields: Fields, metric: str, detail: LatencyStats) -> LatencyStats:
 
     def pick(key: str, other: str, computed: float | None) -> float | None:
         stated = fields.number(f"{key}_{metric}_ms", f"{other}_{metric}_ms")
+        if stated is None:  # results that were written anew leave the unit out: seconds, as in the arrays
+            stated = fields.number(f"{key}_{metric}", f"{other}_{metric}", scale=MS_PER_S)
         return computed if stated is None else stated
 
     return latency_stats(

@@ -213,7 +213,104 @@ def test_every_format_names_itself_and_is_claimed_by_one_tool(samples):
 
 def test_the_own_tool_of_an_engine_names_it():
     own = {tool.FORMAT: engine_of_tool(tool.FORMAT) for tool in TOOLS if tool.ENGINE}
-    assert own == {"vLLM bench serve": "vllm", "SGLang bench_serving": "sglang", "trtllm-bench": "trtllm"}
+    assert own == {
+        "vLLM bench serve": "vllm",
+        "vLLM bench throughput or latency": "vllm",
+        "SGLang bench_serving": "sglang",
+        "trtllm-bench": "trtllm",
+    }
     assert set(own.values()) <= set(engines())
     assert engine_of_tool("GuideLLM") is None
     assert engine_of_tool("vllm of a colleague") is None
+
+
+VLLM_BLOCK = (
+    "Namespace(backend='vllm', model='Qwen/Qwen3-8B', num_prompts=100, request_rate=inf, max_concurrency=16)\n"
+    "============ Serving Benchmark Result ============\n"
+    "Successful requests:                     100       \n"
+    "Maximum request concurrency:             16        \n"
+    "Benchmark duration (s):                  41.24     \n"
+    "Total input tokens:                      99744     \n"
+    "Total generated tokens:                  100000    \n"
+    "Request throughput (req/s):              2.43      \n"
+    "Output token throughput (tok/s):         2425.01   \n"
+    "Mean TTFT (ms):                          60.77     \n"
+    "P99 TTFT (ms):                           1,120.00  \n"
+    "Median TPOT (ms):                        6.51      \n"
+    "==================================================\n"
+)
+SGLANG_BLOCK = (
+    "[2026-11-20 10:00:00] INFO: ============ Serving Benchmark Result ============\n"
+    "Backend:                                 sglang    \n"
+    "Traffic request rate:                    4.0       \n"
+    "Max request concurrency:                 not set   \n"
+    "Successful requests:                     200       \n"
+    "Benchmark duration (s):                  51.00     \n"
+    "Request throughput (req/s):              3.92      \n"
+    "Concurrency:                             12.50     \n"
+    "Mean E2E Latency (ms):                   3190.00   \n"
+    "P95 ITL (ms):                            11.00     \n"
+)
+
+
+def test_blocks_of_a_console_are_runs():
+    first, second = read_benchmark((VLLM_BLOCK + "some log\n" + SGLANG_BLOCK).encode(), "console.txt").points
+    assert (first.model, first.engine, first.mode, first.concurrency) == (
+        "Qwen/Qwen3-8B",
+        "vllm",
+        "fixed_concurrency",
+        16.0,
+    )
+    assert (first.isl_mean, first.osl_mean) == (997.44, 1000.0)
+    assert first.ttft_ms == LatencyStats(mean=60.77, p99=1120.0)
+    assert first.tpot_ms == LatencyStats(p50=6.51)
+    assert (second.model, second.engine, second.mode, second.request_rate_rps) == (None, "sglang", "fixed_rate", 4.0)
+    assert (second.concurrency_mean, second.e2e_ms.mean, second.itl_ms.p95) == (12.5, 3190.0, 11.0)
+
+
+def test_a_block_with_a_word_where_a_number_stands_is_an_error_of_its_line():
+    text = VLLM_BLOCK + VLLM_BLOCK.replace("60.77", "fast ")
+    imported = read_benchmark(text.encode(), "console.log")
+    assert len(imported.points) == 1
+    assert [(error.row, error.message) for error in imported.errors] == [(15, "Mean TTFT (ms) is not a number: “fast”")]
+
+
+def test_vllm_throughput_and_latency():
+    text = (
+        "Namespace(model='m', input_len=1000, output_len=100, num_prompts=500, tensor_parallel_size=2)\n"
+        "Throughput: 7.15 requests/s, 7865.00 total tokens/s, 715.00 output tokens/s\n"
+    )
+    (printed,) = read_benchmark(text.encode(), "log.txt").points
+    assert (printed.mode, printed.tp, printed.isl_mean, printed.osl_mean) == ("offline", 2, 1000.0, 100.0)
+    assert (printed.requests_per_s, printed.total_tokens_per_s, printed.output_tokens_per_s) == (7.15, 7865.0, 715.0)
+    file = {"elapsed_time": 70.0, "num_requests": 500, "requests_per_second": 7.15, "tokens_per_second": 7865.0}
+    (saved,) = read_benchmark(json.dumps(file).encode(), "throughput.json").points
+    assert (saved.mode, saved.requests_completed, saved.isl_mean) == ("offline", 500, None)
+    batch = {"avg_latency": 1.7, "latencies": [1.7], "percentiles": {"50": 1.69, "99": 1.8}}
+    (latency,) = read_benchmark(json.dumps(batch).encode(), "latency.json").points
+    assert (latency.mode, latency.e2e_ms) == (None, LatencyStats(mean=1700.0, p50=1690.0, p99=1800.0))
+
+
+def test_latencies_in_seconds_and_under_other_names_are_not_lost(samples):
+    """Keys without a unit are seconds, as in the arrays; what is not understood is named."""
+    values = json.loads((samples / "vllm/bench_rate8.json").read_text())
+    named = {key.removesuffix("_ms"): value / 1000 for key, value in values.items() if key.endswith("_ms")}
+    kept = {k: v for k, v in values.items() if not k.endswith("_ms") and k not in ("ttfts", "itls")}
+    (seconds,) = read_benchmark(json.dumps(kept | named).encode(), "x.json").points
+    (known,) = read_benchmark(json.dumps(values).encode(), "x.json").points
+    assert seconds.ttft_ms.p99 == pytest.approx(known.ttft_ms.p99)
+    (strange,) = read_benchmark(json.dumps(kept | {"ttft_fortnights": 3.0}).encode(), "x.json").points
+    assert strange.notes[-1] == "latencies that are not read: “ttft_fortnights”"
+
+
+def test_a_run_that_ends_late_without_a_queue_is_short_and_not_overloaded(samples):
+    """At 10 requests/s for 5 s, answers of 10 s: 3.3 requests/s are served, and nobody waited."""
+    values = json.loads((samples / "vllm/bench_rate8.json").read_text())
+    kept = {k: v for k, v in values.items() if k not in ("ttfts", "itls") and not k.endswith("_ttft_ms")}
+    load = {"request_rate": 10.0, "request_throughput": 50 / 15.0, "completed": 50}
+    fast = {"median_ttft_ms": 90.0, "mean_ttft_ms": 100.0, "p99_ttft_ms": 300.0}
+    (short,) = read_benchmark(json.dumps(kept | load | fast).encode(), "x.json").points
+    assert "too short to judge" in short.notes[-1]
+    late = {"median_ttft_ms": 5_000.0, "mean_ttft_ms": 5_000.0, "p99_ttft_ms": 9_900.0}
+    (queued,) = read_benchmark(json.dumps(kept | load | late).encode(), "x.json").points
+    assert "overloaded" in queued.notes[-1]

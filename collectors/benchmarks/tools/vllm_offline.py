@@ -1,0 +1,95 @@
+"""vLLM ``bench throughput`` and ``bench latency``: the JSON of ``--output-json``, or the lines that they print.
+
+After the source of vLLM 0.6 to 0.32: throughput gives requests/s and all tokens/s of prompts that were sent at once;
+latency gives the seconds of whole batches. Neither file states lengths: only the options that are printed do.
+"""
+
+import re
+
+from collectors.benchmarks.documents import Document
+from collectors.benchmarks.fields import Fields, latency_stats
+from collectors.benchmarks.records import BenchmarkPoint, Imported
+from collectors.benchmarks.rows import read_rows
+from collectors.units import MS_PER_S
+
+FORMAT = "vLLM bench throughput or latency"
+FILE = "the JSON of `--output-json`, or what is printed"
+PRIORITY = 12  # the lowest is asked first: see reader.Tool
+ENGINE = "vllm"
+
+NOTES = (
+    "The JSON states no lengths, and neither GPUs nor parallelism: state them before comparing, or paste what is "
+    "printed with the line of options above it.",
+)
+BATCH = "all sequences of a batch start together: no closed loop, in which they are spread over an answer"
+_THROUGHPUT = re.compile(
+    r"Throughput:\s+([\d.]+) requests/s(?:,\s+([\d.]+) (?:total )?tokens/s)?(?:,\s+([\d.]+) output tokens/s)?"
+)
+_AVERAGE = re.compile(r"Avg latency:\s+([\d.]+) seconds")
+_PERCENTILE = re.compile(r"(\d+)% percentile latency:\s+([\d.]+) seconds")
+_TOKENS = re.compile(r"Total num (prompt|output) tokens:\s+(\d+)")
+_OPTION = re.compile(r"\b(model|input_len|output_len|num_prompts|batch_size|tensor_parallel_size)=(?:'([^']*)'|(\d+))")
+_OF_THROUGHPUT, _OF_LATENCY = {"elapsed_time", "num_requests", "requests_per_second"}, {"avg_latency", "percentiles"}
+
+
+def detect(document: Document) -> bool:
+    """The keys of either file, or the last line of either console."""
+    keys = document.first.keys()
+    printed = document.kind == "text" and bool(_THROUGHPUT.search(document.text) or _AVERAGE.search(document.text))
+    return keys >= _OF_THROUGHPUT or keys >= _OF_LATENCY or printed
+
+
+def parse(document: Document) -> Imported:
+    """One point a file."""
+    rows = [(1, _printed(document.text))] if document.kind == "text" else document.rows
+    return read_rows(
+        document.name, FORMAT, rows, _point, notes=NOTES, errors=document.errors, cells=document.kind == "text"
+    )
+
+
+def _printed(text: str) -> dict[str, object]:
+    """What is printed, by the keys of the files."""
+    found: dict[str, object] = {name: quoted or bare for name, quoted, bare in _OPTION.findall(text)}
+    found |= {f"{kind}_tokens": number for kind, number in _TOKENS.findall(text)}
+    if match := _THROUGHPUT.search(text):
+        names = ("requests_per_second", "tokens_per_second", "output_tokens_per_second")
+        found |= {name: value for name, value in zip(names, match.groups(), strict=True) if value}
+    if match := _AVERAGE.search(text):
+        found |= {"avg_latency": match[1], "percentiles": dict(_PERCENTILE.findall(text))}
+    return found
+
+
+def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
+    batch, percentiles = fields.number("batch_size"), fields.child("percentiles")
+    latency = fields.has("avg_latency")
+    requests = fields.whole("num_requests", "num_prompts")
+    length = {kind: _length(fields, kind, name, requests) for kind, name in (("input", "prompt"), ("output", "output"))}
+    return BenchmarkPoint(
+        file=file,
+        row=row,
+        tool=FORMAT,
+        model=fields.text("model"),
+        engine=ENGINE,
+        tp=fields.count("tensor_parallel_size"),
+        mode=None if latency else "offline",
+        concurrency=batch,
+        isl_mean=length["input"],
+        osl_mean=length["output"],
+        duration_s=fields.number("elapsed_time"),
+        requests_completed=requests,
+        e2e_ms=latency_stats(
+            "latency",
+            mean=fields.number("avg_latency", scale=MS_PER_S),
+            **{f"p{p}": percentiles.number(str(p), scale=MS_PER_S) for p in (50, 90, 95, 99)},
+        ),
+        requests_per_s=fields.number("requests_per_second"),
+        output_tokens_per_s=fields.number("output_tokens_per_second"),
+        total_tokens_per_s=fields.number("tokens_per_second"),
+        notes=(BATCH,) if latency else (),
+    )
+
+
+def _length(fields: Fields, kind: str, counted: str, requests: int | None) -> float | None:
+    """Mean tokens: as they were counted, or as they were asked for."""
+    total = fields.number(f"{counted}_tokens")
+    return total / requests if total and requests else fields.number(f"{kind}_len")
