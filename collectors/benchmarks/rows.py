@@ -93,10 +93,10 @@ def checked(point: BenchmarkPoint) -> BenchmarkPoint:
         raise BadRow("a number is so small that what is computed from it has no end")
     offered, served = point.request_rate_rps, point.requests_per_s
     if point.mode == "fixed_rate" and offered and served and served < SUSTAINED_SHARE * offered:
-        rates = f"{served:.3g} of {offered:.3g} requests/s were served"
-        note = f"{rates}: overloaded, latencies grow as long as it runs"
+        share = f"{served:.3g} of {offered:.3g} requests/s were served"
+        note = f"{share}: overloaded, latencies grow as long as it runs"
         if not _waited(point):
-            note = f"{rates} without a queue: the run is too short to judge, or the client sent more slowly"
+            note = f"{share} without a queue: the run is too short to judge, or the client sent more slowly"
         return replace(point, notes=(*point.notes, note))
     return point
 

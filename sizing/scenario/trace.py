@@ -1,8 +1,10 @@
-"""Reading traces of real traffic: CSV (also compressed) or Parquet, in chunks, every row checked.
+"""Reading traces of real traffic: CSV or JSON Lines (also compressed) or Parquet, in chunks, every row checked.
 
 Own format: ``timestamp`` (seconds, or date and time), ``input_tokens``, ``output_tokens`` and, optionally,
-``cached_tokens``. Also read: Azure LLM inference traces 2023 (``TIMESTAMP, ContextTokens, GeneratedTokens``) and
-Mooncake (``timestamp_ms`` or ``timestamp`` in ms, ``input_length``, ``output_length``, ``prefix_tokens_seen_before``).
+``cached_tokens``. Also read: Azure LLM inference traces 2023 (``TIMESTAMP, ContextTokens, GeneratedTokens``), Mooncake
+and what AIPerf and Dynamo replay (``timestamp_ms`` or ``timestamp`` in ms, ``input_length``, ``output_length``,
+``hash_ids`` or ``prefix_tokens_seen_before``), Bailian (the same with ``chat_id``, in s), BurstGPT (``Request tokens``,
+``Response tokens``) and Splitwise (``arrival_timestamp``, ``prompt_size``, ``token_size``).
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from sizing.base.arrays import Floats
 from sizing.base.errors import InvalidTrace
 from sizing.base.units import MS_PER_S, S_PER_DAY, S_PER_MINUTE
 from sizing.scenario.bounds import MAX_TOKENS
+from sizing.scenario.prefix_reuse import PrefixReuse
 from sizing.scenario.trace_file import frames_in
 
 Tokens = NDArray[np.int32]
@@ -46,11 +49,21 @@ LARGEST, LONGEST_NUMBER = 1e300, 300
 SAME_SPEED = 1e-3
 """A peak that differs from the trace's by less is the same one, rounded."""
 
+UNANSWERED = "response tokens"
+"""BurstGPT's column of output tokens, which is 0 where a request failed."""
+
 NAMES = {
-    "timestamp": ("timestamp", "time", "timestamp_ms", "arrived_at"),
-    "input_tokens": ("input_tokens", "contexttokens", "input_length", "prompt_tokens", "num_prefill_tokens"),
-    "output_tokens": ("output_tokens", "generatedtokens", "output_length", "completion_tokens", "num_decode_tokens"),
+    "timestamp": ("timestamp", "time", "timestamp_ms", "arrived_at", "arrival_timestamp"),
+    "input_tokens": (
+        *("input_tokens", "contexttokens", "input_length", "prompt_tokens", "num_prefill_tokens"),
+        *("request tokens", "prompt_size"),
+    ),
+    "output_tokens": (
+        *("output_tokens", "generatedtokens", "output_length", "completion_tokens", "num_decode_tokens"),
+        *(UNANSWERED, "token_size"),
+    ),
     "cached_tokens": ("cached_tokens", "prefix_tokens_seen_before", "prefix_cached_tokens"),
+    "hash_ids": ("hash_ids",),
 }
 """Column names that are understood, in any case; the first of each is our own."""
 
@@ -119,18 +132,36 @@ def read_trace(path: Path, *, max_tokens: float | None = None) -> Trace:
     times: list[Floats] = []
     tokens: list[Tokens] = []
     problems = _Problems(path.name)
-    rows = 0
+    rows = unanswered = 0
+    reuse = PrefixReuse()
     for frame, milliseconds in _frames(path):
+        answered = _answered(frame)
+        unanswered += len(frame) - len(answered)
+        frame = answered
         if rows + len(frame) > MAX_ROWS:
             raise InvalidTrace([f"{path.name} has more than {MAX_ROWS:,} rows: cut it into shorter traces."])
         time, counted = _checked(frame, milliseconds, rows, longest, problems)
+        if "hash_ids" in frame:
+            reuse.add(counted[0], frame["hash_ids"])
         times.append(time)
         tokens.append(counted)
         rows += len(frame)
     problems.stop_if_any()
     if not rows:
         raise InvalidTrace([f"{path.name} holds no requests."])
-    return _in_order(path.name, np.concatenate(times), np.concatenate(tokens, axis=1))
+    notes = list(reuse.notes(path.name))
+    if unanswered:
+        left_out = "1 request" if unanswered == 1 else f"{unanswered:,} requests"
+        notes.append(f"{path.name}: left out {left_out} without an answer (0 response tokens).")
+    return _in_order(path.name, np.concatenate(times), np.concatenate(tokens, axis=1), notes)
+
+
+def _answered(frame: pd.DataFrame) -> pd.DataFrame:
+    """A chunk without the requests of BurstGPT that failed; of other traces all of it."""
+    if not frame.attrs[UNANSWERED]:
+        return frame
+    answered: pd.DataFrame = frame[_numbers(frame["output_tokens"]) != 0.0]
+    return answered.reset_index(drop=True)
 
 
 class _Problems:
@@ -173,9 +204,11 @@ def _frames(path: Path) -> Iterator[tuple[pd.DataFrame, bool]]:
             raise InvalidTrace(
                 [f"{path.name} lacks {', '.join(missing)} (found: {shown(', '.join(map(str, frame.columns)), 200)})."]
             )
-        mooncake = "input_length" in by_lower
+        mooncake = "input_length" in by_lower and "chat_id" not in by_lower
         milliseconds = str(chosen["timestamp"]).strip().lower() == "timestamp_ms" or mooncake
-        yield pd.DataFrame({own: frame[name] for own, name in chosen.items() if name is not None}), milliseconds
+        named = pd.DataFrame({own: frame[name] for own, name in chosen.items() if name is not None})
+        named.attrs[UNANSWERED] = chosen["output_tokens"] == by_lower.get(UNANSWERED)
+        yield named, milliseconds
 
 
 def _checked(
@@ -251,9 +284,8 @@ def _since_1970(column: pd.Series) -> Floats:
     return np.asarray(since.dt.total_seconds().to_numpy(dtype=np.float64, na_value=np.nan))
 
 
-def _in_order(name: str, time: Floats, tokens: Tokens) -> Trace:
-    """Sorted by time, counted from the first request, with notes on disorder and long gaps."""
-    notes = []
+def _in_order(name: str, time: Floats, tokens: Tokens, notes: list[str]) -> Trace:
+    """Sorted by time, counted from the first request, with ``notes`` and others on disorder and long gaps."""
     backwards = int((np.diff(time) < 0).sum())
     if backwards:
         order = np.argsort(time, kind="stable")

@@ -63,7 +63,13 @@ class TraceSummary(Result):
 def summary_of(trace: Trace) -> TraceSummary:
     """What a trace says. Raises InvalidTrace for one that is too short for a rate."""
     if trace.duration_s < SHORTEST_S:
-        raise InvalidTrace([f"{trace.name} covers less than a second: too short for a rate."])
+        prompt, output, _ = trace.tokens.mean(axis=1)
+        raise InvalidTrace(
+            [
+                f"{trace.name} covers less than a second: too short for a rate. Read: {count(len(trace))} requests of "
+                f"{count(float(prompt))} prompt and {count(float(output))} output tokens on average."
+            ]
+        )
     arrivals = arrivals_in(trace)
     rates, window = np.asarray(arrivals["rps"]), float(arrivals["window_s"])
     gaps = np.diff(trace.time_s)

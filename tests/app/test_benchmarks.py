@@ -57,6 +57,30 @@ def test_every_sample_is_shown_without_a_fault(page: AppTest, name: str) -> None
     assert "Read " in text(page)
 
 
+PASTED = (
+    "============ Serving Benchmark Result ============\n"
+    "Successful requests:                     100       \n"
+    "Maximum request concurrency:             16        \n"
+    "Total input tokens:                      99744     \n"
+    "Total generated tokens:                  100000    \n"
+    "Request throughput (req/s):              2.43      \n"
+    "Mean TTFT (ms):                          60.77     \n"
+    "Mean TPOT (ms):                          6.50      \n"
+    "==================================================\n"
+)
+
+
+def test_what_a_benchmark_printed_is_read_as_it_is_pasted(page: AppTest) -> None:
+    page.text_area(key="benchmark_pasted").set_value(PASTED).run()
+    assert not page.exception
+    assert "Read 1 run in 1 curve (Console of vLLM or SGLang)" in text(page)
+    page.text_area(key="benchmark_pasted").set_value("it was fast").run()
+    assert not page.exception
+    assert "pasted text is not the result of a benchmark tool known here" in " ".join(problems(page))
+    page.text_area(key="benchmark_pasted").set_value("  ").run()
+    assert "vLLM bench serve" in text(page)
+
+
 def test_what_the_file_says_fills_the_form(page: AppTest) -> None:
     drop(page, SAMPLES / "made_up" / "trtllm_report.json")
     held = {key: page.selectbox(key=f"measured_{key}").value for key in ("model", "gpu", "engine", "prec", "kv")}

@@ -26,7 +26,10 @@ from ui.shell import draw_download
 
 MAX_MB = 64
 """Largest result file: per-request exports of a long run have tens of MB."""
-_FILES, _KEPT, _CURVE = "benchmark_files", "benchmark_import", "benchmark_curve"
+MAX_PASTED = 200_000
+"""Characters of pasted text: some hundred runs of thirty lines."""
+_FILES, _PASTED, _KEPT, _CURVE = "benchmark_files", "benchmark_pasted", "benchmark_import", "benchmark_curve"
+PASTED_NAME = "pasted text"
 
 Curve = tuple[BenchmarkPoint, ...]
 
@@ -40,6 +43,15 @@ def draw_upload() -> Curve | None:
         accept_multiple_files=True,
         help="Read on this server, sent nowhere.",
     )
+    with st.expander("Or paste what the benchmark printed", icon=":material/content_paste:"):
+        st.text_area(
+            "Console of vLLM's or SGLang's benchmark, also several runs one after the other",
+            key=_PASTED,
+            on_change=_read,
+            max_chars=MAX_PASTED,
+            placeholder="============ Serving Benchmark Result ============",
+            help="The block that begins with “Serving Benchmark Result”, with the options above it if you have them.",
+        )
     imported: Imported | None = st.session_state.get(_KEPT)
     if imported is None:
         draw_formats()
@@ -51,14 +63,16 @@ def draw_upload() -> Curve | None:
 
 
 def _read() -> None:
-    """Read what was dropped; when all files are taken away, forget them."""
-    files = st.session_state[_FILES]
+    """Read what was dropped or pasted; when all of it is taken away, forget it."""
+    files = [(file.name, file.getvalue()) for file in st.session_state[_FILES]]
+    if pasted := st.session_state[_PASTED].strip():
+        files.append((PASTED_NAME, pasted.encode()))
     st.session_state.pop(_CURVE, None)
     if not files:
         st.session_state.pop(_KEPT, None)
         return
     try:
-        imported = read_benchmarks((file.name, file.getvalue()) for file in files)
+        imported = read_benchmarks(files)
     except BenchmarkFileError as error:  # nothing to read at all; faults of single files are in the result
         imported = Imported(format="none", notes=(str(error),))
     st.session_state[_KEPT] = imported

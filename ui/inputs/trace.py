@@ -23,13 +23,14 @@ _FILE, _PROBLEMS = "trace_file", "trace_problems"
 def draw_upload() -> None:
     """Where to give a trace, and what is wrong with the one that was given, as long as it lies there."""
     given = st.file_uploader(
-        f"Fill in from a trace of requests (CSV or Parquet, up to {MAX_TRACE_MB} MB)",
-        type=["csv", "gz", "parquet"],
+        f"Fill in from a trace of requests (CSV, JSON Lines or Parquet, up to {MAX_TRACE_MB} MB)",
+        type=["csv", "jsonl", "gz", "parquet"],
         key=_FILE,
         max_upload_size=MAX_TRACE_MB,
         on_change=_read,
         help="One row per request: timestamp (seconds or date), input_tokens, output_tokens and, optionally, "
-        "cached_tokens. Azure and Mooncake traces are read as they are. The file stays in this session.",
+        "cached_tokens. Azure, Mooncake, Bailian, BurstGPT and Splitwise are read as they are. The file stays in this "
+        "session.",
     )
     if given is not None:
         draw_problems(st.session_state.get(_PROBLEMS, ()))

@@ -34,7 +34,6 @@ _NAMES = {
     "Backend": "backend",
 }
 """Lines that state the load, by the names that both tools give it in their files."""
-_METRICS = {"ttft": ("TTFT",), "tpot": ("TPOT",), "itl": ("ITL",), "e2e": ("E2EL", "E2E Latency")}
 _NOTHING = ("None", "N/A", "nan")
 
 
@@ -60,14 +59,13 @@ def _blocks(text: str) -> Iterator[tuple[int, dict[str, str]]]:
             block, row = dict(above), number
             above = {}
             continue
-        found = dict(_stated(line))
         if block is None:
-            above |= found
+            above |= dict(_stated(line))
         elif _RULE.match(line):
             yield row, block
             block = None
         else:
-            block |= found
+            block |= dict(_stated(line))
     if block is not None:
         yield row, block
 
@@ -102,7 +100,10 @@ def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
         duration_s=fields.number("Benchmark duration (s)"),
         requests_completed=completed,
         requests_failed=fields.whole("Failed requests"),
-        **{f"{metric}_ms": _stats(fields, metric) for metric in _METRICS},
+        ttft_ms=_stats(fields, "TTFT"),
+        tpot_ms=_stats(fields, "TPOT"),
+        itl_ms=_stats(fields, "ITL"),
+        e2e_ms=_stats(fields, "E2EL", "E2E Latency"),
         requests_per_s=fields.number("Request throughput (req/s)"),
         output_tokens_per_s=fields.number("Output token throughput (tok/s)"),
         total_tokens_per_s=fields.number("Total Token throughput (tok/s)", "Total token throughput (tok/s)"),
@@ -118,10 +119,12 @@ def _with_number(fields: Fields) -> Fields:
     return Fields(values={**fields.values, **stated}, cells=True)
 
 
-def _stats(fields: Fields, metric: str) -> LatencyStats:
+def _stats(fields: Fields, *names: str) -> LatencyStats:
+    """The statistics of a latency, by the names that the tools print for it."""
+
     def of(label: str) -> float | None:
-        return fields.number(*(f"{label} {name} (ms)" for name in _METRICS[metric]))
+        return fields.number(*(f"{label} {name} (ms)" for name in names))
 
     return latency_stats(
-        metric, mean=of("Mean"), p50=of("Median") or of("P50"), p90=of("P90"), p95=of("P95"), p99=of("P99")
+        names[0], mean=of("Mean"), p50=of("Median") or of("P50"), p90=of("P90"), p95=of("P95"), p99=of("P99")
     )

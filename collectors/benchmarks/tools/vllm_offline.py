@@ -49,14 +49,14 @@ def parse(document: Document) -> Imported:
 
 def _printed(text: str) -> dict[str, object]:
     """What is printed, by the keys of the files."""
-    found: dict[str, object] = {name: quoted or bare for name, quoted, bare in _OPTION.findall(text)}
-    found |= {f"{kind}_tokens": number for kind, number in _TOKENS.findall(text)}
+    stated: dict[str, object] = {name: quoted or bare for name, quoted, bare in _OPTION.findall(text)}
+    stated |= {f"{kind}_tokens": number for kind, number in _TOKENS.findall(text)}
     if match := _THROUGHPUT.search(text):
         names = ("requests_per_second", "tokens_per_second", "output_tokens_per_second")
-        found |= {name: value for name, value in zip(names, match.groups(), strict=True) if value}
+        stated |= {name: value for name, value in zip(names, match.groups(), strict=True) if value}
     if match := _AVERAGE.search(text):
-        found |= {"avg_latency": match[1], "percentiles": dict(_PERCENTILE.findall(text))}
-    return found
+        stated |= {"avg_latency": match[1], "percentiles": dict(_PERCENTILE.findall(text))}
+    return stated
 
 
 def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:

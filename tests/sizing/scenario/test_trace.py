@@ -253,7 +253,10 @@ def test_a_zip_holds_one_table(tmp_path: Path) -> None:
     ("data", "said"),
     [
         ((HEADER + "0,1,1\n").encode("utf-16"), "is no text in UTF-8, as it holds zero bytes"),
-        (HEADER.encode() + "é,1,1\n".encode("latin-1"), "is no text in UTF-8: save it as CSV in UTF-8, or as Parquet."),
+        (
+            HEADER.encode() + "é,1,1\n".encode("latin-1"),
+            "is no text in UTF-8: save it as CSV in UTF-8, as JSON Lines, or as Parquet.",
+        ),
         (HEADER.encode() + b"0," + b"9" * 60_000 + b",1\n", "row 2: longer than 16,384 bytes, so this is no table"),
         (b"PK\x03\x04" + bytes(100), "is no text in UTF-8"),
     ],
@@ -283,3 +286,66 @@ def test_a_file_without_rows_takes_no_memory_whatever_its_size(tmp_path: Path) -
     for path in (plain, packed):
         assert len(problems(path)) == 1
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # kB
+
+
+MOONCAKE = (
+    '{"timestamp": 0, "input_length": 1000, "output_length": 50, "hash_ids": [0, 1]}\n'
+    '{"timestamp": 2500, "input_length": 1500, "output_length": 60, "hash_ids": [0, 1, 2]}\n'
+    '{"timestamp": 4000, "input_length": 600, "output_length": 70, "hash_ids": [0, 9]}\n'
+)
+
+
+def test_mooncake_as_published_is_read_with_what_could_be_reused(tmp_path: Path) -> None:
+    """Of 3,100 prompt tokens, three blocks of 512 stand at the beginning of an earlier prompt."""
+    found = read_trace(written(tmp_path, MOONCAKE, "mooncake.jsonl"))
+    assert found.time_s.tolist() == [0.0, 2.5, 4.0]
+    assert found.tokens.tolist() == [[1000, 1500, 600], [50, 60, 70], [0, 0, 0]]
+    (note,) = found.notes
+    assert note.startswith(
+        "mooncake.jsonl: 50 % of the prompt tokens were in an earlier prompt (hash_ids, blocks of 512)."
+    )
+
+
+def test_bailian_counts_in_seconds_and_blocks_of_16(tmp_path: Path) -> None:
+    rows = (
+        f'{{"chat_id": {k}, "timestamp": {k}.5, "input_length": 32, "output_length": 4, "hash_ids": [7, {k}]}}\n'
+        for k in range(3)
+    )
+    found = read_trace(written(tmp_path, "".join(rows), "qwen.jsonl"))
+    assert found.time_s.tolist() == [0.0, 1.0, 2.0]
+    assert "33 % of the prompt tokens were in an earlier prompt (hash_ids, blocks of 16)" in found.notes[0]
+
+
+def test_blocks_that_contradict_a_length_are_said(tmp_path: Path) -> None:
+    text = MOONCAKE.replace('"hash_ids": [0, 9]', '"hash_ids": [0]')
+    assert read_trace(written(tmp_path, text)).notes[0] == (
+        "trace.csv: 1 of 3 requests have more or fewer blocks than their prompts in blocks of 512."
+    )
+
+
+def test_burstgpt_is_read_without_the_requests_that_failed(tmp_path: Path) -> None:
+    text = (
+        "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
+        "5,ChatGPT,472,18,490,Conversation log\n45,ChatGPT,1087,0,1087,API log\n118,GPT-4,417,276,693,API log\n"
+    )
+    found = read_trace(written(tmp_path, text))
+    assert found.time_s.tolist() == [0.0, 113.0]
+    assert found.tokens[0].tolist() == [472, 417]
+    assert found.notes == ("trace.csv: left out 1 request without an answer (0 response tokens).",)
+
+
+def test_splitwise_is_read(tmp_path: Path) -> None:
+    text = "request_id,arrival_timestamp,batch_size,prompt_size,token_size\n0,0.5,1,300,20\n1,1.25,1,400,30\n"
+    found = read_trace(written(tmp_path, text))
+    assert (found.time_s.tolist(), found.tokens[:2].tolist()) == ([0.0, 0.75], [[300, 400], [20, 30]])
+
+
+@pytest.mark.parametrize("line", ["[1]", "{", "7", '{"a": ' * 10_000])
+def test_a_line_that_is_no_object_is_named(tmp_path: Path, line: str) -> None:
+    (said,) = problems(written(tmp_path, MOONCAKE + line + "\n"))
+    assert said == "trace.csv, row 4 is no JSON object, as the first is: give one a line."
+
+
+def test_objects_are_read_in_chunks(tmp_path: Path) -> None:
+    rows = (f'{{"timestamp": {k}, "input_tokens": 5, "output_tokens": 2}}\n' for k in range(4_500))
+    assert len(read_trace(written(tmp_path, "".join(rows)))) == 4_500
