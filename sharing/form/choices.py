@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import Any, get_args
+from typing import Any
 
+from sharing.form.fields import FIELDS
 from sharing.form.read import OWN_GPU
-from sizing.base.choices import Confidence
 from sizing.base.errors import UnknownName
 from sizing.catalog import gpus, models, systems, systems_for
 from sizing.catalog.engines import engines
@@ -17,41 +17,12 @@ from sizing.catalog.gpu_names import resolve_gpu
 from sizing.catalog.precisions import precisions
 from sizing.scenario.lengths import languages
 
-_RANKS = (1, 2, 4, 8, 12, 16, 24, 32, 36, 40, 48, 56, 64, 72)
-"""Experts and attention ranks that published deployments are spread over."""
-
-_FIXED: dict[str, dict[Any, str]] = {
-    "model_by": {"catalogue": "Catalogue", "size": "Size", "config": "config.json"},
-    "unit": {"tokens": "Tokens", "words": "Words", "characters": "Characters", "pages": "Pages"},
-    "lang": {name: name for name in languages()},
-    "load": {"rps": "Peak", "average": "Average", "users": "Users"},
-    "mode": {"streaming": "Streamed", "sequential": "Whole", "offline": "Offline"},
-    "where": {"on_prem": "On-premises", "cloud": "Cloud", "hybrid": "Hybrid"},
-    "confidence": {n: f"{n} %" for n in get_args(Confidence)},
-    "obj": {"cost": "Cost", "expected_cost": "Expected cost", "gpus": "GPUs", "latency": "Latency", "energy": "Energy"},
-    "route": {
-        "random": "Random",
-        "round_robin": "Round robin",
-        "weighted": "Weighted",
-        "least_loaded": "Least loaded",
-        "prefix_aware": "Prefix-aware",
-    },
-    "drafts": {"auto": "Where they decide", "off": "Never"},
-    "steps": {"roofline": "Roofline", "kernel": "Kernel tables"},
-    "serving": {"aggregated": "Aggregated", "disaggregated": "Disaggregated"},
-    "kv": {"fp16": "16 bit", "fp8": "FP8"},
-    "tp": {n: str(n) for n in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 24, 32)},
-    "pp": {n: str(n) for n in (1, 2, 3, 4, 5, 6, 8)},
-    "ep": {n: str(n) for n in _RANKS},
-    "dp": {n: str(n) for n in _RANKS},
-}
-
 
 @cache
 def labels(key: str) -> Mapping[Any, str]:
     """Option -> label, in the order shown."""
-    if key in _FIXED:
-        return MappingProxyType(_FIXED[key])
+    if FIELDS[key].options:
+        return FIELDS[key].options
     listed: dict[str, Callable[[], Mapping[str, str]]] = {
         "gpu": lambda: gpu_names() | {OWN_GPU: "Own accelerator"},
         "engine": lambda: {engine.id: engine.label for engine in engines().values()},
@@ -60,6 +31,7 @@ def labels(key: str) -> Mapping[Any, str]:
         "usd_of": _bought,
         "usd_gpu": gpu_names,
         "model": lambda: {model: model for model in model_ids()},
+        "lang": lambda: {name: name for name in languages()},
     }
     return MappingProxyType(dict(listed[key]()))
 

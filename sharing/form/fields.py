@@ -1,19 +1,26 @@
-"""The fields of the form: one entry of ``fields.yaml`` per widget."""
+"""The fields of the form: one entry of ``fields.yaml`` per widget, with what the scenario's schema says of its key."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal, assert_never
 
+from sharing.form.numbers import over, show_number
 from sizing.catalog.files import read_yaml
-from sizing.scenario.bounds import LONGEST_GPU_NAME, LONGEST_MODEL_NAME, LONGEST_NAME, LONGEST_SOURCE
+from sizing.scenario.part import field_at, types_in
+from sizing.scenario.schema import Scenario
 
 _FILE = Path(__file__).with_name("fields.yaml")
 
 Kind = Literal["number", "text", "choice", "many", "switch"]
+Reads = Literal["as_is", "layout", "counts"]
+"""How a text is read: as it is, as degrees of parallelism ("TP4 PP2"), as whole numbers with commas between them."""
+
+Options = Mapping[Any, str]
+"""Options of a choice in the order shown, with the words for each."""
 
 LONGEST_NUMBER = 40
 """Characters of a number field: room for every notation, and none for a pasted text."""
@@ -23,7 +30,9 @@ LONGEST_NUMBER = 40
 class Field:
     """One input, as ``fields.yaml`` describes it; the key is also the name of its parameter in a link.
 
-    ``needs``: the field and its value without which this one says nothing.
+    ``default`` is what the widget holds where a scenario does not say. ``if_empty`` is what a scenario gets from an
+    empty widget: None where it has to be filled in, or where the scenario may leave the key out (``may_be_none``).
+    ``needs``: the field and its value without which this one says nothing. ``whole``: its number has no fraction.
     """
 
     key: str
@@ -32,12 +41,21 @@ class Field:
     help: str
     unit: str = ""
     path: str = ""
+    reads: Reads = "as_is"
+    composed: bool = False
     scale: float = 1.0
+    default: Any = None
+    if_empty: Any = None
+    required: bool = False
+    may_be_none: bool = False
+    whole: bool = False
+    options: Options = field(default_factory=dict)
     example: str = ""
     private: bool = False
     short: str = ""
     longest: int = 120
     needs: str = ""
+    narrows: bool = False
 
     @property
     def title(self) -> str:
@@ -51,26 +69,76 @@ class Field:
         return self.path.rpartition(".")[2]
 
     @property
+    def part(self) -> str:
+        """The part of the scenario that holds the key: "workload.users"; empty for the scenario itself."""
+        return self.path.rpartition(".")[0]
+
+    @property
+    def plain(self) -> bool:
+        """Whether the field alone is its scenario key, so that reading and writing follow from its kind."""
+        return bool(self.path) and not self.composed
+
+    @property
     def blank(self) -> str | bool | list[str]:
         """What the widget holds when it says nothing."""
         empty: dict[Kind, str | bool | list[str]] = {"switch": False, "many": []}
         return empty.get(self.kind, "")
 
+    def shown(self, value: Any) -> Any:
+        """What the widget holds for a value of the scenario key."""
+        if value is None:
+            return self.blank
+        match self.reads:
+            case "as_is":
+                return show_number(over(value, self.scale)) if self.kind == "number" else value
+            case "counts":
+                return ", ".join(map(str, value))
+            case "layout":
+                return " ".join(f"{name.upper()}{n}" for name, n in value.items() if n > 1 or name == "tp")
+            case unknown:
+                assert_never(unknown)
 
-LONGEST: Mapping[str, int] = MappingProxyType(
-    {"name": LONGEST_NAME, "size_name": LONGEST_MODEL_NAME, "own_name": LONGEST_GPU_NAME, "m_source": LONGEST_SOURCE}
-)
-"""Characters of the texts that a scenario keeps as they are typed."""
+    def counts(self, values: Mapping[str, Any]) -> bool:
+        """Whether the field says anything as the others are."""
+        needed, _, value = self.needs.partition("=")
+        return not needed or str(values[needed]).lower() == value
 
-_READ = {key: Field(key=key, **row) for key, row in read_yaml(_FILE).items()}
-FIELDS = {key: replace(field, longest=LONGEST.get(key, field.longest)) for key, field in _READ.items()}
+
+def _field(key: str, row: Mapping[str, Any]) -> Field:
+    options = row.get("options", {})
+    named = options if isinstance(options, dict) else {option: str(option) for option in options}
+    one = Field(key=key, **{**row, "options": MappingProxyType(named)})
+    one = _with_schema(one) if one.path else one
+    return replace(one, default=one.blank if one.default is None else one.default)
+
+
+def _with_schema(one: Field) -> Field:
+    """A field with what the schema says of its key: default, bounds of a text, whole numbers, whether it may be none.
+
+    A number may be empty where the schema's default is none or zero; any other has to be filled in.
+    """
+    info = field_at(Scenario, one.path)
+    types = tuple(types_in(info.annotation))
+    stated = None if info.is_required() else info.get_default(call_default_factory=True, validated_data={})
+    most = [n for bound in info.metadata if (n := getattr(bound, "max_length", None)) and one.kind == "text"]
+    return replace(
+        one,
+        default=one.default if stated is None else one.shown(stated),
+        if_empty=stated if one.if_empty is None and (one.kind != "number" or stated == 0) else one.if_empty,
+        may_be_none=type(None) in types and not one.required,
+        whole=int in types and float not in types,
+        longest=most[0] if most and one.plain and one.reads == "as_is" else one.longest,
+    )
+
+
+FIELDS: Mapping[str, Field] = MappingProxyType({key: _field(key, row) for key, row in read_yaml(_FILE).items()})
 """Every field by key, in the order of the form."""
 
 BY_PATH = {f.path: f for f in FIELDS.values() if f.path}
 """Every field by the scenario key that it sets."""
 
-MAY_BE_EMPTY = ("model", "m_sys", "usd_of", "usd_gpu")
+MAY_BE_EMPTY = tuple(key for key, f in FIELDS.items() if f.kind == "choice" and not f.default)
 """Choices without a default: an empty one is for the user to fill in."""
 
-LENGTH_KEYS = ("isl", "osl", "system", "doc", "question")
+LENGTH_KEYS = tuple(key for key, f in FIELDS.items() if f.kind == "number" and not f.unit)
 """Fields whose unit is the one chosen in "Lengths in"."""

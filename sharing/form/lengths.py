@@ -35,14 +35,15 @@ def _ratio(values: Values, language: LanguageRatio) -> float:
 
 
 def prompt(values: Values) -> Prompt:
-    """The prompt built from its parts, in tokens; an earlier turn is one question and one answer."""
+    """The prompt built from its parts, in tokens; an earlier turn is one question and one answer. Raises BadInput."""
     question, answer = length_tokens(values, "question"), length_tokens(values, "osl")
-    return Prompt(
-        system_tokens=length_tokens(values, "system"),
-        documents=needed(values, "docs"),
-        document_tokens=length_tokens(values, "doc"),
-        history_turns=needed(values, "turns"),
-        history_question_tokens=question,
-        history_answer_tokens=answer,
-        question_tokens=question,
-    )
+    parts = {
+        "system_tokens": length_tokens(values, "system"),
+        "documents": needed(values, "docs"),
+        "document_tokens": length_tokens(values, "doc"),
+        "history_turns": needed(values, "turns"),
+    }
+    try:
+        return Prompt(**parts, history_question_tokens=question, history_answer_tokens=answer, question_tokens=question)
+    except SizingError as error:
+        raise BadInput(error.problems[0], instead={"compose": False}) from None

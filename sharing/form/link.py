@@ -146,9 +146,9 @@ def _say_nothing(parameters: Parameters, values: Mapping[str, Any]) -> list[str]
 
 def _unmet(key: str, values: Mapping[str, Any]) -> tuple[str, str]:
     """The field without which an input says nothing as these inputs are, and the value it would have to have."""
-    needed, _, value = FIELDS[key].needs.partition("=")
-    if not needed or str(values[needed]).lower() == value:
+    if FIELDS[key].counts(values):
         return "", ""
+    needed, _, value = FIELDS[key].needs.partition("=")
     return needed, value if FIELDS[needed].kind == "switch" else label(needed, value)
 
 

@@ -6,85 +6,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from sharing.form.fields import FIELDS
-from sharing.form.numbers import over, show_number
+from sharing.form.numbers import show_number
 from sharing.form.read import OWN_GPU
 from sizing.scenario.model_asked import ModelConfig, ModelSize
-from sizing.scenario.schema import Layout, Scenario
+from sizing.scenario.schema import Scenario
 from sizing.scenario.traffic import Gamma, Length, LengthSpread, LengthTrace, Profile
-
-_FIXED: dict[str, Any] = {
-    "model_by": "catalogue",
-    "unit": "tokens",
-    "lang": "English",
-    "load": "rps",
-    "avg_pct": "95",
-    "per_user": "3",
-    "hours": "8",
-    "p2m": "2",
-    "docs": "5",
-    "turns": "0",
-    "system": "300",
-    "doc": "600",
-    "question": "50",
-    "growth": "0",
-    "cached": "0",
-    "spare": "0",
-    "draft": "3",
-    "draft_cost": "5",
-}
-"""What a field holds when the scenario does not use it: good starting points rather than blanks."""
-
-_PLAIN = (
-    "name",
-    "ttft",
-    "itl",
-    "e2e",
-    "pct",
-    "mode",
-    "engine",
-    "prec",
-    "accurate",
-    "kv",
-    "tp",
-    "pp",
-    "ep",
-    "dp",
-    "serving",
-    "where",
-    "proven",
-    "confidence",
-    "util",
-    "mem",
-    "spare",
-    "obj",
-    "steps",
-    "route",
-    "drafts",
-    "growth",
-    "usd_of",
-    "usd_system",
-    "usd_gpu",
-    "usd_hour",
-    "years",
-)
-"""Fields that hold exactly the value of their scenario key."""
 
 
 def from_scenario(scenario: Scenario) -> dict[str, Any]:
     """The value of every field of the form for ``scenario``, lengths in tokens."""
-    values: dict[str, Any] = {key: _FIXED.get(key, field.blank) for key, field in FIELDS.items()}
+    values = {key: field.default for key, field in FIELDS.items()} | _ways_to_say_it(scenario)
     dumped = scenario.model_dump()
-    values |= {key: _shown(key, _at(dumped, FIELDS[key].path)) for key in _PLAIN}
-    values |= {key: _degrees(getattr(scenario.deployment, FIELDS[key].leaf)) for key in ("pre", "dec")}
-    values["batch"] = ", ".join(map(str, scenario.deployment.batch_limits))
-    return (
-        values
-        | _model(scenario)
-        | _workload(scenario)
-        | _own_gpu(scenario)
-        | _measured(scenario)
-        | _speculation(scenario)
-    )
+    plain = (field for field in FIELDS.values() if field.plain and field.counts(values))
+    values |= {field.key: field.shown(_at(dumped, field.path)) for field in plain}
+    return values | _model(scenario) | _workload(scenario) | _own_gpu(scenario)
 
 
 def changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,30 +41,25 @@ def with_change(scenario: Scenario, path: str, value: Any) -> Scenario:
     return Scenario.model_validate(data)
 
 
+def _ways_to_say_it(scenario: Scenario) -> dict[str, Any]:
+    """The fields that other fields need, which say how the scenario says it: of a model, of the load, what it has."""
+    model, work, deployment = scenario.model, scenario.workload, scenario.deployment
+    return {
+        "model_by": {str: "catalogue", ModelSize: "size", ModelConfig: "config"}[type(model)],
+        "load": "average" if work.average_rps is not None else "users" if work.users is not None else "rps",
+        "own": bool(deployment.custom_gpus),
+        "spec": deployment.speculative_decoding is not None,
+        "meas": scenario.measured is not None,
+    }
+
+
 def _model(scenario: Scenario) -> dict[str, Any]:
-    model = scenario.model
-    if isinstance(model, ModelSize):
-        return {"model_by": "size", "size_name": model.name, "size_b": show_number(model.params_b)}
-    if isinstance(model, ModelConfig):
-        return {"model_by": "config"}
-    return {"model_by": "catalogue", "model": model}
+    return {"model": scenario.model} if isinstance(scenario.model, str) else {}
 
 
 def _workload(scenario: Scenario) -> dict[str, Any]:
     work = scenario.workload
     values = _length("isl", work.input_tokens) | _length("osl", work.output_tokens)
-    if work.average_rps is not None:
-        values |= {
-            "load": "average",
-            "avg": show_number(work.average_rps),
-            "avg_pct": show_number(work.peak_percentile),
-        }
-    elif work.users is not None:
-        values |= {"load": "users"} | {
-            key: show_number(getattr(work.users, FIELDS[key].leaf)) for key in ("users", "per_user", "hours", "p2m")
-        }
-    else:
-        values |= {"rps": show_number(work.peak_rps)}
     if isinstance(work.arrivals, Gamma):
         values["cv"] = show_number(work.arrivals.gamma.cv)
     if isinstance(work.arrivals, Profile):
@@ -144,48 +74,17 @@ def _length(key: str, length: Length) -> dict[str, str]:
 
 
 def _own_gpu(scenario: Scenario) -> dict[str, Any]:
+    """The GPUs considered, the accelerator of one's own among them by the id that it has in the form."""
     values: dict[str, Any] = {"gpu": list(scenario.deployment.gpus)}
     for gpu in scenario.deployment.custom_gpus[:1]:
-        numbers = [key for key in FIELDS if key.startswith("own_") and FIELDS[key].path]
-        values |= {key: show_number(getattr(gpu, FIELDS[key].leaf)) for key in numbers}
-        values |= {"own": True, "own_name": gpu.name or gpu.id}
+        values |= {"own_name": gpu.label}
         named = [chosen for chosen in scenario.deployment.gpus if chosen != gpu.id]
         values["gpu"] = [*named, OWN_GPU] if scenario.deployment.gpus else []
     return values
 
 
-def _measured(scenario: Scenario) -> dict[str, Any]:
-    record = scenario.measured
-    if record is None:
-        return {}
-    numbers = {key: show_number(getattr(record, FIELDS[key].leaf)) for key in ("m_rps", "m_ttft", "m_itl")}
-    return {"meas": True, "m_sys": record.system, "m_source": record.source, **numbers}
-
-
-def _degrees(layout: Layout | None) -> str:
-    """A layout as it is typed: "TP4 PP2"."""
-    if layout is None:
-        return ""
-    return " ".join(f"{name.upper()}{n}" for name, n in layout.model_dump().items() if n > 1 or name == "tp")
-
-
-def _speculation(scenario: Scenario) -> dict[str, Any]:
-    speculation = scenario.deployment.speculative_decoding
-    if speculation is None:
-        return {}
-    return {"spec": True} | {
-        key: _shown(key, getattr(speculation, FIELDS[key].leaf)) for key in ("draft", "accept", "draft_cost")
-    }
-
-
 def _at(data: Any, path: str) -> Any:
+    """A value by its path; of a list of parts, that of the first."""
     for name in path.split("."):
-        data = data[name]
+        data = data[0][name] if isinstance(data, list) else data[name]
     return data
-
-
-def _shown(key: str, value: Any) -> Any:
-    field = FIELDS[key]
-    if field.kind == "number":
-        return show_number(None if value is None else over(value, field.scale))
-    return field.blank if value is None else value

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from commandline.percentiles import name_of
 from sharing.report.answer import against
 from sharing.report.content import Block, Cell, Chart, Column, Mark, Paragraph, Section, Series, Table
 from sharing.report.names import ORIGIN
 from sharing.report.subject import Subject
 from sizing.base.format import interval, memory, ms, percent, requests_per_s, significant
+from sizing.base.latency_and_cost import Latency
 from sizing.base.result import Plan
 from sizing.planning.memory_parts import memory_parts, prefill_memory_parts
 from sizing.planning.start_up_lines import start_up_lines
@@ -67,7 +69,7 @@ def _an_instance(plan: Plan) -> str:
 def _percentiles(subject: Subject) -> Table:
     columns = (
         Column(label="Latency"),
-        *(Column(label=f"p{p}", unit="ms", holds="number") for p in (50, 95, 99)),
+        *(Column(label=name_of(percent), unit="ms", holds="number") for percent in Latency.percents()),
         Column(label="Promise"),
         Column(label="80 % interval"),
     )
@@ -89,7 +91,7 @@ def _latency_rows(subject: Subject) -> Iterator[tuple[Cell, ...]]:
         around = (
             "" if one.low is None else f"{ms(one.low)} or more" if one.high is None else _interval(one.low, one.high)
         )
-        yield name, one.p50, one.p95, one.p99, promised, around
+        yield name, *one.percentiles, promised, around
 
 
 def _interval(low: float, high: float) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Annotated
 
 from sizing.base.choices import PowerFrom, PriceBasis, PricedBy
-from sizing.base.quantity import Result, quantity
+from sizing.base.quantity import Result, WithPercentiles, quantity
 
 
-class Latency(Result):
+class Latency(WithPercentiles):
     """Percentiles over requests of one latency at the asked load; low and high are for the asked percentile.
 
     None where a measured record does not hold the value, and of ITL where an answer has one token. Not an
@@ -16,9 +16,11 @@ class Latency(Result):
     the answer's JSON names it so.
     """
 
-    p50: Annotated[float | None, quantity("p50", "ms", "see load model", "Half of the requests are faster.")]
-    p95: Annotated[float | None, quantity("p95", "ms", "see load model", "95 % of the requests are faster.")]
-    p99: Annotated[float | None, quantity("p99", "ms", "see load model", "99 % of the requests are faster.")]
+    stated = "plan"
+
+    percentiles: Annotated[
+        tuple[float | None, ...], quantity("Percentiles", "ms", "see load model", "One for each that a plan states.")
+    ]
     low: Annotated[float | None, quantity("Low", "ms", "80 % interval", "Lower end for the asked percentile.")]
     high: Annotated[
         float | None,
@@ -33,6 +35,14 @@ class Latency(Result):
         float | None,
         quantity("Asked percentile", "ms", "see load model", "Value at the percentile of the limit.", alias="asked"),
     ]
+
+    def at(self, percent: float) -> float | None:
+        """The value in ms at one of the percentiles that a plan states. Raises ValueError for any other."""
+        return self.percentiles[self.percents().index(percent)]
+
+
+NO_LATENCY = Latency(percentiles=(None,) * len(Latency.percents()), low=None, high=None, at_percentile=None)
+"""A latency that is not known, or that no request has, such as the ITL of answers of one token."""
 
 
 class Latencies(Result):

@@ -6,11 +6,16 @@ public result field lacks it.
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, SerializerFunctionWrapHandler, model_serializer
 from pydantic.config import JsonDict
 from pydantic.fields import FieldInfo
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from commandline.percentiles import StatedBy, key_of, name_of, requests_below, stated_by
 
 
 def quantity(
@@ -54,3 +59,60 @@ class Estimate(Result):
             "High", formula="see the field that holds it", help="Upper end; none where nothing bounds the number above."
         ),
     ]
+
+
+PERCENTILES = "percentiles"
+"""The field of :class:`WithPercentiles` that is one entry in JSON for each of them."""
+
+
+class WithPercentiles(Result):
+    """A result with a quantity at every percentile that ``stated`` says (:mod:`commandline.percentiles`).
+
+    A subclass has a field ``percentiles``: a tuple of its values, in their order. In JSON each has a name of its own
+    ("p95") in the place of the field.
+    """
+
+    stated: ClassVar[StatedBy]
+
+    @classmethod
+    def percents(cls) -> tuple[float, ...]:
+        """The percentiles that are stated, rising."""
+        return stated_by(cls.stated)
+
+    @model_serializer(mode="wrap")
+    def _one_by_one(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return self._opened(write(self))
+
+    @classmethod
+    def _opened(cls, fields: dict[str, Any]) -> dict[str, Any]:
+        """The fields with one entry for each percentile in place of all of them."""
+        out: dict[str, Any] = {}
+        for name, value in fields.items():
+            out |= dict(zip(map(key_of, cls.percents()), value, strict=True)) if name == PERCENTILES else {name: value}
+        return out
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        plain: Any = {name: part for name, part in core.items() if name != "serialization"}
+        schema = handler.resolve_ref_schema(handler(plain))
+        described = {key_of(percent): info for percent, info in cls.fields_of_percentiles()}
+        each = {
+            key: {**schema["properties"][PERCENTILES]["items"], "title": info.title, "description": info.description}
+            | (info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {})
+            for key, info in described.items()
+        }
+        schema["properties"] = cls._opened({**schema["properties"], PERCENTILES: each.values()})
+        schema["required"] = list(cls._opened({**dict.fromkeys(schema["required"]), PERCENTILES: each}))
+        return schema
+
+    @classmethod
+    def fields_of_percentiles(cls) -> Iterator[tuple[float, FieldInfo]]:
+        """Each percentile with the field that JSON has for it: its label, and what it means."""
+        whole = cls.model_fields[PERCENTILES]
+        about: Any = whole.json_schema_extra
+        meta = about["quantity"]
+        for percent in cls.percents():
+            help = f"{requests_below(percent)} of the requests are faster."
+            info = quantity(name_of(percent), meta["unit"], meta["formula"], help)
+            info.annotation = get_args(whole.annotation)[0]
+            yield percent, info

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from pydantic.fields import FieldInfo
+
+from commandline.percentiles import key_of
 from sizing.base import deployed, latency_and_cost, provenance, quantity, result
-from sizing.base.quantity import Result
+from sizing.base.quantity import PERCENTILES, Result, WithPercentiles
 from sizing.catalog.files import read_yaml
 from sizing.decision import comparison, flips, formats, heat_map, levers, outcome, promises, tornado
 from sizing.economics import allowance, results
@@ -75,7 +79,16 @@ def glossary() -> tuple[Term, ...]:
 @cache
 def fields() -> tuple[FieldEntry, ...]:
     """Every public field of every result class, in the order of the answer: the plan first, then its parts."""
-    return tuple(_entry(cls, name) for cls in result_classes() for name in cls.model_fields)
+    return tuple(_entry(cls, name, info) for cls in result_classes() for name, info in _fields_in_json(cls))
+
+
+def _fields_in_json(cls: type[Result]) -> Iterator[tuple[str, FieldInfo]]:
+    """The fields of a result as JSON has them, percentiles one by one."""
+    for name, info in cls.model_fields.items():
+        if name == PERCENTILES and issubclass(cls, WithPercentiles):
+            yield from ((key_of(percent), one) for percent, one in cls.fields_of_percentiles())
+        else:
+            yield name, info
 
 
 @cache
@@ -90,8 +103,7 @@ def result_classes() -> tuple[type[Result], ...]:
     return tuple(sorted(classes, key=lambda cls: cls is not result.Plan))
 
 
-def _entry(cls: type[Result], name: str) -> FieldEntry:
-    info = cls.model_fields[name]
+def _entry(cls: type[Result], name: str, info: FieldInfo) -> FieldEntry:
     extra: Any = info.json_schema_extra
     meta = extra.get("quantity", {}) if isinstance(extra, dict) else {}
     return FieldEntry(

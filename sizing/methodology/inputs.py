@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from sizing.methodology.content import Section, Table
+from sizing.scenario.part import parts_in
 from sizing.scenario.schema import Scenario
 
 _BOUNDS = (("gt", "above "), ("ge", "at least "), ("lt", "below "), ("le", "at most "))
@@ -43,15 +44,8 @@ def keys(model: type[BaseModel], prefix: str = "") -> Iterator[Key]:
     for name, info in model.model_fields.items():
         path = prefix + name
         yield Key(path, _kind(info.annotation), _default(info), _range(info))
-        for part in _models(info.annotation):
+        for part in parts_in(info.annotation):
             yield from keys(part, f"{path}{'[]' if _is_list(info.annotation) else ''}.")
-
-
-def _models(annotation: Any) -> list[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
-    inside = [model for arg in typing.get_args(annotation) for model in _models(arg)]
-    return list(dict.fromkeys(inside))
 
 
 def _is_list(annotation: Any) -> bool:

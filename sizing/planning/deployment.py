@@ -18,7 +18,7 @@ from scipy.special import ndtr, ndtri
 from sizing.base.arrays import Floats
 from sizing.base.choices import DecidedBy, NotSimulated
 from sizing.base.deployed import Deployed, PerInstance
-from sizing.base.latency_and_cost import Cost, Latencies, Latency
+from sizing.base.latency_and_cost import NO_LATENCY, Cost, Latencies, Latency
 from sizing.base.provenance import Provenance
 from sizing.base.result import Candidate, CrossCheck, Explained, LoadPoint, PlanWarning
 from sizing.base.units import MS_PER_S
@@ -34,9 +34,6 @@ from sizing.question.understand import Question
 from sizing.search.deployments import Deployments
 from sizing.search.replicas import Planned
 from sizing.search.screen import Evaluated
-
-NO_LATENCY = Latency(p50=None, p95=None, p99=None, low=None, high=None, at_percentile=None)
-"""Percentiles of a latency that no request has, such as the ITL of answers of one token."""
 
 LEAST_CHANCE = 0.01
 """Smallest chance that is stated, and one less the largest. Chosen: because the intervals come from some hundred
@@ -250,13 +247,11 @@ class PlannedDeployment(ABC, Generic[Kind]):
         return self.question.traffic.output_tokens > 1.0
 
     def _latency(self, metric: Metric, around: Spread) -> Latency:
-        percentiles = (50, 95, 99, self.question.limits.percentile)
-        p50, p95, p99, value = (self.percentile_s(metric, p) * MS_PER_S for p in percentiles)
+        asked = (*Latency.percents(), self.question.limits.percentile)
+        *percentiles, value = (self.percentile_s(metric, p) * MS_PER_S for p in asked)
         low, high = (end * MS_PER_S for end in getattr(around, metric))
         return Latency(
-            p50=p50,
-            p95=p95,
-            p99=p99,
+            percentiles=tuple(percentiles),
             low=min(low, value),
             at_percentile=value,
             high=max(high, value) if np.isfinite(high) else None,

@@ -240,7 +240,7 @@ def explain_latency(
         what = f"decode step{' / tokens a step' if each > 1 else ''}, then what prompts and busier moments add at {p}"
         known = f"{number(step_ms)} / {number(each)}" if each > 1 else number(step_ms)
         yield entry("itl_ms", f"{p} {ms(gap)}", formula, latency_step(what, known, step_ms / each, gap), source=source)
-    medians = latency.ttft_ms.p50, latency.itl_ms.p50
+    medians = latency.ttft_ms.at(50.0), latency.itl_ms.at(50.0)
     if whole is not None and medians[0] is not None and medians[1] is not None:
         what = f"median TTFT + gaps x median ITL, then what slower and longer requests add at {p}"
         known = f"{number(medians[0])} + {number(gaps)} x {number(medians[1])}"

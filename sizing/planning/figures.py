@@ -129,7 +129,7 @@ def _counted(outcome: Outcome, metric: int, percentile: float, analytic: Latency
     """Percentiles of one latency; the analytic value where no request had it (answers of one token have no gaps)."""
     if not counted(outcome, metric).any():
         return analytic
-    p50, p95, p99 = (value * MS_PER_S for value in quantiles(outcome, metric, (50.0, 95.0, 99.0)))
+    percentiles = tuple(value * MS_PER_S for value in quantiles(outcome, metric, Latency.percents()))
     at = sampled_quantile(outcome, metric, percentile)
     base = analytic.at_percentile or math.nan
     low = at.low * MS_PER_S * (analytic.low / base if analytic.low is not None and base > 0 else 1.0)
@@ -137,9 +137,7 @@ def _counted(outcome: Outcome, metric: int, percentile: float, analytic: Latency
     if analytic.high is not None and math.isfinite(at.high):
         high = at.high * MS_PER_S * (analytic.high / base if base > 0 else 1.0)
     return Latency(
-        p50=p50,
-        p95=p95,
-        p99=p99,
+        percentiles=percentiles,
         low=min(low, at.value * MS_PER_S),
         at_percentile=at.value * MS_PER_S,
         high=max(high, at.value * MS_PER_S) if high is not None else None,

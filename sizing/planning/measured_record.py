@@ -10,7 +10,7 @@ import numpy as np
 from sizing.base.constants import constant
 from sizing.base.deployed import Deployed, PerInstance
 from sizing.base.errors import InvalidScenario, UnknownName
-from sizing.base.latency_and_cost import Latencies, Latency
+from sizing.base.latency_and_cost import NO_LATENCY, Latencies, Latency
 from sizing.base.provenance import Provenance, StepSource
 from sizing.base.units import MS_PER_S
 from sizing.catalog import gpus, resolve_gpu, resolve_system
@@ -161,11 +161,9 @@ def _system(question: Question, record: Measured) -> tuple[HardwareOption, Gpu]:
 def _one(value: float | None) -> Latency:
     """One measured value for every percentile; nothing where it was not measured."""
     if value is None:
-        return Latency(p50=None, p95=None, p99=None, low=None, high=None, at_percentile=None)
+        return NO_LATENCY
     return Latency(
-        p50=value,
-        p95=value,
-        p99=value,
+        percentiles=(value,) * len(Latency.percents()),
         at_percentile=value,
         low=value * (1 - REPEATABILITY),
         high=value * (1 + REPEATABILITY),

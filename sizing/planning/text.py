@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from commandline.percentiles import name_of
 from sizing.base.deployed import Deployed
 from sizing.base.format import count, ms, requests_per_s, usd
+from sizing.base.latency_and_cost import Latency
 from sizing.base.result import Plan
 
 
@@ -25,6 +27,10 @@ def why_no_alternatives(plan: Plan) -> str:
     return "No other deployment meets the limits with the hardware considered."
 
 
+def _percentiles(one: Latency) -> str:
+    return ", ".join(f"{name_of(percent)} {ms(one.at(percent))}" for percent in one.percents())
+
+
 def as_text(plan: Plan) -> str:
     """The plan for a terminal: answer, figures, warnings, alternatives, excluded."""
     lines = [plan.answer, ""]
@@ -34,14 +40,9 @@ def as_text(plan: Plan) -> str:
             f"Deployment    {_deployed(d)} on {d.systems} x {d.system}",
             f"Capacity      {requests_per_s(plan.per_instance.max_rps)} per instance",
             f"Limited by    {plan.limited_by}",
-            *(
-                f"{name:13} p50 {ms(v.p50)}, p95 {ms(v.p95)}, p99 {ms(v.p99)}"
-                for name, v in (
-                    ("TTFT", plan.latency.ttft_ms),
-                    ("ITL", plan.latency.itl_ms),
-                    ("E2E", plan.latency.e2e_ms),
-                )
-            ),
+            f"TTFT          {_percentiles(plan.latency.ttft_ms)}",
+            f"ITL           {_percentiles(plan.latency.itl_ms)}",
+            f"E2E           {_percentiles(plan.latency.e2e_ms)}",
             f"Cost          {usd(plan.cost.hardware_usd_per_month) if plan.cost else 'unknown'} a month",
             f"How sure      {plan.how_sure}",
             f"Source        {plan.source}",

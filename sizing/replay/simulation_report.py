@@ -7,6 +7,7 @@ from typing import TypedDict
 
 import numpy as np
 
+from commandline.percentiles import name_of
 from sizing.base.arrays import Floats
 from sizing.base.format import ms, percent, requests_per_s
 from sizing.base.quantity import Estimate
@@ -20,8 +21,6 @@ from sizing.simulator.fleet import Deployment, Fleet
 from sizing.simulator.layout import E2E, ITL, QUEUE, TTFT
 from sizing.simulator.outcome import Outcome
 from sizing.simulator.quantiles import Sampled, counted, sampled_good_share, sampled_mean, sampled_quantile
-
-POINTS = ("mean", "p50", "p90", "p95", "p99", "p999")
 
 SHORTEST_SHARE, SHORTEST_S = 1e-9, 1e-12
 """Share of the time that a stopped simulation has covered at least, and time at least: nothing is divided by 0."""
@@ -215,11 +214,7 @@ def distribution(outcome: Outcome, metric: int, percentile: float) -> Distributi
 
     return Distribution(
         mean=_in_ms(sampled_mean(outcome, metric)),
-        p50=at(50.0),
-        p90=at(90.0),
-        p95=at(95.0),
-        p99=at(99.0),
-        p999=at(99.9),
+        percentiles=tuple(map(at, Distribution.percents())),
         at_percentile=at(percentile),
     )
 
@@ -328,8 +323,8 @@ def as_text(result: SimulationResult) -> str:
         ("Queue", result.queue_ms),
     ):
         if one is not None:
-            points = zip(("mean", "p50", "p90", "p95", "p99", "p99.9"), POINTS, strict=True)
-            lines.append(f"{label:13} {', '.join(f'{name} {ms(getattr(one, p).value)}' for name, p in points)}")
+            points = {"mean": one.mean} | dict(zip(map(name_of, one.percents()), one.percentiles, strict=True))
+            lines.append(f"{label:13} {', '.join(f'{name} {ms(point.value)}' for name, point in points.items())}")
     if result.goodput_rps is not None and result.busy_share is not None and result.kv_use is not None:
         lines += [
             f"Goodput       {requests_per_s(result.goodput_rps)} of {requests_per_s(result.offered_rps)}",

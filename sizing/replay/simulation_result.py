@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from sizing.base.frame import frame_of
-from sizing.base.quantity import Estimate, Result, quantity
+from sizing.base.quantity import Estimate, Result, WithPercentiles, quantity
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -13,21 +13,25 @@ if TYPE_CHECKING:
 Verdict = Literal["stable", "unstable", "stopped", "infeasible"]
 
 
-class Distribution(Result):
+class Distribution(WithPercentiles):
     """One latency over the requests of a simulation, each with its 95 % Monte-Carlo interval (batch means).
 
     More requests narrow it; high is none where too few requests were that slow to bound it.
     """
 
+    stated = "simulation"
+
     mean: Annotated[Estimate, quantity("Mean", "ms", "sum / requests", "Mean over requests.")]
-    p50: Annotated[Estimate, quantity("p50", "ms", "see simulation", "Half of the requests are faster.")]
-    p90: Annotated[Estimate, quantity("p90", "ms", "see simulation", "90 % of the requests are faster.")]
-    p95: Annotated[Estimate, quantity("p95", "ms", "see simulation", "95 % of the requests are faster.")]
-    p99: Annotated[Estimate, quantity("p99", "ms", "see simulation", "99 % of the requests are faster.")]
-    p999: Annotated[Estimate, quantity("p99.9", "ms", "see simulation", "99.9 % of the requests are faster.")]
+    percentiles: Annotated[
+        tuple[Estimate, ...], quantity("Percentiles", "ms", "see simulation", "One for each that it states.")
+    ]
     at_percentile: Annotated[
         Estimate, quantity("Asked percentile", "ms", "see simulation", "At the percentile of the limit.", alias="asked")
     ]
+
+    def at(self, percent: float) -> Estimate:
+        """The value in ms at one of the percentiles that a simulation states. Raises ValueError for any other."""
+        return self.percentiles[self.percents().index(percent)]
 
 
 class Series(Result):

@@ -1,8 +1,12 @@
-"""What every part of a scenario has in common."""
+"""What every part of a scenario has in common, and what the schema says of a key by its path."""
 
 from __future__ import annotations
 
+import typing
+from collections.abc import Iterator
+
 from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
+from pydantic.fields import FieldInfo
 
 
 class Part(BaseModel):
@@ -18,3 +22,36 @@ class Part(BaseModel):
         if is_truth and cls.model_fields[about.field_name or ""].annotation is not bool:
             raise ValueError("must be a number or text, not true or false (yes and no count as such)")
         return value
+
+
+def types_in(annotation: object) -> Iterator[object]:
+    """The plain types, literals and parts that an annotation is made of: float and None of ``Rate | None``."""
+    origin = typing.get_origin(annotation)
+    if origin is None or origin is typing.Literal:
+        yield annotation
+    else:
+        args = typing.get_args(annotation)
+        for arg in args[:1] if origin is typing.Annotated else args:
+            yield from types_in(arg)
+
+
+def parts_in(annotation: object) -> tuple[type[BaseModel], ...]:
+    """The parts of a scenario that an annotation holds, each once, in its order."""
+    parts = (one for one in types_in(annotation) if isinstance(one, type) and issubclass(one, BaseModel))
+    return tuple(dict.fromkeys(parts))
+
+
+def field_at(part: type[BaseModel], path: str) -> FieldInfo:
+    """What the schema says of a key below ``part``, by its dotted path; of a list of parts, the key of each.
+
+    Raises KeyError for a path that the schema does not have.
+    """
+    name, _, rest = path.partition(".")
+    info = part.model_fields[name]
+    if not rest:
+        return info
+    first, _, _ = rest.partition(".")
+    inside = next((one for one in parts_in(info.annotation) if first in one.model_fields), None)
+    if inside is None:
+        raise KeyError(path)
+    return field_at(inside, rest)

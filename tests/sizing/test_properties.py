@@ -149,10 +149,10 @@ def test_the_numbers_of_a_plan_are_ordered(keys):
     found = answer(keys)
     assume(found.feasible)
     for latency in (found.latency.ttft_ms, found.latency.itl_ms, found.latency.e2e_ms):
-        if latency is found.latency.itl_ms and latency.p50 is None:
+        if latency is found.latency.itl_ms and latency.at(50) is None:
             assert keys["workload"]["output_tokens"] == 1  # one token has no gap to the next
             continue
-        assert 0 <= latency.p50 <= latency.p95 <= latency.p99
+        assert 0 <= latency.at(50) <= latency.at(95) <= latency.at(99)
         assert latency.low <= latency.at_percentile
         assert latency.high is None or latency.at_percentile <= latency.high
     assert 1 <= found.gpus_low <= found.deployment.gpus

@@ -69,7 +69,7 @@ def _nearest(answer: Answer) -> None:
     if one is not None and plan.latency is not None:
         st.caption(
             f"Beside this plan: {count(one.concurrency)} requests in flight per instance, median ITL "
-            f"{ms(plan.latency.itl_ms.p50)}, {significant(one.output_tokens_per_s_per_gpu)} output tokens/s per "
+            f"{ms(plan.latency.itl_ms.at(50.0))}, {significant(one.output_tokens_per_s_per_gpu)} output tokens/s per "
             "GPU. Distance 0: the same configuration; 1: about one doubling of one quantity apart. Where a "
             "benchmark keeps a fixed number of requests in flight (closed loop), they start together: its TTFT is not "
             "that of requests which come one by one."

@@ -222,8 +222,8 @@ def _latencies(answer: Answer) -> Iterator[Figure]:
         wanted.append(("e2e_ms", "E2E", plan.latency.e2e_ms, limits.e2e_ms))
     for name, words, value, limit in wanted:
         label = f"p{limits.percentile:g} {words}"
-        if value.at_percentile is None and value.p50 is not None:
-            label, value = f"Median {words}", value.model_copy(update={"at_percentile": value.p50})
+        if value.at_percentile is None and (median := value.at(50.0)) is not None:
+            label, value = f"Median {words}", value.model_copy(update={"at_percentile": median})
         yield Figure(name, label, ms(value.at_percentile), *_against(value, limit))
 
 

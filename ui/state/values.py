@@ -29,13 +29,10 @@ TRACE = "trace_in_use"
 _GIVEN = "trace_given"
 """Session key of the last trace under its name, for a browser that goes back and forward over its use."""
 
-RESTRICTIONS = (
-    *("engine", "prec", "accurate", "kv", "tp", "pp", "ep", "dp"),
-    *("serving", "pre", "dec", "batch", "drafts", "spec"),
-)
+RESTRICTIONS = tuple(key for key, field in FIELDS.items() if field.narrows)
 """Fields that leave out hardware or ways to run on it, beside the choice of GPUs."""
 
-OF_DRAFTS = ("draft", "accept", "draft_cost")
+OF_DRAFTS = tuple(key for key, field in FIELDS.items() if field.needs == "spec=true")
 """Fields of the drafts that all instances take, where they take any: alone they leave out nothing."""
 
 

@@ -58,7 +58,7 @@ def test_drafts_that_are_never_right_only_cost() -> None:
     assert plain.per_instance
     assert drafted.per_instance
     assert drafted.per_instance.max_rps < plain.per_instance.max_rps
-    assert drafted.latency.itl_ms.p50 > plain.latency.itl_ms.p50
+    assert drafted.latency.itl_ms.at(50) > plain.latency.itl_ms.at(50)
 
 
 @pytest.mark.parametrize("rps", [2.0, 6.0, 12.0])
@@ -68,8 +68,8 @@ def test_screen_and_simulation_agree_on_speculative_decoding(rps: float) -> None
     assert screen.latency is not None
     assert simulated.itl_ms is not None
     assert simulated.e2e_ms is not None
-    assert screen.latency.itl_ms.p50 == pytest.approx(simulated.itl_ms.p50.value, rel=0.12)
-    assert screen.latency.e2e_ms.p50 == pytest.approx(simulated.e2e_ms.p50.value, rel=0.12)
+    assert screen.latency.itl_ms.at(50) == pytest.approx(simulated.itl_ms.at(50).value, rel=0.12)
+    assert screen.latency.e2e_ms.at(50) == pytest.approx(simulated.e2e_ms.at(50).value, rel=0.12)
 
 
 def test_kernel_times_with_drafts_reach_the_simulator() -> None:
@@ -134,12 +134,12 @@ def test_the_simulated_plan_holds_for_the_whole_fleet(routing: str) -> None:
     whole = simulate(Answer(understand(scenario), part), hours=0.5)
     assert whole.ttft_ms is not None
     assert part.latency is not None
-    assert part.latency.ttft_ms.p95 == pytest.approx(whole.ttft_ms.p95.value, rel=0.1)
+    assert part.latency.ttft_ms.at(95) == pytest.approx(whole.ttft_ms.at(95).value, rel=0.1)
 
 
 def test_smoother_routing_shortens_the_tail() -> None:
     tails = {r: simulate(asked({"routing": r}, peak_rps=60), hours=0.2).ttft_ms for r in ("random", "round_robin")}
-    assert tails["round_robin"].p95.value < tails["random"].p95.value
+    assert tails["round_robin"].at(95).value < tails["random"].at(95).value
 
 
 def test_other_lengths_keep_their_spread() -> None:

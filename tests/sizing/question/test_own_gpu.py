@@ -113,4 +113,4 @@ def test_the_form_keeps_every_figure_of_the_datasheet():
 
 def test_the_form_has_a_field_for_every_figure():
     shown = {field.leaf for field in FIELDS.values() if field.path.startswith("deployment.custom_gpus.")}
-    assert shown == set(CustomGpu.model_fields) - {"id", "name"}
+    assert shown == set(CustomGpu.model_fields) - {"id"}

@@ -110,7 +110,7 @@ def test_static_batching_is_worse_than_in_flight_and_says_what_it_carries() -> N
     assert in_flight.largest_stable_rps is not None
     assert static.largest_stable_rps is not None
     assert static.largest_stable_rps < 0.7 * in_flight.largest_stable_rps
-    assert static.verdict == "unstable" or static.ttft_ms.p50.value > in_flight.ttft_ms.p50.value
+    assert static.verdict == "unstable" or static.ttft_ms.at(50).value > in_flight.ttft_ms.at(50).value
 
 
 @pytest.mark.parametrize("routing", ["random", "round_robin", "weighted", "least_loaded", "prefix_aware"])

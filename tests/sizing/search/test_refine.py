@@ -113,8 +113,8 @@ def test_the_answer_is_simulated_and_meets_its_limits() -> None:
     assert "simulated" in found.source
     assert "simulated" in found.how_sure
     for latency, limit in ((found.latency.ttft_ms, 1000.0), (found.latency.itl_ms, 40.0)):
-        assert latency.at_percentile == pytest.approx(latency.p95)
-        assert latency.p50 < latency.p95 < latency.p99
+        assert latency.at_percentile == pytest.approx(latency.at(95))
+        assert latency.at(50) < latency.at(95) < latency.at(99)
         assert latency.low <= latency.at_percentile <= limit
     assert found.per_instance.rps <= found.per_instance.max_rps
     assert found.gpus_low <= found.deployment.gpus

@@ -146,7 +146,7 @@ def at_loads(
             load=load,
             stable=stable,
             analytic=analytic(evaluated, rate),
-            simulated={f"{metric} p{q}": getattr(latency, f"p{q}").value for (metric, latency), q in pairs},
+            simulated={f"{metric} p{q}": latency.at(q).value for (metric, latency), q in pairs},
         )
 
 
