@@ -47,7 +47,7 @@ def cloud_on(
     requests: float = math.inf,
     hours: float = HOURS_PER_MONTH,
 ) -> View:
-    """What the fleet costs a month on these instances, which serve so many ``requests`` and are paid for so many hours."""
+    """What the fleet costs a month on these instances, which serve so many ``requests`` and are paid so many hours."""
     systems = fleet.systems_range(best.option.gpus)
     mean_kw = mean_power_kw(best.option, systems, fleet, requests * HOURS_PER_MONTH / hours, money.assumptions)
     return View(

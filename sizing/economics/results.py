@@ -80,8 +80,8 @@ class WayToPay(Result):
         ViewName,
         quantity(
             "Way",
-            help="on_prem, cloud and hybrid on the GPUs of the plan, cloud_best or on_prem_best on those that cost least "
-            "there, cloud_hours in the window of a batch, api, api_cheapest, api_median, or blended.",
+            help="on_prem, cloud and hybrid on the GPUs of the plan, cloud_best or on_prem_best on those that cost "
+            "least there, cloud_hours in the window of a batch, api, api_cheapest, api_median, or blended.",
         ),
     ]
     gpu: Annotated[str, quantity("GPU", help="Its id; empty behind an API.")]

@@ -142,7 +142,8 @@ def _per_unit_served(cost: CostAnswer, money: Money) -> str:
     tokens = f"{money(cost.usd_per_million_output_tokens)} per million output tokens at"
     if cost.documents_per_month is None:
         return f"{tokens} {large(cost.requests_per_day)} requests a day"
-    return f"{money(cost.usd_per_document)} per document and {tokens} {large(cost.documents_per_month)} documents a month"
+    each = money(cost.usd_per_document)
+    return f"{each} per document and {tokens} {large(cost.documents_per_month)} documents a month"
 
 
 def _used(way: WayToPay) -> str:

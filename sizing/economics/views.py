@@ -73,8 +73,8 @@ class View:
     """What a month costs in one way, in USD, part by part; nothing but ``unavailable`` where that is not known.
 
     ``systems`` whole servers or instances, ``power_kw`` their power budget, in a hybrid both of the base and the mean
-    of the burst; ``mean_kw`` what they draw over the month. ``capacity_requests`` is what it could serve in the month, None where nothing bounds it. ``place`` is
-    the region of rented instances.
+    of the burst; ``mean_kw`` what they draw over the month. ``capacity_requests`` is what it could serve in the month,
+    None where nothing bounds it. ``place`` is the region of rented instances.
     """
 
     name: ViewName

@@ -110,7 +110,7 @@ class Ways:
         return cloud_on(cheapest(self.on_demand, self.fleet), self.fleet, self.money, "on_demand", self.month.requests)
 
     def in_the_window(self) -> View | None:
-        """Instances on demand that run only in the working window of a batch, and while they start; None without one."""
+        """Instances on demand that run, start-up included, in the working window of a batch alone; None without one."""
         window = self.month.window_hours
         if window is None or not self.on_demand:
             return None

@@ -60,8 +60,9 @@ def peak_demand(workload: Workload) -> Demand:
     P(N <= n) >= percentile)``, N Poisson with the average as its mean. Users: ``users x requests / (hours x 3600) x
     peak-to-mean``. An hourly profile takes the place of hours and peak-to-mean, and lifts an average over the day to
     the busiest hour. Offline, where a queue levels out every peak: the mean rate while it is worked off, day and night
-    unless a batch or users state a window. Growth multiplies the load before the percentile is taken. Units: requests/s. Raises
-    InvalidScenario when the result is not in [1e-9, 1e6]. Source: NVIDIA "LLM inference sizing" (64 -> 77, 7 -> 12).
+    unless a batch or users state a window. Growth multiplies the load before the percentile is taken. Units:
+    requests/s. Raises InvalidScenario when the result is not in [1e-9, 1e6]. Source: NVIDIA "LLM inference sizing"
+    (64 -> 77, 7 -> 12).
     """
     growth = 1.0 + workload.growth_percent / 100.0
     profile = hourly(workload)
@@ -143,14 +144,16 @@ def _offline(workload: Workload, growth: float) -> Demand:
         factors = [stated(batch.documents_per_month), stated(batch.requests_per_document)]
         arithmetic = f"{' x '.join(factors)} / ({stated(batch.hours_per_month, 4)} x 3,600)"
         each = "" if batch.requests_per_document == 1.0 else f" x {factors[1]} requests"
+        window = f"{stated(batch.days_worked, 3)} days x {stated(hours)} h x 3,600 s"
         how = (
-            f"{factors[0]} documents a month{each} / ({stated(batch.days_worked, 3)} days x {stated(hours)} h x 3,600 s)"
-            f"{_growth_text(growth)} = {stated(rate * growth, 3)} requests/s, evenly in the working window."
+            f"{factors[0]} documents a month{each} / ({window}){_growth_text(growth)} = "
+            f"{stated(rate * growth, 3)} requests/s, evenly in the working window."
         )
     elif users is not None:
         hours, rate = users.hours, users.daily_users * users.requests_per_user / (users.hours * S_PER_HOUR)
         arithmetic = f"{stated(users.daily_users)} x {stated(users.requests_per_user)} / ({stated(hours)} x 3,600)"
-        how = f"{arithmetic}{_growth_text(growth)} = {stated(rate * growth, 3)} requests/s: what nobody waits for has no peak."
+        total = f"{arithmetic}{_growth_text(growth)} = {stated(rate * growth, 3)} requests/s"
+        how = f"{total}: what nobody waits for has no peak."
     else:
         rate = workload.average_rps or workload.peak_rps or 0.0
         arithmetic = stated(rate)
