@@ -148,13 +148,7 @@ def _present(subject: Subject, answer: CostAnswer) -> Iterator[Block]:
     if found is None:
         return
     beside = {one.name: one.npv_usd for one in found.owning_against}
-    labels = (
-        "Paid at once",
-        f"Paid in {found.months} months",
-        "Residual value",
-        "Present cost",
-        "NPV of owning beside it",
-    )
+    labels = ("Paid at once", f"Paid in {found.months} months", "Residual value", "Present cost", "NPV of owning")
     rows = [
         (
             WAYS[way.name],
@@ -170,8 +164,9 @@ def _present(subject: Subject, answer: CostAnswer) -> Iterator[Block]:
         title="Cash flow and present value",
         columns=(Column(label="Way to pay"), *map(amounts, labels)),
         rows=tuple(rows),
-        note=f"Discounted at {significant(found.discount_percent_per_year)} % a year; purchases when they are made, running "
-        "cost at the end of its month; the residual value is what is not yet written off. Tax is left out.",
+        note=f"Discounted at {significant(found.discount_percent_per_year)} % a year; purchases when they are made, "
+        "running cost at the end of its month; the residual value is what is not yet written off. NPV of "
+        "owning: beside that way. Tax is left out.",
     )
 
 

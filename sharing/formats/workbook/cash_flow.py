@@ -19,8 +19,8 @@ PRICE = "system_price*(1+switches_percent/100+storage_percent/100)"
 """What a bought system costs, its switches and storage included."""
 
 EXPLANATION = (
-    "Month 0 is today. A system is paid for at the end of the month before it is needed, running cost at the end of its "
-    "month; what is written off within the months is sold for its residual value and bought anew. The last month is "
+    "Month 0 is today. A system is paid for at the end of the month before it is needed, running cost at the end of "
+    "its month; what is written off within the months is sold for its residual value and bought anew. The last month is "
     "less what the purchases are still worth. Depreciation and capital charge are no payments: discounting stands for "
     "them. Tax is left out."
 )
@@ -115,7 +115,6 @@ class CashFlow:
         for k, name in enumerate(self.ways):
             if name != "on_prem":
                 value = self._way(name).present_cost - self._way("on_prem").present_cost
-                self.sheet.formula(
-                    row + 1, FIRST_WAY + k, f"present_{name}-present_on_prem", value, "#,##0.00", bold=True
-                )
+                formula = f"present_{name}-present_on_prem"
+                self.sheet.formula(row + 1, FIRST_WAY + k, formula, value, "#,##0.00", bold=True)
                 self.book.name(f"npv_{name}", self.sheet, row + 1, FIRST_WAY + k)
