@@ -48,9 +48,8 @@ def inputs_of(ways: Ways, views: Mapping[WayName, View], money: Money, released:
     if "api" in views:
         yield from _api(ways, money)
     if "on_prem" in views:
-        yield _constant(
-            ways, "staff_usd_per_month", "staff", "staff", "People who run own systems", money, of_money=True
-        )
+        label = "People who run own systems"
+        yield _constant(ways, "staff_usd_per_month", "staff", "staff", label, money, of_money=True)
     if "cloud" in views:
         label = "People who run the engine on rented instances"
         yield _constant(ways, "staff_rented_usd_per_month", "staff_rented", "staff", label, money, of_money=True)

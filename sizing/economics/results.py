@@ -311,6 +311,12 @@ class Investment(Result):
         tuple[OwningAgainst, ...], quantity("Owning against", help="Systems of one's own beside each other way.")
     ]
 
+    @property
+    def against_renting(self) -> OwningAgainst | None:
+        """Owning beside renting: the same GPUs, or where nobody rents them the cheapest."""
+        named = {one.name: one for one in self.owning_against}
+        return named.get("cloud", named.get("cloud_best"))
+
 
 CountedParts = Literal["full", "partly", "hardware_and_power"]
 """What a cost counts: every part, all but some that the scenario leaves out, or hardware and power only."""

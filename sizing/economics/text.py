@@ -151,9 +151,9 @@ def _used(way: WayToPay) -> str:
 
 
 def worth(investment: Investment, money: Money) -> Iterator[str]:
-    """Purchase and present value of owning against renting the same GPUs, in a sentence."""
+    """Purchase and present value of owning against renting, in a sentence."""
     own = next((way for way in investment.ways if way.name == "on_prem"), None)
-    rent = next((one for one in investment.owning_against if one.name == "cloud"), None)
+    rent = investment.against_renting
     if own is None or rent is None:
         return
     verdict = "more" if rent.npv_usd >= 0 else "less"
@@ -162,10 +162,11 @@ def worth(investment: Investment, money: Money) -> Iterator[str]:
         if rent.payback_month
         else f"it is not paid back within {investment.months} months"
     )
+    rented = "the same GPUs" if rent.name == "cloud" else "the cheapest"
     yield (
         f"Owning takes {money(own.purchase_usd)} at once; over {investment.months} months at a discount rate of "
         f"{significant(investment.discount_percent_per_year)} % it is worth {money(abs(rent.npv_usd))} {verdict} than "
-        f"renting the same GPUs, {money(own.residual_usd)} of residual value included, before tax; {paid}."
+        f"renting {rented}, {money(own.residual_usd)} of residual value included, before tax; {paid}."
     )
 
 

@@ -37,7 +37,8 @@ def draw_figures(cost: CostAnswer, currency: Currency) -> None:
     grid = st.grid(len(figures), min_column_width=150, gap="small", border=True)
     for figure in figures:
         with grid.cell(), st.container(gap=None):
-            st.metric(figure.label, figure.value, help=figure.help)
+            st.caption(figure.label, help=figure.help)
+            st.metric(figure.label, figure.value, label_visibility="collapsed")
             st.markdown(f":small[{as_markdown(figure.note)}]")
 
 
@@ -68,7 +69,7 @@ def figures_of(cost: CostAnswer, currency: Currency) -> Iterator[Figure]:
 
 
 def _share(part: float | None, whole: float) -> str:
-    return "a month" if part is None or not whole else f"a month, {percent(part / whole)} of the above"
+    return "a month" if part is None or not whole else f"a month, {percent(part / whole)} of all"
 
 
 def _of_unit(cost: CostAnswer, currency: Currency) -> Iterator[Figure]:
@@ -96,17 +97,18 @@ def _of_investment(cost: CostAnswer, investment: Investment, currency: Currency)
         still if chosen.purchase_usd else "nothing is bought",
         "Servers, switches and storage for the first month.",
     )
-    rent = next((one for one in investment.owning_against if one.name == "cloud"), None)
+    rent = investment.against_renting
     if rent is None:
         note, value = f"over {investment.months} months", currency.written(chosen.present_cost_usd)
         yield Figure("Present cost", value, note, "All payments, discounted to today.")
         return
     sign = "" if rent.npv_usd >= 0 else "-"
     paid = f"paid back from month {rent.payback_month} on" if rent.payback_month else "not paid back in 36 months"
+    rented = "the same GPUs" if rent.name == "cloud" else "the cheapest"
     yield Figure(
         "NPV of owning",
         f"{sign}{currency.written(abs(rent.npv_usd))}",
-        f"against renting the same GPUs, at {significant(investment.discount_percent_per_year)} %; {paid}",
+        f"against renting {rented}, at {significant(investment.discount_percent_per_year)} %; {paid}",
         "Present cost of renting less that of owning, over 36 months, residual value included, before tax.",
     )
 

@@ -20,9 +20,9 @@ PRICE = "system_price*(1+switches_percent/100+storage_percent/100)"
 
 EXPLANATION = (
     "Month 0 is today. A system is paid for at the end of the month before it is needed, running cost at the end of "
-    "its month; what is written off within the months is sold for its residual value and bought anew. The last month is "
-    "less what the purchases are still worth. Depreciation and capital charge are no payments: discounting stands for "
-    "them. Tax is left out."
+    "its month; what is written off within the months is sold for its residual value and bought anew. The last month "
+    "is less what the purchases are still worth. Depreciation and capital charge are no payments: discounting stands "
+    "for them. Tax is left out."
 )
 
 
