@@ -12,7 +12,7 @@ from reality.lengths import shared_prefix
 from sizing.base.arrays import Floats
 from sizing.base.units import ONE_SIDED_95
 from sizing.scenario.bounds import LONGEST_NAME, MAX_CV
-from sizing.scenario.schema import Benchmark, BenchmarkPoint, Scenario
+from sizing.scenario.schema import RATES, Benchmark, BenchmarkPoint, Scenario
 
 SPREAD_FROM = 0.02
 """Coefficient of variation of a length from which it is given as a distribution."""
@@ -30,7 +30,7 @@ def as_measured(scenario: Scenario, now: Circumstances, load_rps: float, learned
     """
     cached = float(np.floor(shared_prefix(now.prompt, now.hits).max())) if now.hits > 0.0 else 0.0
     plain = scenario.workload.model_dump()
-    plain |= {"peak_rps": None, "average_rps": None, "users": None} | {
+    plain |= dict.fromkeys(RATES) | {
         "input_tokens": _length(now.prompt),
         "output_tokens": _length(now.output),
         "peak_rps": round(load_rps, 3),

@@ -9,7 +9,7 @@ from sharing.form.fields import FIELDS
 from sharing.form.numbers import show_number
 from sharing.form.read import OWN_GPU
 from sizing.scenario.model_asked import ModelConfig, ModelSize
-from sizing.scenario.schema import Scenario
+from sizing.scenario.schema import RATES, Scenario
 from sizing.scenario.traffic import Gamma, Length, LengthSpread, LengthTrace, Profile
 
 
@@ -35,9 +35,8 @@ def with_change(scenario: Scenario, path: str, value: Any) -> Scenario:
     for name in parents:
         part = part[name]
     part[last] = value
-    rates = ("peak_rps", "average_rps", "users")
-    if path.startswith("workload.") and last in rates:
-        data["workload"] |= {rate: None for rate in rates if rate != last}
+    if path.startswith("workload.") and last in RATES:
+        data["workload"] |= {rate: None for rate in RATES if rate != last}
     return Scenario.model_validate(data)
 
 

@@ -19,7 +19,8 @@ BASIS: dict[Basis, str] = {
     "scenario": CUSTOMER,
     "sourced": CATALOGUE,
     "chosen": "Chosen without a source",
-    "gap": "Nobody: not counted",
+    "left_out": "Left out by the customer",
+    "gap": "Nobody: not known",
 }
 
 _NOT_SHOWN = ("name", "schema_version", "benchmark", "measured", "prices", "costs", "deployment.custom_gpus")

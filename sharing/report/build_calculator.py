@@ -11,8 +11,10 @@ from sharing.report.content import Released
 from sharing.report.money import Dollars, Money
 from sharing.report.names import engine_name, gpu_name, precision_name
 from sizing.base.deployed import Deployed
-from sizing.economics.cash import MONTHS, cash, load_in
+from sizing.catalog.payment_terms import TERMS
+from sizing.economics.cash import MONTHS, load_in, views_over_time
 from sizing.economics.fleet import Fleet, fleet_of
+from sizing.economics.investment import cash_flow_of
 from sizing.economics.views import PartName, View
 from sizing.economics.ways import Ways, ways_of
 from sizing.explore.load_steps import AnswerAt, Progress, answers_over_load
@@ -62,6 +64,7 @@ def calculator_of(
         months=tuple(_months(ways, bought, rented)),
         ways=() if released is Released.NOTHING else tuple(_ways(ways, money)),
         chosen=ways.chosen,
+        committed=TERMS[ways.question.scenario.costs.purchase].commits,
     )
 
 
@@ -112,22 +115,28 @@ def _views(ways: Ways) -> dict[WayName, View]:
 
 
 def _ways(ways: Ways, money: Money) -> Iterator[Way]:
-    growth = ways.money.costs.growth_percent_per_year
+    rate = ways.money.assumptions.amount("discount_percent_per_year").value
     for name, view in _views(ways).items():
+        views = views_over_time(ways.over_time[name], ways.fleet.peak_rps, ways.money.costs)
+        flow = cash_flow_of(views, ways.money)
         yield Way(
             name=name,
             system=view.system,
             parts={part: money.of(amount.value) for part, amount in view.parts.items()},
-            cash=tuple(money.of(month.value) for month in cash(ways.by_name[name], ways.fleet.peak_rps, growth)),
+            cash=tuple(money.of(month.usd_per_month.value) for month in views),
+            payments=tuple(map(money.of, flow.payments)),
+            present_cost=money.of(flow.present_value(rate)),
         )
 
 
 def _months(ways: Ways, bought: System, rented: System | None) -> Iterator[Month]:
-    growth = ways.money.costs.growth_percent_per_year
+    costs = ways.money.costs
     for month in range(MONTHS):
-        fleet = ways.fleet.at(load_in(month, growth))
+        load = load_in(month, costs)
+        there = ways.fleet.at(max(load, 1.0))
+        running = there if TERMS[costs.purchase].commits else ways.fleet.at(load)
         yield Month(
-            working=tuple(kind.working for kind in fleet.kinds),
-            bought=fleet.systems(bought.gpus),
-            rented=None if rented is None else fleet.systems(rented.gpus),
+            working=tuple(kind.working for kind in there.kinds),
+            bought=there.systems(bought.gpus),
+            rented=None if rented is None else running.systems(rented.gpus),
         )

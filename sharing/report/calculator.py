@@ -66,12 +66,15 @@ class Month(Frozen):
 
 
 class Way(Frozen):
-    """What one way costs at the planned inputs: a month part by part, and each of the months to come."""
+    """What one way costs at the planned inputs: a month part by part, each of the months to come, what is paid at the
+    end of month 0 (today) to 36, and what that is worth today."""
 
     name: WayName
     system: str
     parts: dict[str, float]
     cash: tuple[float, ...]
+    payments: tuple[float, ...]
+    present_cost: float
 
     @property
     def per_month(self) -> float:
@@ -80,7 +83,8 @@ class Way(Frozen):
 
 
 class Calculator(Frozen):
-    """All that formulas need. ``rows`` are in the order of their load; ``chosen`` is how the scenario pays."""
+    """All that formulas need. ``rows`` are in the order of their load; ``chosen`` is how the scenario pays;
+    ``committed``: rented instances are paid for whether they run or not."""
 
     currency: str
     deployment: str
@@ -96,6 +100,7 @@ class Calculator(Frozen):
     months: tuple[Month, ...]
     ways: tuple[Way, ...]
     chosen: str
+    committed: bool
 
     def way(self, name: WayName) -> Way | None:
         """A way by its name; None where its cost is not known or not released."""

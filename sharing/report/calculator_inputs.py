@@ -14,6 +14,7 @@ from sizing.base.choices import PowerFrom
 from sizing.base.format import rounded
 from sizing.base.units import HOURS_PER_DAY, HOURS_PER_MONTH, MONTHS_PER_YEAR, S_PER_HOUR
 from sizing.economics.assumptions import ELECTRICITY
+from sizing.economics.cash import MONTHS
 from sizing.economics.views import PartName, View
 from sizing.economics.ways import Ways
 from sizing.scenario.bounds import MAX_RPS, MAX_USD
@@ -29,14 +30,14 @@ POWER_FROM: Mapping[PowerFrom, str] = {
     "unknown": "",
 }
 
-MOST_PERCENT, MOST_PER_KWH, MOST_PUE, MOST_YEARS, MOST_KW = 1000.0, 1000.0, 10.0, 20.0, 1e5
+MOST_PERCENT, MOST_PER_KWH, MOST_PUE, MOST_YEARS, MOST_KW, MOST_RESIDUAL = 1000.0, 1000.0, 10.0, 20.0, 1e5, 90.0
 """What a scenario takes at most, too."""
 
 
 def inputs_of(ways: Ways, views: Mapping[WayName, View], money: Money, released: Released) -> Iterator[Input]:
     """Every input, those of money only where any is released."""
     yield from _load(ways)
-    yield _growth(ways)
+    yield from _growth(ways)
     yield from _power(ways)
     if released is Released.NOTHING:
         return
@@ -46,8 +47,14 @@ def inputs_of(ways: Ways, views: Mapping[WayName, View], money: Money, released:
         yield from _cloud(ways, views["cloud"], money)
     if "api" in views:
         yield from _api(ways, money)
-    if {"on_prem", "cloud"} & set(views):
-        yield _constant(ways, "staff_usd_per_month", "staff", "staff", "People who run it", money, of_money=True)
+    if "on_prem" in views:
+        label = "People who run own systems"
+        yield _constant(ways, "staff_usd_per_month", "staff", "staff", label, money, of_money=True)
+    if "cloud" in views:
+        label = "People who run the engine on rented instances"
+        yield _constant(ways, "staff_rented_usd_per_month", "staff_rented", "staff", label, money, of_money=True)
+    label = "Discount rate of the present value"
+    yield _constant(ways, "discount_percent_per_year", "discount_percent", "growth", label, money, MOST_PERCENT)
 
 
 def _load(ways: Ways) -> Iterator[Input]:
@@ -85,9 +92,19 @@ def _load(ways: Ways) -> Iterator[Input]:
     )
 
 
-def _growth(ways: Ways) -> Input:
-    """How fast the load grows from month to month."""
-    return Input(
+def _growth(ways: Ways) -> Iterator[Input]:
+    """How fast the load grows from month to month, and in how many months it is reached."""
+    yield Input(
+        name="ramp_up_months",
+        label="Ramp-up: months until the planned load is reached",
+        unit="months",
+        value=ways.money.costs.ramp_up_months,
+        low=0.0,
+        high=MONTHS,
+        group="growth",
+        source=OF_SCENARIO,
+    )
+    yield Input(
         name="growth_percent",
         label="Growth of the load",
         unit="%/year",
@@ -114,14 +131,18 @@ def _power(ways: Ways) -> Iterator[Input]:
         group="power",
         source=POWER_FROM[ways.option.power_from],
     )
-    yield _constant(ways, "power_utilization", "mean_power_share", "power", "Mean share of the power budget", money, 1)
+    for name, share, label in (
+        ("power_utilization", "work_power_share", "Share of the power budget at work"),
+        ("idle_power_share", "idle_power_share", "Share of the power budget when idle"),
+    ):
+        yield _constant(ways, name, share, "power", label, money, 1)
     yield _constant(ways, "pue", "pue", "power", "Power usage effectiveness (PUE)", money, MOST_PUE)
 
 
 def _on_prem(ways: Ways, view: View, money: Money) -> Iterator[Input]:
     assert view.systems is not None
     count, gpus, years = view.systems.value, view.gpus_per_system, ways.money.depreciation_years
-    price = _part(view, "servers") * years * MONTHS_PER_YEAR / count
+    price = _part(view, "servers") * years * MONTHS_PER_YEAR / (count * (1.0 - ways.money.residual))
     yield _price(view, "system_price", f"Price of a {view.system}", f"{money.code}/system", money.of(price))
     yield Input(
         name="depreciation_years",
@@ -138,8 +159,10 @@ def _on_prem(ways: Ways, view: View, money: Money) -> Iterator[Input]:
         ("storage_percent", "Shared storage"),
         ("support_percent_per_year", "Hardware support"),
         ("capital_charge_percent_per_year", "Capital charge"),
+        ("residual_percent", "Residual value when it is written off"),
     ):
-        yield _constant(ways, name, name.removesuffix("_per_year"), "on_prem", label, money, MOST_PERCENT)
+        most = MOST_RESIDUAL if name == "residual_percent" else MOST_PERCENT
+        yield _constant(ways, name, name.removesuffix("_per_year"), "on_prem", label, money, most)
     if view.power_kw is not None and ways.option.power_kw is not None:
         name = ELECTRICITY
         yield _constant(ways, name, "electricity_price", "power", "Electricity", money, MOST_PER_KWH, of_money=True)

@@ -18,9 +18,14 @@ from sizing.economics.views import Unavailable, ViewName
 
 WAYS: dict[ViewName, str] = {
     "on_prem": "Own systems",
-    "cloud": "Rented",
+    "cloud": "Rented, same GPUs",
     "hybrid": "Hybrid",
     "api": "API",
+    "on_prem_best": "Own, cheapest",
+    "cloud_best": "Rented, cheapest",
+    "cloud_hours": "Rented by window",
+    "api_cheapest": "API, cheapest",
+    "api_median": "API, median",
     "blended": "Split",
 }
 """Ways to pay as legends and tables call them."""
@@ -58,7 +63,8 @@ def cost(subject: Subject) -> Section | None:
     if parts := _parts(answer):
         blocks.append(parts)
     blocks += [*_ways_chart(answer, subject.money.code), _ways(answer), *_months(subject)]
-    blocks.append(Bullets(items=(against_api(answer.break_even.api), against_renting(answer.break_even.renting))))
+    blocks += _present(subject, answer)
+    blocks.append(Bullets(items=(against_api(answer), against_renting(answer))))
     if answer.lenses:
         blocks.append(_units(answer))
     blocks += [_constants(subject, answer), _prices(answer)]
@@ -134,6 +140,34 @@ def _months(subject: Subject) -> Iterator[Block]:
     rows.append((f"{length} months", *(sum(each) for each in months.values())))
     columns = (Column(label="Period"), *(amounts(WAYS[name]) for name in months))
     yield Table(title=f"Cost over {length} months", columns=columns, rows=tuple(rows))
+
+
+def _present(subject: Subject, answer: CostAnswer) -> Iterator[Block]:
+    """When money is paid, and what that is worth today."""
+    found = answer.investment
+    if found is None:
+        return
+    beside = {one.name: one.npv_usd for one in found.owning_against}
+    labels = ("Paid at once", f"Paid in {found.months} months", "Residual value", "Present cost", "NPV of owning")
+    rows = [
+        (
+            WAYS[way.name],
+            way.purchase_usd,
+            way.paid_usd + way.residual_usd,
+            way.residual_usd,
+            way.present_cost_usd,
+            beside.get(way.name),
+        )
+        for way in found.ways
+    ]
+    yield Table(
+        title="Cash flow and present value",
+        columns=(Column(label="Way to pay"), *map(amounts, labels)),
+        rows=tuple(rows),
+        note=f"Discounted at {significant(found.discount_percent_per_year)} % a year; purchases when they are made, "
+        "running cost at the end of its month; the residual value is what is not yet written off. NPV of "
+        "owning: beside that way. Tax is left out.",
+    )
 
 
 def _units(answer: CostAnswer) -> Table:

@@ -15,7 +15,7 @@ from sizing.scenario.schema import Scenario
 
 CHOICES = (
     *("region", "facility", "licence", "purchase", "cloud_provider", "cloud_region", "hybrid_base"),
-    "growth_percent_per_year",
+    *("growth_percent_per_year", "ramp_up_months", "leave_out"),
 )
 """Keys of ``costs`` that choose what is paid for, and say nothing of what it costs."""
 

@@ -87,17 +87,17 @@ def _day(subject: Subject) -> Table:
     day = subject.plan.business
     rows = [
         ("Requests a day", day.requests_per_day),
-        ("Daily users", day.daily_users),
+        *([] if day.daily_users is None else [("Daily users", day.daily_users)]),
         ("Input tokens a day", day.input_tokens_per_day),
         ("Output tokens a day", day.output_tokens_per_day),
     ]
     growth = f", growth of {percent(day.growth)} included" if day.growth else ""
+    each = "" if day.requests_per_user is None else f", {significant(day.requests_per_user)} requests per user"
     return Table(
         title="What that is in a day",
         columns=(Column(label="What"), Column(label="Number", holds="number")),
         rows=tuple(rows),
-        note=f"A day of {day.hours:g} hours, {_course(day.peak_to_mean)}, "
-        f"{significant(day.requests_per_user)} requests per user{growth}.",
+        note=f"A day of {day.hours:g} hours, {_course(day.peak_to_mean)}{each}{growth}.",
     )
 
 

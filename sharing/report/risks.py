@@ -10,7 +10,7 @@ from sharing.report.names import gpu_name
 from sharing.report.subject import Subject
 from sizing.base.choices import Severity
 from sizing.base.format import interval, ms
-from sizing.economics.text import not_counted
+from sizing.economics.text import left_out
 
 SEVERITIES: dict[Severity, str] = {"error": "Error", "warning": "Warning", "info": "Note"}
 WORST_FIRST = list(SEVERITIES)
@@ -47,8 +47,7 @@ def _uncertain(subject: Subject) -> Iterator[str]:
                 yield f"{subject.at} {name}: {around} in 8 of 10 such cases."
     yield from (sentence.text for sentence in plan.sentences if sentence.about == "redundancy")
     if subject.cost is not None and subject.cost.not_counted:
-        names = ", ".join(not_counted(subject.cost))
-        yield f"Not in the cost, because no source gives them and none was entered: {names}."
+        yield f"Not in the cost, because the scenario leaves it out: {', '.join(left_out(subject.cost))}."
 
 
 def _excluded(subject: Subject) -> Table:

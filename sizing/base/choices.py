@@ -106,3 +106,6 @@ Facility = Literal["own", "colocation"]
 
 Licence = Literal["none", "nvidia_ai_enterprise"]
 """Software that is paid for by the GPU."""
+
+LeftOut = Literal["switches", "storage", "support", "capital_charge", "staff"]
+"""Parts of a cost beyond hardware and power, each of which can be left out."""

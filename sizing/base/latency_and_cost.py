@@ -169,7 +169,10 @@ class Business(Result):
         ),
     ]
     daily_users: Annotated[
-        float, quantity("Daily users", "users", "requests a day / requests per user", "People served.")
+        float | None,
+        quantity(
+            "Daily users", "users", "requests a day / requests per user", "People served; None where nobody waits."
+        ),
     ]
     input_tokens_per_day: Annotated[
         float, quantity("Input tokens a day", "tokens", "requests a day x ISL", "Prompt tokens.")
@@ -178,7 +181,10 @@ class Business(Result):
         float, quantity("Output tokens a day", "tokens", "requests a day x OSL", "Generated tokens.")
     ]
     hours: Annotated[float, quantity("Hours a day", "h", "asked; 8 by default", "Working day.")]
-    requests_per_user: Annotated[float, quantity("Requests per user", "requests", "asked; 3 by default", "Per day.")]
+    requests_per_user: Annotated[
+        float | None,
+        quantity("Requests per user", "requests", "asked; 3 by default", "Per day; None where nobody waits."),
+    ]
     peak_to_mean: Annotated[
         float,
         quantity(

@@ -16,6 +16,9 @@ HOURS_PER_YEAR = 8760.0
 MONTHS_PER_YEAR = 12.0
 HOURS_PER_MONTH = 730.0
 """A twelfth of a year of 8,760 hours, as cloud providers bill."""
+DAYS_PER_WEEK = 7.0
+DAYS_PER_MONTH = HOURS_PER_MONTH / HOURS_PER_DAY
+"""Every day counts: a twelfth of 365."""
 
 # Powers of ten by their English names.
 THOUSAND = 1e3

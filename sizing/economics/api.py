@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
@@ -24,6 +24,8 @@ class TokenPrices:
     """USD per million tokens of a model at a provider."""
 
     name: str
+    provider: str = ""
+    model: str = ""
     input_usd: float
     cached_input_usd: float
     output_usd: float
@@ -73,8 +75,19 @@ def token_prices(choice: ApiChoice, model: Model, month: Month, on: date) -> Tok
     if choice.provider is not None:
         rows = _at(choice.provider, rows)
     elif choice.model is None:
-        rows = tuple(row for row in rows if row.use == "yes")
+        return next(iter(offered(model.id, on, month)), None)
     return min(map(_priced, rows), key=lambda prices: prices.of_request(month), default=None)
+
+
+def offered(model_id: str, on: date, month: Month) -> tuple[TokenPrices, ...]:
+    """What may price the model unasked, the cheapest for a month first."""
+    rows = (row for row in offers_of(model_id, on) if row.use == "yes")
+    return tuple(sorted(map(_priced, rows), key=lambda prices: prices.of_request(month)))
+
+
+def median_offer(offers: Sequence[TokenPrices]) -> TokenPrices:
+    """The offer in the middle of some in the order of their price; of two, the cheaper."""
+    return offers[(len(offers) - 1) // 2]
 
 
 def offers_of(model_id: str, on: date) -> tuple[ApiPrice, ...]:
@@ -125,6 +138,8 @@ def _priced(row: ApiPrice) -> TokenPrices:
     cached = row.cached_input_usd_per_mtok
     return TokenPrices(
         name=f"{_bare(row.model)} at {row.provider}",
+        provider=row.provider,
+        model=_bare(row.model),
         input_usd=row.input_usd_per_mtok,
         cached_input_usd=row.input_usd_per_mtok if cached is None else cached,
         output_usd=row.output_usd_per_mtok,

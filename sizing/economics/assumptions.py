@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
 
-from sizing.base.choices import Location
+from sizing.base.choices import LeftOut, Location
 from sizing.base.errors import InvalidScenario, UnknownName
 from sizing.catalog import tco
 from sizing.catalog.facts import TcoFact
@@ -18,11 +18,28 @@ from sizing.scenario.costs import Costs
 
 FILE = "cost_assumptions.yaml"
 
-Basis = Literal["scenario", "sourced", "chosen", "gap"]
-"""Where a constant comes from: the scenario; a source; a choice without one; or nowhere, and then it is not counted."""
+Basis = Literal["scenario", "sourced", "chosen", "left_out", "gap"]
+"""Where a constant comes from: the scenario; a source; a choice without one; left out by the scenario and so 0; or
+nowhere, and then it is not counted."""
 
 CAPITAL = ("switches_percent", "storage_percent", "support_percent_per_year", "capital_charge_percent_per_year")
 """Constants of what follows from the purchase of servers."""
+
+BEYOND: Mapping[LeftOut, tuple[str, ...]] = {
+    "switches": ("switches_percent",),
+    "storage": ("storage_percent",),
+    "support": ("support_percent_per_year",),
+    "capital_charge": ("capital_charge_percent_per_year",),
+    "staff": ("staff_usd_per_month", "staff_rented_usd_per_month"),
+}
+"""Parts beyond hardware and power, with the constants that count them. Without any of them a cost is called
+"hardware and power only"."""
+
+FOLLOWS: Mapping[str, str] = {
+    "idle_power_share": "power_utilization",
+    "staff_rented_usd_per_month": "staff_usd_per_month",
+}
+"""Constants that are as another one where a scenario gives only that."""
 
 ELECTRICITY, CARBON = "electricity_usd_per_kwh", "carbon_g_per_kwh"
 
@@ -31,7 +48,7 @@ ELECTRICITY, CARBON = "electricity_usd_per_kwh", "carbon_g_per_kwh"
 class Assumption:
     """One constant of the cost model. ``amount`` is None where no figure is known and none is counted as 0.
 
-    ``published``: what somebody publishes on one that is not counted until it is given, None where nobody does.
+    ``published``: what its source gives where the scenario says otherwise or leaves it out, None elsewhere.
     """
 
     name: str
@@ -76,7 +93,11 @@ def assumptions_for(costs: Costs) -> Assumptions:
     """Every constant, that of the scenario where it gives one. Raises InvalidScenario for an unknown region."""
     known = {**_constants(), **_of_region(costs.region)}
     given = {name: value for name in known if (value := getattr(costs, name)) is not None}
-    return Assumptions({name: _given(known[name], given.get(name)) for name in known})
+    given |= {name: given[other] for name, other in FOLLOWS.items() if name not in given and other in given}
+    without = {name for part in costs.leave_out for name in BEYOND[part]}
+    return Assumptions(
+        {name: _left_out(known[name]) if name in without else _given(known[name], given.get(name)) for name in known}
+    )
 
 
 @cache
@@ -98,15 +119,16 @@ def used_in(location: Location, costs: Costs) -> tuple[str, ...]:
     """Names of the constants that the cost of one way, its energy or its carbon rests on."""
     own = location == "on_prem" or (location == "hybrid" and costs.hybrid_base == "on_prem")
     paid = costs.hybrid_base if location == "hybrid" else costs.purchase
-    named = [("pue", True), ("power_utilization", True), (ELECTRICITY, own), (CARBON, True)]
-    named += [(name, own) for name in CAPITAL]
+    named = [("pue", True), ("power_utilization", True), ("idle_power_share", True), (ELECTRICITY, own), (CARBON, True)]
+    named += [(name, own) for name in (*CAPITAL, "residual_percent")]
     named += [("colocation_usd_per_kw_month", own and costs.facility == "colocation")]
     licensed = costs.licence != "none"
     named += [("licence_usd_per_gpu_year", own and licensed)]
     named += [("licence_usd_per_gpu_hour", location != "on_prem" and licensed)]
     named += [(name, not own and paid == kind) for kind, term in TERMS.items() if (name := term.discount)]
     named += [(name, location == "cloud" and paid == kind) for kind, term in TERMS.items() if (name := term.allowance)]
-    named += [("staff_usd_per_month", True)]
+    named += [("staff_usd_per_month", own), ("staff_rented_usd_per_month", not own)]
+    named += [("discount_percent_per_year", True)]
     named += [("burst_start_up_minutes", location == "hybrid")]
     return tuple(name for name, used in named if used)
 
@@ -123,7 +145,23 @@ def _given(known: Assumption, value: float | None) -> Assumption:
     if value is None:
         return known
     source = f"scenario: costs.{known.name}"
-    return replace(known, amount=Amount.exactly(value), basis="scenario", source=source, date="")
+    return replace(_published(known), amount=Amount.exactly(value), basis="scenario", source=source, date="")
+
+
+def _left_out(known: Assumption) -> Assumption:
+    return replace(_published(known), amount=NOTHING, basis="left_out", source="scenario: costs.leave_out", date="")
+
+
+def _published(known: Assumption) -> Assumption:
+    """The constant with what its source gives kept beside."""
+    if known.amount is None:
+        return known
+    return replace(
+        known,
+        published=known.amount.value,
+        published_by=known.source.partition("; range:")[0],
+        published_date=known.date,
+    )
 
 
 @cache
@@ -133,18 +171,6 @@ def _constants() -> Mapping[str, Assumption]:
 
 def _constant(name: str, entry: Mapping[str, Any]) -> Assumption:
     described = {"name": name, "meaning": entry["meaning"], "unit": entry["unit"]}
-    if entry.get("gap"):
-        source = f"not counted until it is given: {entry.get('published', 'no source known')}"
-        return Assumption(
-            **described,
-            amount=Amount.exactly(0.0),
-            basis="gap",
-            source=source,
-            date="",
-            published=entry.get("published_value"),
-            published_by=entry.get("published_by", ""),
-            published_date=str(entry.get("published_date", "")),
-        )
     if "chosen" in entry:
         amount = _ranged(entry["value"], entry)
         return Assumption(

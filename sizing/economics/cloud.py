@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -15,8 +16,8 @@ from sizing.catalog.system import CloudInstance
 from sizing.economics.amount import NOTHING, Amount
 from sizing.economics.assumptions import Assumptions
 from sizing.economics.fleet import Fleet
-from sizing.economics.on_prem import Money
-from sizing.economics.views import PartName, PriceSource, View, without_cost
+from sizing.economics.on_prem import Money, mean_power_kw
+from sizing.economics.views import PartName, PriceSource, View
 from sizing.prices.hardware import HardwareOption, by_own_list, instances, options
 from sizing.prices.system_price import dates_of
 from sizing.scenario.costs import Costs
@@ -38,27 +39,28 @@ class Rented:
     discount: str = ""
 
 
-def cloud(gpu: Gpu, fleet: Fleet, money: Money, prices: Prices, purchase: Purchase) -> View:
-    """What the fleet costs a month on the cheapest instances of its GPU that the scenario allows."""
-    offered = rented(gpu, money, prices, purchase)
-    if not offered:
-        return without_cost("cloud", "not_offered")
-    return cloud_on(cheapest(offered, fleet), fleet, money, purchase)
-
-
-def cloud_on(best: Rented, fleet: Fleet, money: Money, purchase: Purchase) -> View:
-    """What the fleet costs a month on these instances."""
+def cloud_on(
+    best: Rented,
+    fleet: Fleet,
+    money: Money,
+    purchase: Purchase,
+    requests: float = math.inf,
+    hours: float = HOURS_PER_MONTH,
+) -> View:
+    """What the fleet costs a month on these instances, which serve so many ``requests`` and are paid so many hours."""
     systems = fleet.systems_range(best.option.gpus)
+    mean_kw = mean_power_kw(best.option, systems, fleet, requests * HOURS_PER_MONTH / hours, money.assumptions)
     return View(
         name="cloud",
-        parts=cloud_parts(best, systems * HOURS_PER_MONTH, money, purchase),
+        parts=cloud_parts(best, systems * hours, money, purchase),
         system=best.option.name,
         provider=best.provider,
         place=best.region,
         systems=systems,
         gpus_per_system=best.option.gpus,
         power_kw=None if best.option.power_kw is None else systems * best.option.power_kw,
-        capacity_requests=fleet.requests_per_month,
+        mean_kw=None if mean_kw is None else mean_kw * (hours / HOURS_PER_MONTH),
+        capacity_requests=fleet.requests_per_month * hours / HOURS_PER_MONTH,
         sources=(best.source,),
     )
 
@@ -67,7 +69,7 @@ def cloud_parts(one: Rented, hours: Amount, money: Money, purchase: Purchase) ->
     """Every part of the cost of so many instance hours, in USD.
 
     Instances: ``hours x USD/h``; interruptions of spot instances: the same times the allowance; licence: ``hours x GPUs
-    x USD per GPU and hour``; staff as on premises.
+    x USD per GPU and hour``; staff of rented instances.
     """
     assumed, instances = money.assumptions, hours * one.usd_per_hour
     licence = NOTHING
@@ -79,7 +81,7 @@ def cloud_parts(one: Rented, hours: Amount, money: Money, purchase: Purchase) ->
         "instances": instances,
         "interruptions": lost,
         "licence": licence,
-        "staff": assumed.amount("staff_usd_per_month"),
+        "staff": assumed.amount("staff_rented_usd_per_month"),
     }
 
 

@@ -6,23 +6,26 @@ many requests a day, or from which utilisation, one way is cheaper than another.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import date
-from typing import TypedDict
+from typing import Literal, TypedDict
 
+from sizing.base.choices import LeftOut, Location
+from sizing.base.errors import InvalidScenario
+from sizing.base.result import Plan
 from sizing.base.units import G_PER_KG, MILLION
 from sizing.base.version import ENGINE_VERSION
 from sizing.catalog import data_version
 from sizing.economics import results
 from sizing.economics.amount import Amount
-from sizing.economics.api import TokenPrices
-from sizing.economics.assumptions import CARBON, Assumption, Assumptions, cloud_carbon, used_in
-from sizing.economics.cash import cash
+from sizing.economics.api import api, median_offer, offered
+from sizing.economics.assumptions import BEYOND, CARBON, Assumption, Assumptions, cloud_carbon, used_in
+from sizing.economics.break_even import against_api, against_renting, cheaper_ranges
+from sizing.economics.cash import MONTHS, cash
 from sizing.economics.dates import Age, age_of
-from sizing.economics.fleet import Fleet
-from sizing.economics.month import DAYS_PER_MONTH, Month
-from sizing.economics.on_prem import energy_kwh
-from sizing.economics.results import BreakEvenAt, BreakEvenOutcome
+from sizing.economics.investment import CashFlow, cash_flow, payback_month
+from sizing.economics.on_prem import energy_kwh, on_prem
 from sizing.economics.routing import blended
 from sizing.economics.text import sentences
 from sizing.economics.units import (
@@ -34,13 +37,10 @@ from sizing.economics.units import (
     used_usd_per_month,
     utilization,
 )
-from sizing.economics.views import PartName, PriceSource, View
+from sizing.economics.views import BaseWay, PartName, PriceSource, View, ViewName
 from sizing.economics.ways import Ways, ways_of
 from sizing.planning.answered import Answer, Planner, as_answer
 from sizing.scenario.schema import Scenario
-
-UNKNOWN = BreakEvenAt(outcome="unknown", requests_per_day=None, utilization=None)
-NOT_REACHED = BreakEvenAt(outcome="not_reached", requests_per_day=None, utilization=None)
 
 
 class MonthlyCost(TypedDict):
@@ -87,9 +87,63 @@ def cost(
     beside it; :attr:`CostAnswer.sources` names them.
     """
     ways = ways_of(as_answer(scenario_or_answer, planner), rent, on)
-    views = [way(1.0) for way in ways.by_name.values()]
-    split = blended(ways, planner)
-    return answer_of(ways, views if split is None else [*views, split])
+    best = _best_elsewhere(ways, planner, rent)
+    return answer_of(ways, list(_views(ways, best, planner)), best)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Elsewhere:
+    """The other place with the hardware that costs least there: bought for a plan of the cloud, else rented."""
+
+    name: BaseWay
+    called: ViewName
+    ways: Ways
+
+    @property
+    def view(self) -> View:
+        """What a month costs there."""
+        return replace(self.ways.by_name[self.name](1.0), name=self.called)
+
+
+def _best_elsewhere(ways: Ways, planner: Planner | None, rent: float) -> _Elsewhere | None:
+    """What would be planned were the place chosen anew; None where nothing serves there, or it has no cost."""
+    scenario = ways.question.scenario
+    name, called = _OTHER[scenario.deployment.location]
+    moved = scenario.model_copy(update={"deployment": scenario.deployment.model_copy(update={"location": name})})
+    try:
+        there = ways_of(Answer.of(moved, planner or _brief), rent, ways.on)
+    except InvalidScenario:
+        return None
+    return _Elsewhere(name=name, called=called, ways=there)
+
+
+_OTHER: Mapping[Location, tuple[Literal["on_prem", "cloud"], ViewName]] = {
+    "on_prem": ("cloud", "cloud_best"),
+    "hybrid": ("cloud", "cloud_best"),
+    "cloud": ("on_prem", "on_prem_best"),
+}
+
+
+def _brief(scenario: Scenario) -> Plan:
+    from sizing.planning.plan import plan  # and with it the simulator, which takes its time
+
+    return plan(scenario, alternatives=0, brief=True)
+
+
+def _views(ways: Ways, best: _Elsewhere | None, planner: Planner | None) -> Iterator[View]:
+    """Every way at the planned load."""
+    yield from (way(1.0) for way in ways.by_name.values())
+    if best is not None:
+        yield best.view
+    if (window := ways.in_the_window()) is not None:
+        yield window
+    offers = offered(ways.question.model.id, ways.on, ways.month)
+    if offers and ways.question.scenario.costs.api.chosen:
+        yield replace(api(offers[0], ways.month), name="api_cheapest")
+    if len(offers) > 1:
+        yield replace(api(median_offer(offers), ways.month), name="api_median")
+    if (split := blended(ways, planner)) is not None:
+        yield split
 
 
 def month_of_plan(answer: Answer, rent: float = 1.0) -> MonthlyCost:
@@ -99,15 +153,24 @@ def month_of_plan(answer: Answer, rent: float = 1.0) -> MonthlyCost:
     return _range(ways.by_name[ways.chosen](1.0))
 
 
-def answer_of(ways: Ways, views: list[View]) -> results.CostAnswer:
-    """The answer from every way at the planned load."""
+def answer_of(ways: Ways, views: list[View], best: _Elsewhere | None = None) -> results.CostAnswer:
+    """The answer from every way at the planned load; ``best``: the hardware that costs least in the other place."""
     chosen = next(view for view in views if view.name == ways.chosen)
     counted = used_in(ways.chosen, ways.money.costs)
-    months = cash(ways.by_name[ways.chosen], ways.fleet.peak_rps, ways.money.costs.growth_percent_per_year)
+    months = cash(ways.over_time[ways.chosen], ways.fleet.peak_rps, ways.money.costs)
+    out, documents = ways.money.costs.leave_out, ways.month.documents
+    usd = _range(chosen)["usd_per_month"]
     answer = results.CostAnswer(
         answer="",
         **_range(chosen),
         parts=_parts(chosen),
+        counted=_counted(out),
+        hardware_and_power_usd_per_month=chosen.hardware_and_power_usd_per_month if chosen.known else None,
+        left_out=out,
+        investment=_investment(ways, best),
+        api_offers=tuple(_offers(ways)),
+        documents_per_month=documents,
+        usd_per_document=None if usd is None or documents is None else usd / documents,
         cash=tuple(amount.value for amount in months),
         cash_low=tuple(amount.low for amount in months),
         cash_high=tuple(amount.bounded_high for amount in months),
@@ -116,11 +179,11 @@ def answer_of(ways: Ways, views: list[View]) -> results.CostAnswer:
         lens="allocated",
         sources=tuple(_sources(views, [ways.money.assumptions[name] for name in counted], ways.on)),
         location=ways.chosen,
-        ways=tuple(_way(ways, view) for view in views),
+        ways=tuple(_way(best.ways if best and view.name == best.called else ways, view) for view in views),
         requests_per_day=ways.month.requests_per_day,
         gpus=ways.fleet.gpus,
         assumptions=tuple(_constant(one) for one in ways.money.assumptions.values()),
-        not_counted=tuple(name for name in counted if ways.money.assumptions[name].basis == "gap"),
+        not_counted=tuple(name for name in counted if ways.money.assumptions[name].basis == "left_out"),
         priced_on=ways.on.isoformat(),
         engine_version=ENGINE_VERSION,
         data_version=data_version(),
@@ -179,6 +242,9 @@ def _way(ways: Ways, view: View) -> results.WayToPay:
         name=view.name,
         unavailable=view.unavailable,
         **_range(view),
+        gpu="" if view.gpus_per_system == 0 else ways.gpu.id,
+        gpus=0 if view.gpus_per_system == 0 else ways.fleet.gpus,
+        hardware_and_power_usd_per_month=view.hardware_and_power_usd_per_month if view.known else None,
         parts=_parts(view),
         system=view.system,
         place=view.place,
@@ -189,12 +255,74 @@ def _way(ways: Ways, view: View) -> results.WayToPay:
     )
 
 
+def _counted(left_out: tuple[LeftOut, ...]) -> results.CountedParts:
+    if not left_out:
+        return "full"
+    return "hardware_and_power" if set(left_out) == set(BEYOND) else "partly"
+
+
 def _break_even(ways: Ways, chosen: View, views: list[View]) -> results.BreakEvens:
     own = next(view for view in views if view.name == "on_prem")
+    idle = on_prem(ways.option, ways.fleet, ways.money, requests=0.0) if chosen.name == "on_prem" else chosen
+    followed = ways.chosen != "hybrid"  # whose base is looked for anew at each load
     return results.BreakEvens(
-        api=against_api(chosen, ways.prices, ways.fleet, ways.month),
+        api=against_api(chosen, ways.prices, ways.fleet, ways.month, idle),
         renting=against_renting(own, ways.rented_by_the_hour()),
+        api_ranges=cheaper_ranges(ways.by_name[ways.chosen], ways.api, ways.fleet, ways.month) if followed else None,
+        renting_ranges=cheaper_ranges(ways.on_prem, ways.cloud, ways.fleet, ways.month),
     )
+
+
+def _investment(ways: Ways, best: _Elsewhere | None) -> results.Investment | None:
+    """Purchases, cash flow and present value of every way whose cost is known."""
+    named: list[tuple[ViewName, CashFlow | None]] = [(name, cash_flow(ways, name)) for name in ways.by_name]
+    if best is not None:
+        named.append((best.called, cash_flow(best.ways, best.name)))
+    flows = {name: flow for name, flow in named if flow is not None}
+    if not flows:
+        return None
+    rate = ways.money.assumptions.amount("discount_percent_per_year").value
+    present = {name: flow.present_value(rate) for name, flow in flows.items()}
+    own = flows.get("on_prem")
+    return results.Investment(
+        discount_percent_per_year=rate,
+        months=MONTHS,
+        ways=tuple(
+            results.WayOverTime(
+                name=name,
+                purchase_usd=flow.purchases[0],
+                residual_usd=flow.residual,
+                payments=flow.payments,
+                paid_usd=sum(flow.payments),
+                present_cost_usd=present[name],
+            )
+            for name, flow in flows.items()
+        ),
+        owning_against=()
+        if own is None
+        else tuple(
+            results.OwningAgainst(
+                name=name, npv_usd=present[name] - present["on_prem"], payback_month=payback_month(own, flow)
+            )
+            for name, flow in flows.items()
+            if name not in ("on_prem", "on_prem_best")
+        ),
+    )
+
+
+def _offers(ways: Ways) -> Iterator[results.ApiOffer]:
+    """The month behind every API that prices the model, the cheapest first."""
+    for one in offered(ways.question.model.id, ways.on, ways.month):
+        yield results.ApiOffer(
+            provider=one.provider,
+            model=one.model,
+            input_usd_per_mtok=one.input_usd,
+            cached_input_usd_per_mtok=one.cached_input_usd,
+            output_usd_per_mtok=one.output_usd,
+            usd_per_month=one.of_request(ways.month) * ways.month.requests,
+            source=one.source.source,
+            date="; ".join(one.source.dates),
+        )
 
 
 def _sources(views: list[View], constants: list[Assumption], on: date) -> Iterator[results.CostSource]:
@@ -237,7 +365,7 @@ def _constant(one: Assumption) -> results.CostConstant:
 
 def energy_of(view: View, assumed: Assumptions) -> Amount | None:
     """kWh in a month, cooling and losses included; None where the power is not known, as behind an API."""
-    return None if view.power_kw is None else energy_kwh(view.power_kw, assumed)
+    return None if view.mean_kw is None else energy_kwh(view.mean_kw, assumed)
 
 
 def carbon_of(view: View, assumed: Assumptions) -> Amount | None:
@@ -246,46 +374,10 @@ def carbon_of(view: View, assumed: Assumptions) -> Amount | None:
     The grid is that of the scenario; of instances in a region for which the provider publishes a figure, that one.
     """
     energy, grid = energy_of(view, assumed), assumed[CARBON]
-    published = cloud_carbon(view.provider, view.place) if view.name == "cloud" else None
+    rented = view.name in ("cloud", "cloud_best", "cloud_hours")
+    published = cloud_carbon(view.provider, view.place) if rented else None
     if published is not None and published.typical is not None and grid.basis != "scenario":
         per_kwh: Amount | None = Amount.exactly(published.typical)
     else:
         per_kwh = grid.amount
     return None if energy is None or per_kwh is None else energy * per_kwh * (1.0 / G_PER_KG)
-
-
-def against_api(view: View, prices: TokenPrices | None, fleet: Fleet, month: Month) -> BreakEvenAt:
-    """From how many requests a day what is provisioned costs less than the API.
-
-    ``requests a day = USD per month / USD per request of the API / (365 / 12)``; utilisation: the same over what is
-    provisioned could serve day and night. Hardware is that of the plan, whatever the load. On a day of the planned
-    shape it serves at most what the instances carry in the busiest time, times the mean share of that.
-    """
-    if prices is None or not view.known or not view.capacity_requests:
-        return UNKNOWN
-    each = prices.of_request(month)
-    if each <= 0.0:
-        return NOT_REACHED
-    requests = view.usd_per_month.value / each
-    most = month.share_of_peak(fleet.peak_rps) * fleet.requests_per_month / view.capacity_requests
-    return _reached(requests / DAYS_PER_MONTH, requests / view.capacity_requests, most)
-
-
-def against_renting(own: View, hourly: View) -> BreakEvenAt:
-    """From which share of the hours systems of one's own cost less than instances that run only while needed.
-
-    ``share = USD per month of one's own / USD per month on demand``; requests a day: the same share of what they serve
-    day and night.
-    """
-    if not (own.known and hourly.known and own.capacity_requests):
-        return UNKNOWN
-    rented = hourly.usd_per_month.value
-    share = own.usd_per_month.value / rented if rented > 0.0 else float("inf")
-    return _reached(share * own.capacity_requests / DAYS_PER_MONTH, share, 1.0)
-
-
-def _reached(requests_per_day: float, share: float, most_of_the_day: float) -> BreakEvenAt:
-    if share > 1.0:
-        return NOT_REACHED
-    outcome: BreakEvenOutcome = "reached" if share <= most_of_the_day else "reached_on_a_flatter_day"
-    return BreakEvenAt(outcome=outcome, requests_per_day=requests_per_day, utilization=share)

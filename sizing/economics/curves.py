@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from sizing.base.arrays import Floats
+from sizing.economics.break_even import LEAST_LOAD, MOST_LOAD
 from sizing.economics.cash import cash
-from sizing.economics.views import ViewName
+from sizing.economics.views import BaseWay
 from sizing.economics.ways import Ways
 
-LEAST_LOAD, MOST_LOAD, LOADS = 0.02, 3.0, 90
-"""Times the planned load between which the cost is drawn, and at how many points. Chosen: because an API is cheapest at
-a few per cent of it, and three times the load is two years of fast growth."""
+LOADS = 90
+"""At how many loads the cost is drawn."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -23,14 +23,14 @@ class OverLoad:
 
     requests_per_day: Floats
     planned: float
-    usd_per_month: Mapping[ViewName, Floats]
+    usd_per_month: Mapping[BaseWay, Floats]
 
 
 def over_load(ways: Ways) -> OverLoad:
     """The cost of every way whose price is known, from a fiftieth of the planned load to three times it."""
     factors = np.append(np.geomspace(LEAST_LOAD, MOST_LOAD, LOADS), 1.0)
     factors.sort()
-    lines: dict[ViewName, Floats] = {}
+    lines: dict[BaseWay, Floats] = {}
     for name, way in ways.by_name.items():
         views = [way(float(factor)) for factor in factors]
         if all(view.known for view in views):
@@ -39,8 +39,7 @@ def over_load(ways: Ways) -> OverLoad:
     return OverLoad(requests_per_day=factors * day, planned=day, usd_per_month=lines)
 
 
-def over_months(ways: Ways) -> Mapping[ViewName, tuple[float, ...]]:
-    """USD in each of 36 months with the scenario's growth, of every way whose price is known."""
-    growth = ways.money.costs.growth_percent_per_year
-    months = {name: cash(way, ways.fleet.peak_rps, growth) for name, way in ways.by_name.items()}
+def over_months(ways: Ways) -> Mapping[BaseWay, tuple[float, ...]]:
+    """USD in each of 36 months with the scenario's growth and ramp-up, of every way whose price is known."""
+    months = {name: cash(way, ways.fleet.peak_rps, ways.money.costs) for name, way in ways.over_time.items()}
     return {name: tuple(month.value for month in each) for name, each in months.items() if each}

@@ -47,6 +47,18 @@ class Fleet:
         return sum(kind.instances * kind.gpus for kind in self.kinds)
 
     @property
+    def working_gpus(self) -> int:
+        """GPUs that carry the load, without those that stand by."""
+        return sum(kind.working * kind.gpus for kind in self.kinds)
+
+    def busy(self, requests: float, gpus_bought: float) -> float:
+        """Mean share of so many GPUs that is busy in a month of so many requests: ``requests / requests it could serve
+        (at most 1) x GPUs that carry the load / GPUs``; 0 where nothing stands there."""
+        if not self.working_gpus or not gpus_bought:
+            return 0.0
+        return min(requests / self.requests_per_month, 1.0) * self.working_gpus / gpus_bought
+
+    @property
     def largest(self) -> int:
         """GPUs of the largest instance."""
         return max(kind.gpus for kind in self.kinds)

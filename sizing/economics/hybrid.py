@@ -189,15 +189,17 @@ def _with_base(base: Base, always: Fleet, burst: tuple[Rented, ...], steps: tupl
     parts["burst"] = paid["instances"]
     parts["licence"] = parts["licence"] + paid["licence"]
     mean = rented * (1.0 / HOURS_PER_MONTH)
-    kw = view.power_kw
-    if kw is not None:
-        kw = None if one.option.power_kw is None else kw + mean * one.option.power_kw
+    kw, drawn = view.power_kw, view.mean_kw
+    if kw is not None and drawn is not None:
+        each, work = one.option.power_kw, money.assumptions.amount("power_utilization")
+        kw, drawn = (None, None) if each is None else (kw + mean * each, drawn + mean * each * work)
     systems = mean if view.systems is None else view.systems + mean
     name = f"{below.system} + {one.option.name}" if always.gpus else one.option.name
     return replace(
         view,
         parts=parts,
         power_kw=kw,
+        mean_kw=drawn,
         systems=systems,
         system=name,
         place=one.region,

@@ -5,21 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from sizing.base.result import Plan
-from sizing.base.units import HOURS_PER_DAY, HOURS_PER_MONTH, S_PER_HOUR
-from sizing.question.traffic import Traffic
-
-DAYS_PER_MONTH = HOURS_PER_MONTH / HOURS_PER_DAY
-"""Every day counts: a twelfth of 365."""
+from sizing.base.units import DAYS_PER_MONTH, HOURS_PER_MONTH, S_PER_HOUR
+from sizing.question.understand import Question
 
 
 @dataclass(frozen=True, kw_only=True)
 class Month:
-    """Requests of a month and the mean tokens of one: prompt, what of it is found in the prefix cache, answer."""
+    """Requests of a month and the mean tokens of one: prompt, what of it is found in the prefix cache, answer.
+
+    ``documents``: what a batch is counted by, None where somebody waits; ``window_hours``: hours of the month in which
+    it may run, in so many ``windows``, None where no window is stated.
+    """
 
     requests: float
     input_tokens: float
     cached_tokens: float
     output_tokens: float
+    documents: float | None = None
+    window_hours: float | None = None
+    windows: float = 0.0
 
     @property
     def requests_per_day(self) -> float:
@@ -35,10 +39,16 @@ class Month:
         return self.requests / (peak_rps * S_PER_HOUR * HOURS_PER_MONTH)
 
 
-def month_of(plan: Plan, traffic: Traffic) -> Month:
+def month_of(plan: Plan, question: Question) -> Month:
     """The month of a plan: ``requests a day x 365 / 12``, as the plan states them in business terms."""
+    traffic, workload = question.traffic, question.scenario.workload
+    requests, batch = plan.business.requests_per_day * DAYS_PER_MONTH, workload.batch
+    each = 1.0 if batch is None else batch.requests_per_document
     return Month(
-        requests=plan.business.requests_per_day * DAYS_PER_MONTH,
+        requests=requests,
+        documents=requests / each if workload.mode == "offline" else None,
+        window_hours=None if batch is None else batch.hours_per_month,
+        windows=0.0 if batch is None else batch.days_worked,
         input_tokens=traffic.input_tokens,
         cached_tokens=traffic.cached_tokens,
         output_tokens=traffic.output_tokens,

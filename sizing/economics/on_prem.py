@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from sizing.base.units import HOURS_PER_MONTH, MONTHS_PER_YEAR
@@ -28,33 +29,44 @@ class Money:
         """Years over which a purchase is written off."""
         return self.prices.depreciation_years
 
+    @property
+    def residual(self) -> float:
+        """Share of a purchase that it is still worth when it is written off."""
+        return self.assumptions.share("residual_percent").value
 
-def on_prem(option: HardwareOption, fleet: Fleet, money: Money) -> View:
-    """What the fleet costs a month on systems of one's own."""
+
+def on_prem(option: HardwareOption, fleet: Fleet, money: Money, requests: float = math.inf) -> View:
+    """What the fleet costs a month on systems of one's own that serve so many ``requests`` in it, at most all that they
+    can: power follows them."""
     if option.system_usd is None:
         return without_cost("on_prem", "no_price", option.name)
     count = fleet.systems_range(option.gpus)
+    mean_kw = mean_power_kw(option, count, fleet, requests, money.assumptions)
     return View(
         name="on_prem",
-        parts=on_prem_parts(option, count, money),
+        parts=on_prem_parts(option, count, money, mean_kw),
         system=option.name,
         systems=count,
         gpus_per_system=option.gpus,
         power_kw=None if option.power_kw is None else count * option.power_kw,
+        mean_kw=mean_kw,
         capacity_requests=fleet.requests_per_month,
         sources=(price_source(option, money.prices),),
     )
 
 
-def on_prem_parts(option: HardwareOption, count: Amount, money: Money) -> dict[PartName, Amount]:
-    """Every part of the cost of so many systems, in USD per month.
+def on_prem_parts(
+    option: HardwareOption, count: Amount, money: Money, mean_kw: Amount | None
+) -> dict[PartName, Amount]:
+    """Every part of the cost of so many systems that draw ``mean_kw``, in USD per month.
 
-    ``purchase = systems x price x (1 + switches + storage)``; servers, switches and storage: ``price / years / 12``;
-    support: ``purchase x rate / 12``; capital charge: ``purchase / 2 x rate / 12``, half the purchase being the mean
-    book value of a straight line to nothing; power: ``kW x mean share x PUE x 730 h x USD/kWh``; colocation: ``kW x
-    USD per kW``; licence: ``GPUs x USD per year / 12``. Parts that are not asked for or not known are 0.
+    ``purchase = systems x price x (1 + switches + storage)``; servers, switches and storage: ``price x (1 - residual) /
+    years / 12``; support: ``purchase x rate / 12``; capital charge: ``purchase x (1 + residual) / 2 x rate / 12``, the
+    mean book value of a straight line; power: ``mean kW x PUE x 730 h x USD/kWh``; colocation: ``kW x USD per kW``;
+    licence: ``GPUs x USD per year / 12``. Parts that are not asked for or not known are 0.
     """
-    assumed, month = money.assumptions, 1.0 / (money.depreciation_years * MONTHS_PER_YEAR)
+    assumed, residual = money.assumptions, money.residual
+    month = (1.0 - residual) / (money.depreciation_years * MONTHS_PER_YEAR)
     servers = count * price_of(option)
     switches, storage = servers * assumed.share("switches_percent"), servers * assumed.share("storage_percent")
     purchase = servers + switches + storage
@@ -64,8 +76,8 @@ def on_prem_parts(option: HardwareOption, count: Amount, money: Money) -> dict[P
         "switches": switches * month,
         "storage": storage * month,
         "support": yearly * assumed.share("support_percent_per_year"),
-        "capital_charge": yearly * assumed.share("capital_charge_percent_per_year") * 0.5,
-        "power": _power(option, count, assumed),
+        "capital_charge": yearly * assumed.share("capital_charge_percent_per_year") * ((1.0 + residual) / 2.0),
+        "power": NOTHING if mean_kw is None else energy_kwh(mean_kw, assumed) * assumed.amount(ELECTRICITY),
         "colocation": _colocation(option, count, money),
         "licence": _licence(option, count, money),
         "staff": assumed.amount("staff_usd_per_month"),
@@ -85,15 +97,27 @@ def price_source(option: HardwareOption, prices: Prices) -> PriceSource:
     return PriceSource(what=option.name, source=option.source, dates=option.dates, given=given)
 
 
-def energy_kwh(power_kw: Amount, assumed: Assumptions) -> Amount:
-    """Electricity of a month, that of cooling and losses included: ``kW x mean share x PUE x 730 h``."""
-    return power_kw * assumed.amount("power_utilization") * assumed.amount("pue") * HOURS_PER_MONTH
+def mean_power_kw(
+    option: HardwareOption, count: Amount, fleet: Fleet, requests: float, assumed: Assumptions
+) -> Amount | None:
+    """What so many systems draw on average in a month of so many requests; None where their power is not known.
 
-
-def _power(option: HardwareOption, count: Amount, assumed: Assumptions) -> Amount:
+    ``kW x (idle share + (share at work - idle share) x busy share)``: the straight line between idle and full load of
+    Fan, Weber and Barroso ("Power provisioning for a warehouse-sized computer", ISCA 2007). The high end is at work
+    all the time, because an engine's steps draw nearly as much with few sequences as with many.
+    """
     if option.power_kw is None:
-        return NOTHING
-    return energy_kwh(count * option.power_kw, assumed) * assumed.amount(ELECTRICITY)
+        return None
+    idle, work = assumed.amount("idle_power_share"), assumed.amount("power_utilization")
+    busy = fleet.busy(requests, count.value * option.gpus)
+    between = [low + max(high - low, 0.0) * busy for low, high in ((idle.value, work.value), (idle.low, work.low))]
+    share = Amount(value=between[0], low=between[1], high=max(work.high, between[0]))
+    return count * option.power_kw * share
+
+
+def energy_kwh(mean_kw: Amount, assumed: Assumptions) -> Amount:
+    """Electricity of a month, that of cooling and losses included: ``mean kW x PUE x 730 h``."""
+    return mean_kw * assumed.amount("pue") * HOURS_PER_MONTH
 
 
 def _colocation(option: HardwareOption, count: Amount, money: Money) -> Amount:

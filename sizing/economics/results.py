@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
+from sizing.base.choices import LeftOut
 from sizing.base.frame import cells_of, frame_of
 from sizing.base.quantity import Result, quantity
 from sizing.economics.assumptions import Basis
@@ -73,9 +74,18 @@ class Lens(Result):
 
 
 class WayToPay(Result):
-    """The same capacity bought, rented, mixed, behind an API, or with some requests sent elsewhere."""
+    """The same load served by what is bought, rented, mixed, behind an API, or with some requests sent elsewhere."""
 
-    name: Annotated[ViewName, quantity("Way", help="on_prem, cloud, hybrid, api or blended.")]
+    name: Annotated[
+        ViewName,
+        quantity(
+            "Way",
+            help="on_prem, cloud and hybrid on the GPUs of the plan, cloud_best or on_prem_best on those that cost "
+            "least there, cloud_hours in the window of a batch, api, api_cheapest, api_median, or blended.",
+        ),
+    ]
+    gpu: Annotated[str, quantity("GPU", help="Its id; empty behind an API.")]
+    gpus: Annotated[int, quantity("GPUs", "GPUs", "as planned", "That run the model, spares included.")]
     unavailable: Annotated[
         Unavailable | None, quantity("Not known because", help="Why it has no cost, None where it has one.")
     ]
@@ -93,6 +103,15 @@ class WayToPay(Result):
             "USD/month",
             "every count and price at its high end",
             "None where nothing bounds it.",
+        ),
+    ]
+    hardware_and_power_usd_per_month: Annotated[
+        float | None,
+        quantity(
+            "Hardware and power only",
+            "USD/month",
+            "all parts but switches, storage, support, capital charge, licences and staff",
+            "What a quote for servers or instances comes to.",
         ),
     ]
     parts: Annotated[
@@ -150,6 +169,26 @@ class BreakEvenAt(Result):
     ]
 
 
+class LoadRange(Result):
+    """Loads between which one way costs less than another."""
+
+    from_requests_per_day: Annotated[
+        float | None,
+        quantity(
+            "From", "requests/day", "where the costs cross", "None: from the least load that is looked at, a fiftieth."
+        ),
+    ]
+    to_requests_per_day: Annotated[
+        float | None,
+        quantity(
+            "To",
+            "requests/day",
+            "where the costs cross",
+            "None: up to the largest load that is looked at, three times.",
+        ),
+    ]
+
+
 class BreakEvens(Result):
     """Break-even against the other ways."""
 
@@ -163,6 +202,124 @@ class BreakEvens(Result):
             help="Systems of one's own against instances that run only while needed, on demand.",
         ),
     ]
+    api_ranges: Annotated[
+        tuple[LoadRange, ...] | None,
+        quantity(
+            "Cheaper than an API",
+            help="Requests a day between which the chosen way costs less than the API, each load with the systems it "
+            "needs; several where systems are added. None where a price is not known, and for a hybrid.",
+        ),
+    ]
+    renting_ranges: Annotated[
+        tuple[LoadRange, ...] | None,
+        quantity(
+            "Owning cheaper than renting",
+            help="Requests a day between which systems of one's own cost less than rented instances of the same GPUs, "
+            "as the scenario pays for them. None where a price is not known.",
+        ),
+    ]
+
+
+class ApiOffer(Result):
+    """The month behind one API."""
+
+    provider: Annotated[str, quantity("Provider", help="Who sells it.")]
+    model: Annotated[str, quantity("Model", help="As the provider calls it.")]
+    input_usd_per_mtok: Annotated[float, quantity("Input tokens", "USD/million tokens", "list price", "New ones.")]
+    cached_input_usd_per_mtok: Annotated[
+        float, quantity("Cached input tokens", "USD/million tokens", "list price", "As new ones where none is listed.")
+    ]
+    output_usd_per_mtok: Annotated[float, quantity("Output tokens", "USD/million tokens", "list price", "Generated.")]
+    usd_per_month: Annotated[
+        float, quantity("Cost per month", "USD/month", "tokens of the month x price", "At the load of the plan.")
+    ]
+    source: Annotated[str, quantity("Source", help="Where the prices come from.")]
+    date: Annotated[str, quantity("Date", help="As its source writes it.")]
+
+
+class WayOverTime(Result):
+    """What one way pays over 36 months, and what that is worth today."""
+
+    name: Annotated[ViewName, quantity("Way", help="As in the ways to pay.")]
+    purchase_usd: Annotated[
+        float,
+        quantity("Purchase", "USD", "systems x price x (1 + switches + storage)", "Paid today; 0 for what is rented."),
+    ]
+    residual_usd: Annotated[
+        float,
+        quantity(
+            "Residual value",
+            "USD",
+            "purchase x (1 - (1 - residual) x age / years)",
+            "What the purchases are still worth after 36 months.",
+        ),
+    ]
+    payments: Annotated[
+        tuple[float, ...],
+        quantity(
+            "Payments",
+            "USD",
+            "purchases + running cost; the last less the residual value",
+            "At the end of month 0 (today) to 36.",
+        ),
+    ]
+    paid_usd: Annotated[float, quantity("Paid in all", "USD", "sum of the payments", "Not discounted.")]
+    present_cost_usd: Annotated[
+        float,
+        quantity(
+            "Present cost",
+            "USD",
+            "sum of payment / (1 + discount rate)^(month / 12)",
+            "What all payments are worth today.",
+        ),
+    ]
+
+
+class OwningAgainst(Result):
+    """What owning is worth beside another way."""
+
+    name: Annotated[ViewName, quantity("Way", help="What owning is compared with.")]
+    npv_usd: Annotated[
+        float,
+        quantity(
+            "Net present value of owning",
+            "USD",
+            "present cost of the other way - present cost of owning",
+            "Above 0: owning is worth it. Before tax.",
+        ),
+    ]
+    payback_month: Annotated[
+        int | None,
+        quantity(
+            "Payback",
+            "month",
+            "first month from which owning has paid no more in all",
+            "Without residual value and discount; None where not within 36 months.",
+        ),
+    ]
+
+
+class Investment(Result):
+    """Purchases, cash flow and present value over 36 months; tax is left out."""
+
+    discount_percent_per_year: Annotated[
+        float, quantity("Discount rate", "%/year", "costs.discount_percent_per_year", "Cost of capital.")
+    ]
+    months: Annotated[int, quantity("Horizon", "months", "36", "How far is looked ahead.")]
+    ways: Annotated[tuple[WayOverTime, ...], quantity("Ways", help="Every way whose cost is known.")]
+    owning_against: Annotated[
+        tuple[OwningAgainst, ...], quantity("Owning against", help="Systems of one's own beside each other way.")
+    ]
+
+    @property
+    def against_renting(self) -> OwningAgainst | None:
+        """Owning beside renting: the same GPUs, or where nobody rents them the cheapest."""
+        named = {one.name: one for one in self.owning_against}
+        return named.get("cloud", named.get("cloud_best"))
+
+
+CountedParts = Literal["full", "partly", "hardware_and_power"]
+"""What a cost counts: every part, all but some that the scenario leaves out, or hardware and power only."""
 
 
 class CostSource(Result):
@@ -192,12 +349,14 @@ class CostConstant(Result):
     ]
     low: Annotated[float | None, quantity("Low", "see unit", "ends of what sources give", "Lower end.")]
     high: Annotated[float | None, quantity("High", "see unit", "ends of what sources give", "Upper end.")]
-    basis: Annotated[Basis, quantity("Basis", help="scenario, sourced, chosen without a source, or gap: not counted.")]
+    basis: Annotated[
+        Basis, quantity("Basis", help="scenario, sourced, chosen without a source, left_out, or gap: not known.")
+    ]
     source: Annotated[str, quantity("Source", help="Where it comes from, or why it was chosen.")]
     date: Annotated[str, quantity("Date", help="Date of the source.")]
     published: Annotated[
         float | None,
-        quantity("Published", "see unit", "as published", "For orientation, where the constant is not counted."),
+        quantity("Published", "see unit", "as published", "Where the scenario says otherwise or leaves it out."),
     ]
     published_by: Annotated[str, quantity("Published by", help="Who says so; empty where nobody does.")]
     published_date: Annotated[str, quantity("Published on", help="When; empty where nobody does.")]
@@ -231,6 +390,35 @@ class CostAnswer(Result):
     ]
     parts: Annotated[
         dict[PartName, float], quantity("Parts", "USD/month", "see the chosen way", "What the cost is for.")
+    ]
+    counted: Annotated[
+        CountedParts,
+        quantity("Counted", help="full, partly where the scenario leaves parts out, or hardware_and_power only."),
+    ]
+    hardware_and_power_usd_per_month: Annotated[
+        float | None,
+        quantity(
+            "Hardware and power only",
+            "USD/month",
+            "all parts but switches, storage, support, capital charge, licences and staff",
+            "In the way that the scenario chose.",
+        ),
+    ]
+    left_out: Annotated[tuple[LeftOut, ...], quantity("Left out", help="Parts that the scenario leaves out.")]
+    investment: Annotated[
+        Investment | None, quantity("Investment", help="Purchases, cash flow and present value; None where unknown.")
+    ]
+    api_offers: Annotated[
+        tuple[ApiOffer, ...], quantity("API offers", help="Every offer that prices the model, the cheapest first.")
+    ]
+    documents_per_month: Annotated[
+        float | None,
+        quantity(
+            "Documents a month", "documents/month", "requests / requests per document", "None where somebody waits."
+        ),
+    ]
+    usd_per_document: Annotated[
+        float | None, quantity("Cost per document", "USD", "USD per month / documents", "Lens: allocated.")
     ]
     cash: Annotated[
         tuple[float, ...],
@@ -306,7 +494,7 @@ class CostAnswer(Result):
     gpus: Annotated[int, quantity("GPUs", "GPUs", "as the plan's", "GPUs that run the model, spares included.")]
     assumptions: Annotated[tuple[CostConstant, ...], quantity("Constants", help="Every constant of the cost model.")]
     not_counted: Annotated[
-        tuple[str, ...], quantity("Not counted", help="Constants that no source gives and nobody gave: 0.")
+        tuple[str, ...], quantity("Not counted", help="Constants of parts that the scenario leaves out: 0.")
     ]
     priced_on: Annotated[str, quantity("Priced on", help="Day against which ages are counted (ISO 8601).")]
     engine_version: Annotated[str, quantity("Engine version", help="Version of this engine.")]

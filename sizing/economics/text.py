@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import get_args
 
 from sizing.base.format import count, large, percent, significant, usd
 from sizing.catalog.payment_terms import ASSUMED
-from sizing.economics.results import BreakEvenAt, BreakEvenOutcome, CostAnswer, CostConstant, UnitCost, WayToPay
+from sizing.economics.results import (
+    BreakEvenAt,
+    BreakEvenOutcome,
+    CostAnswer,
+    CountedParts,
+    Investment,
+    LoadRange,
+    UnitCost,
+    WayToPay,
+)
 from sizing.economics.views import PartName, Unavailable, ViewName
 
 WAYS: Mapping[ViewName, str] = {
@@ -15,6 +24,11 @@ WAYS: Mapping[ViewName, str] = {
     "cloud": "rented instances",
     "hybrid": "hybrid",
     "api": "API",
+    "on_prem_best": "own systems, cheapest",
+    "cloud_best": "rented instances, cheapest",
+    "cloud_hours": "rented while the batch runs",
+    "api_cheapest": "API, cheapest",
+    "api_median": "API, median price",
     "blended": "with some requests sent elsewhere",
 }
 WHY_UNKNOWN: Mapping[Unavailable, str] = {
@@ -23,6 +37,12 @@ WHY_UNKNOWN: Mapping[Unavailable, str] = {
     "no_profile": "it needs the load over the day: enter a load by hour or a trace on Size",
     "no_api_price": "no provider in the list has these open weights: enter prices of an API",
 }
+COUNTED: Mapping[CountedParts, str] = {
+    "full": "",
+    "partly": "Without what is left out: ",
+    "hardware_and_power": "Hardware and power only: ",
+}
+"""What stands before a cost that does not count everything."""
 KEYS: Mapping[Unavailable, str] = {
     "no_price": "prices.system and prices.system_usd",
     "not_offered": "prices.gpu and prices.gpu_hour_usd",
@@ -53,7 +73,8 @@ assert set(PARTS) == set(get_args(PartName))
 
 CONSTANTS: Mapping[str, str] = {
     "pue": "power usage effectiveness",
-    "power_utilization": "mean share of maximum power",
+    "power_utilization": "share of maximum power at work",
+    "idle_power_share": "share of maximum power when idle",
     "electricity_usd_per_kwh": "electricity",
     "carbon_g_per_kwh": "carbon of electricity",
     "colocation_usd_per_kw_month": "colocation",
@@ -64,10 +85,16 @@ CONSTANTS: Mapping[str, str] = {
     "support_percent_per_year": "hardware support",
     "capital_charge_percent_per_year": "capital charge",
     "staff_usd_per_month": "staff",
+    "staff_rented_usd_per_month": "staff of rented instances",
+    "discount_percent_per_year": "discount rate",
+    "residual_percent": "residual value",
     **ASSUMED,
     "burst_start_up_minutes": "start-up time of rented instances",
 }
 """What constants are for."""
+
+MOST_RANGES = 3
+"""Ranges of loads in a sentence; the chart shows them all."""
 
 Money = Callable[[float | None], str]
 """Writes an amount of money."""
@@ -88,7 +115,7 @@ def sentences(cost: CostAnswer, money: Money = usd) -> str:
 def _sentences(cost: CostAnswer, money: Money) -> Iterator[str]:
     chosen = next(way for way in cost.ways if way.name == cost.location)
     gpus = f"{count(cost.gpus)} GPU{'s' if cost.gpus > 1 else ''}"
-    name = WAYS[cost.location][0].upper() + WAYS[cost.location][1:]
+    name = _capital(COUNTED[cost.counted] + WAYS[cost.location])
     if chosen.unavailable is not None or cost.usd_per_month is None:
         why = WHY_UNKNOWN[chosen.unavailable or "no_price"]
         yield f"{name} for {gpus}: the cost is not known: {why}."
@@ -98,32 +125,57 @@ def _sentences(cost: CostAnswer, money: Money) -> Iterator[str]:
         verb = "cost" if cost.location in ("on_prem", "cloud") else "costs"
         a_month = f"{money(cost.usd_per_month)} a month ({around})"
         yield f"{name} for {gpus} ({chosen.system}) {verb} {a_month}{_parts(cost, money)}."
-        yield (
-            f"Idle hours included, that is {money(cost.usd_per_million_output_tokens)} per million output tokens at "
-            f"{large(cost.requests_per_day)} requests a day"
-            + (f", {percent(chosen.utilization)} of what could be served." if chosen.utilization is not None else ".")
-        )
-        yield against_api(cost.break_even.api)
-    if cost.not_counted:
-        yield (
-            "Not counted, because no source gives a value for every installation and none was entered: "
-            f"{', '.join(not_counted(cost))}."
-        )
+        yield f"Idle hours included, that is {_per_unit_served(cost, money)}{_used(chosen)}."
+        yield against_api(cost)
+        if cost.investment is not None:
+            yield from worth(cost.investment, money)
+    if cost.left_out:
+        yield f"Left out as asked: {', '.join(left_out(cost))}."
 
 
-def not_counted(cost: CostAnswer) -> Iterator[str]:
-    """What is not counted, with what is published on it."""
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]
+
+
+def _per_unit_served(cost: CostAnswer, money: Money) -> str:
+    """ "$10.10 per million output tokens at 144k requests a day"; of a batch by document, too."""
+    tokens = f"{money(cost.usd_per_million_output_tokens)} per million output tokens at"
+    if cost.documents_per_month is None:
+        return f"{tokens} {large(cost.requests_per_day)} requests a day"
+    each = money(cost.usd_per_document)
+    return f"{each} per document and {tokens} {large(cost.documents_per_month)} documents a month"
+
+
+def _used(way: WayToPay) -> str:
+    return "" if way.utilization is None else f", {percent(way.utilization)} of what could be served"
+
+
+def worth(investment: Investment, money: Money) -> Iterator[str]:
+    """Purchase and present value of owning against renting, in a sentence."""
+    own = next((way for way in investment.ways if way.name == "on_prem"), None)
+    rent = investment.against_renting
+    if own is None or rent is None:
+        return
+    verdict = "more" if rent.npv_usd >= 0 else "less"
+    paid = (
+        f"it has paid no more than renting from month {rent.payback_month} on"
+        if rent.payback_month
+        else f"it is not paid back within {investment.months} months"
+    )
+    rented = "the same GPUs" if rent.name == "cloud" else "the cheapest"
+    yield (
+        f"Owning takes {money(own.purchase_usd)} at once; over {investment.months} months at a discount rate of "
+        f"{significant(investment.discount_percent_per_year)} % it is worth {money(abs(rent.npv_usd))} {verdict} than "
+        f"renting {rented}, {money(own.residual_usd)} of residual value included, before tax; {paid}."
+    )
+
+
+def left_out(cost: CostAnswer) -> Iterator[str]:
+    """What the scenario leaves out, with what is published on it."""
     constants = {one.name: one for one in cost.assumptions}
     for name in cost.not_counted:
-        words, one = CONSTANTS.get(name, name), constants.get(name)
-        yield words if one is None or one.published is None else f"{words} ({published(one)})"
-
-
-def published(one: CostConstant) -> str:
-    """What is published on a constant that is not counted, with who says so and when; empty where nothing is."""
-    if one.published is None:
-        return ""
-    return f"published: about {significant(one.published)} {one.unit}, {one.published_by} {one.published_date}"
+        words, one = CONSTANTS.get(name, name), constants[name]
+        yield words if one.published is None else f"{words} ({significant(one.published)} {one.unit} by default)"
 
 
 def _parts(cost: CostAnswer, money: Money) -> str:
@@ -132,21 +184,55 @@ def _parts(cost: CostAnswer, money: Money) -> str:
     return ": " + ", ".join(f"{PARTS[name]} {money(value)}" for value, name in parts) if len(parts) > 1 else ""
 
 
-def against_api(one: BreakEvenAt) -> str:
-    """Break-even with an API in a sentence."""
+def against_api(cost: CostAnswer) -> str:
+    """Break-even with an API in two sentences: with the systems that each load needs, and with those of the plan."""
+    found = cost.break_even
+    ranges = "" if found.api_ranges is None else f"{_cheaper(found.api_ranges, WAYS[cost.location], 'the API')} "
+    return f"{ranges}{_with_these_systems(found.api)}"
+
+
+def _cheaper(ranges: Sequence[LoadRange], one: str, other: str) -> str:
+    """Where one way is cheaper, each load having the systems that it needs."""
+    if not ranges:
+        return f"Sized for each load, {one} never cost less than {other}, up to three times this load."
+    if all(r.from_requests_per_day is None and r.to_requests_per_day is None for r in ranges):
+        return f"Sized for each load, {one} always cost less than {other}, up to three times this load."
+    each = [_between(r) for r in ranges]
+    more = len(each) - MOST_RANGES
+    if more > 0:
+        each = [*each[: MOST_RANGES - 1], f"{more} more ranges in between", each[-1]]
+    where = each[0] if len(each) == 1 else f"{', '.join(each[:-1])} and {each[-1]}"
+    return f"Sized for each load, {one} cost less than {other} {where} requests a day."
+
+
+def _between(one: LoadRange) -> str:
+    low, high = one.from_requests_per_day, one.to_requests_per_day
+    if low is None:
+        return f"up to {large(high)}"
+    return f"from {large(low)} on" if high is None else f"from {large(low)} to {large(high)}"
+
+
+def _with_these_systems(one: BreakEvenAt) -> str:
     at = f"{large(one.requests_per_day)} requests a day ({percent(one.utilization)} utilisation)"
-    cheaper = f"This capacity costs less than the API from {at} on"
+    cheaper = f"The systems of this plan cost less than the API from {at} on"
     words: Mapping[BreakEvenOutcome, str] = {
         "reached": f"{cheaper}.",
         "reached_on_a_flatter_day": f"{cheaper}, which a day of this shape does not reach.",
-        "not_reached": "Break-even with the API is not reached, even at full load day and night.",
+        "not_reached": "The systems of this plan do not break even with the API, not even at full load day and night.",
         "unknown": "Break-even with an API is not known: no price of this model behind one is listed.",
     }
     return words[one.outcome]
 
 
-def against_renting(one: BreakEvenAt) -> str:
-    """Owning against renting in a sentence."""
+def against_renting(cost: CostAnswer) -> str:
+    """Owning against renting the same GPUs in a sentence or two."""
+    found, one = cost.break_even, cost.break_even.renting
+    ranges = found.renting_ranges
+    followed = "" if ranges is None else f" {_cheaper(ranges, WAYS['on_prem'], 'renting the same GPUs')}"
+    return f"{_by_the_hour(one)}{followed}"
+
+
+def _by_the_hour(one: BreakEvenAt) -> str:
     if one.outcome == "unknown":
         return "Whether owning or renting is cheaper is not known, because a price is missing."
     if one.outcome == "not_reached":
@@ -159,11 +245,11 @@ def as_text(cost: CostAnswer) -> str:
     lines = [cost.answer, ""]
     lines += [f"{PARTS[name]:28} {usd(value):>10} a month" for name, value in cost.parts.items() if value]
     lines += ["", "The same capacity otherwise"]
-    lines += [f"  {way.name:10} {_amount(way)}" for way in cost.ways]
-    lines += ["", *_per_unit(cost), against_api(cost.break_even.api), against_renting(cost.break_even.renting)]
-    lines += [*_over_time(cost), *_energy(cost), *_old_prices(cost)]
+    lines += [f"  {way.name:12} {_amount(way)}" for way in cost.ways]
+    lines += ["", *_per_unit(cost), against_api(cost), against_renting(cost)]
+    lines += [*_over_time(cost), *_present(cost), *_energy(cost), *_old_prices(cost)]
     if cost.not_counted:
-        lines += [f"Not counted until the scenario gives it, under costs: {', '.join(cost.not_counted)}"]
+        lines += [f"Left out by costs.leave_out: {', '.join(cost.not_counted)}"]
     return "\n".join(lines)
 
 
@@ -201,6 +287,17 @@ def _over_time(cost: CostAnswer) -> list[str]:
     ]
 
 
+def _present(cost: CostAnswer) -> Iterator[str]:
+    """What every way pays over the months, and what that is worth today."""
+    if cost.investment is None:
+        return
+    yield f"Present cost at {significant(cost.investment.discount_percent_per_year)} % a year, before tax:"
+    for way in cost.investment.ways:
+        left = f", less {usd(way.residual_usd)} that it is still worth" if way.residual_usd else ""
+        at_once = f", {usd(way.purchase_usd)} of it at once" if way.purchase_usd else ""
+        yield f"  {way.name:12} {usd(way.present_cost_usd)}: {usd(way.paid_usd)} paid{at_once}{left}"
+
+
 def _energy(cost: CostAnswer) -> list[str]:
     way = next(way for way in cost.ways if way.name == cost.location)
     if way.energy_kwh_per_month is None:
@@ -231,7 +328,7 @@ def as_markdown(cost: CostAnswer) -> str:
     lines += [f"| {way.name} | {_cell(way.usd_per_month)} | {_what(way)} |" for way in cost.ways]
     lines += ["", "| USD per | " + " | ".join(words for _, words in UNITS) + " |", "|---|---:|---:|---:|---:|"]
     lines += [f"| {name} | {cells} |" for name, cells in _unit_rows(cost)]
-    lines += ["", against_api(cost.break_even.api), against_renting(cost.break_even.renting)]
+    lines += ["", against_api(cost), against_renting(cost)]
     lines += [*_over_time(cost), *_energy(cost), *_old_prices(cost)]
     lines += ["", "| Constant | Value | Unit | Source |", "|---|---:|---|---|"]
     lines += [f"| {one.name} | {significant(one.value)} | {one.unit} | {one.source} |" for one in cost.assumptions]

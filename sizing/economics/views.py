@@ -8,8 +8,24 @@ from typing import Literal
 
 from sizing.economics.amount import Amount, total
 
-ViewName = Literal["on_prem", "cloud", "hybrid", "api", "blended"]
-"""Bought, rented, a bought or committed base with rented peaks, paid by the token, or requests split between two."""
+BaseWay = Literal["on_prem", "cloud", "hybrid", "api"]
+"""Bought, rented, a bought or committed base with rented peaks, or paid by the token: ways that follow the load."""
+
+ViewName = Literal[
+    "on_prem",
+    "cloud",
+    "hybrid",
+    "api",
+    "on_prem_best",
+    "cloud_best",
+    "cloud_hours",
+    "api_cheapest",
+    "api_median",
+    "blended",
+]
+"""The ways that follow the load; beside them what would be bought or rented were the hardware chosen anew for that
+place (``_best``), instances that run only in the working window of a batch, the API of least and of median price, and
+requests split between two."""
 
 PartName = Literal[
     "servers",
@@ -32,6 +48,12 @@ PartName = Literal[
 ]
 """What a cost is for."""
 
+CAPITAL_PARTS: tuple[PartName, ...] = ("servers", "switches", "storage")
+"""Parts that write off a purchase."""
+
+BESIDE: tuple[PartName, ...] = ("switches", "storage", "support", "capital_charge", "licence", "staff")
+"""Parts beyond hardware and power."""
+
 Unavailable = Literal["no_price", "not_offered", "no_profile", "no_api_price"]
 """Why a way to get the capacity has no cost."""
 
@@ -51,8 +73,8 @@ class View:
     """What a month costs in one way, in USD, part by part; nothing but ``unavailable`` where that is not known.
 
     ``systems`` whole servers or instances, ``power_kw`` their power budget, in a hybrid both of the base and the mean
-    of the burst. ``capacity_requests`` is what it could serve in the month, None where nothing bounds it. ``place`` is
-    the region of rented instances.
+    of the burst; ``mean_kw`` what they draw over the month. ``capacity_requests`` is what it could serve in the month,
+    None where nothing bounds it. ``place`` is the region of rented instances.
     """
 
     name: ViewName
@@ -64,6 +86,7 @@ class View:
     systems: Amount | None = None
     gpus_per_system: int = 0
     power_kw: Amount | None = None
+    mean_kw: Amount | None = None
     capacity_requests: float | None = None
     sources: tuple[PriceSource, ...] = ()
 
@@ -76,6 +99,11 @@ class View:
     def usd_per_month(self) -> Amount:
         """Cost of all parts together, USD/month."""
         return total(self.parts.values())
+
+    @property
+    def hardware_and_power_usd_per_month(self) -> float:
+        """Cost without what stands beside hardware, power and the room for it, USD/month."""
+        return total(amount for name, amount in self.parts.items() if name not in BESIDE).value
 
 
 def without_cost(name: ViewName, why: Unavailable, system: str = "") -> View:

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 
-from sizing.base.choices import Location
+from sizing.base.choices import Location, Purchase
 from sizing.base.errors import InvalidScenario
 from sizing.base.result import Plan
+from sizing.base.units import HOURS_PER_MONTH, S_PER_HOUR, S_PER_MINUTE
 from sizing.catalog import data_date, resolve_gpu
 from sizing.catalog.gpu import Gpu
+from sizing.catalog.payment_terms import TERMS
 from sizing.economics.api import TokenPrices, api, token_prices
 from sizing.economics.assumptions import assumptions_for
-from sizing.economics.cloud import Rented, cheapest, cloud, cloud_on, rented
+from sizing.economics.cloud import Rented, cheapest, cloud_on, rented
 from sizing.economics.fleet import Fleet, fleet_of
-from sizing.economics.hybrid import Base, Day, day_of, hybrid
+from sizing.economics.hybrid import START_UP, Base, Day, day_of, hybrid
 from sizing.economics.month import Month, month_of
 from sizing.economics.on_prem import Money, on_prem
-from sizing.economics.views import View, ViewName, without_cost
+from sizing.economics.views import BaseWay, View, without_cost
 from sizing.planning.answered import Answer
 from sizing.prices.hardware import HardwareOption, options
 from sizing.question.understand import Question
@@ -51,45 +53,76 @@ class Ways:
         """Instances that can be rented by the hour."""
         return rented(self.gpu, self.money, self.question.prices, "on_demand")
 
+    @cached_property
+    def as_asked(self) -> tuple[Rented, ...]:
+        """Instances that can be paid for as the scenario says."""
+        purchase = self.question.scenario.costs.purchase
+        return self.on_demand if purchase == "on_demand" else self._rented(purchase)
+
+    def _rented(self, purchase: Purchase) -> tuple[Rented, ...]:
+        return rented(self.gpu, self.money, self.question.prices, purchase)
+
     @property
-    def by_name(self) -> Mapping[ViewName, Way]:
-        """Every way but splitting requests."""
+    def by_name(self) -> Mapping[BaseWay, Way]:
+        """Every way that follows the load."""
         return {"on_prem": self.on_prem, "cloud": self.cloud, "hybrid": self.hybrid, "api": self.api}
+
+    @property
+    def over_time(self) -> Mapping[BaseWay, Way]:
+        """The same in the months to come: what is owned or committed to is there from the first of them, for the
+        planned load at least."""
+        committed = TERMS[self.question.scenario.costs.purchase].commits
+        return {
+            "on_prem": lambda load: self.on_prem(load, least=1.0),
+            "cloud": lambda load: self.cloud(load, least=1.0 if committed else 0.0),
+            "hybrid": lambda load: self.hybrid(max(load, 1.0)),
+            "api": self.api,
+        }
 
     @property
     def chosen(self) -> Location:
         """The way that the scenario asks for."""
         return self.question.scenario.deployment.location
 
-    def on_prem(self, load: float) -> View:
-        """What it costs to own the systems, at a ``load`` relative to the planned one."""
-        return on_prem(self.option, self.fleet.at(load), self.money)
+    def on_prem(self, load: float, least: float = 0.0) -> View:
+        """What it costs to own the systems, at a ``load`` relative to the planned one; there are systems for ``least``
+        of it."""
+        return on_prem(self.option, self.fleet.at(max(load, least)), self.money, self.month.requests * load)
 
-    def cloud(self, load: float) -> View:
+    def cloud(self, load: float, least: float = 0.0) -> View:
         """Instances, paid for as the scenario says, of the type that is cheapest at the planned load."""
-        scenario = self.question.scenario
-        purchase = scenario.costs.purchase
-        if load == 1.0:
-            return cloud(self.gpu, self.fleet, self.money, self.question.prices, purchase)
-        offered = rented(self.gpu, self.money, self.question.prices, purchase)
-        if not offered:
+        if not self.as_asked:
             return without_cost("cloud", "not_offered")
-        return cloud_on(cheapest(offered, self.fleet), self.fleet.at(load), self.money, purchase)
+        purchase, fleet = self.question.scenario.costs.purchase, self.fleet.at(max(load, least))
+        return cloud_on(cheapest(self.as_asked, self.fleet), fleet, self.money, purchase, self.month.requests * load)
 
     def all_day(self, chosen: View) -> View:
         """The chosen way as if the planned peak lasted day and night: the same, but for a hybrid."""
-        base = self._base() if chosen.name == "hybrid" else None
+        base = self._base(1.0) if chosen.name == "hybrid" else None
         if base is None:
             return chosen
         return hybrid(base, self.on_demand, self.fleet, Day(loads=(1.0,)), self.money)
 
     def rented_by_the_hour(self) -> View:
         """What the cloud costs on demand for the same fleet, whatever payment terms the scenario states."""
-        return cloud(self.gpu, self.fleet, self.money, self.question.prices, "on_demand")
+        if not self.on_demand:
+            return without_cost("cloud", "not_offered")
+        return cloud_on(cheapest(self.on_demand, self.fleet), self.fleet, self.money, "on_demand", self.month.requests)
+
+    def in_the_window(self) -> View | None:
+        """Instances on demand that run, start-up included, in the working window of a batch alone; None without one."""
+        window = self.month.window_hours
+        if window is None or not self.on_demand:
+            return None
+        starts = self.money.assumptions.amount(START_UP).value * S_PER_MINUTE / S_PER_HOUR * self.month.windows
+        best = cheapest(self.on_demand, self.fleet)
+        hours = min(window + starts, HOURS_PER_MONTH)
+        view = cloud_on(best, self.fleet, self.money, "on_demand", self.month.requests, hours)
+        return replace(view, name="cloud_hours")
 
     def hybrid(self, load: float) -> View:
         """A base with rented peaks."""
-        base = self._base()
+        base = self._base(load)
         if base is None:
             return without_cost("hybrid", "not_offered")
         return hybrid(base, self.on_demand, self.fleet, self.day, self.money, load)
@@ -98,15 +131,19 @@ class Ways:
         """What an API costs that is paid by the token, at a ``load`` relative to the planned one."""
         return api(self.prices, self.month.times(load))
 
-    def _base(self) -> Base | None:
-        purchase = self.question.scenario.costs.hybrid_base
+    def _base(self, load: float) -> Base | None:
+        """The base of a hybrid, which serves what it can of the requests of the month."""
+        purchase, requests = self.question.scenario.costs.hybrid_base, self.month.requests * load
         if purchase == "on_prem":
-            return Base(system_gpus=self.option.gpus, view=lambda fleet: on_prem(self.option, fleet, self.money))
-        offered = rented(self.gpu, self.money, self.question.prices, purchase)
+            own = self.option
+            return Base(system_gpus=own.gpus, view=lambda fleet: on_prem(own, fleet, self.money, requests))
+        offered = self._rented(purchase)
         if not offered:
             return None
         best = cheapest(offered, self.fleet)
-        return Base(system_gpus=best.option.gpus, view=lambda fleet: cloud_on(best, fleet, self.money, purchase))
+        return Base(
+            system_gpus=best.option.gpus, view=lambda fleet: cloud_on(best, fleet, self.money, purchase, requests)
+        )
 
 
 def ways_of(answer: Answer, rent: float = 1.0, on: date | None = None) -> Ways:
@@ -119,7 +156,7 @@ def ways_of(answer: Answer, rent: float = 1.0, on: date | None = None) -> Ways:
     assert plan.deployment is not None
     gpu = _gpu(question, plan.deployment.gpu)
     money = Money(costs=scenario.costs, assumptions=assumptions_for(scenario.costs), prices=question.prices, rent=rent)
-    month = month_of(plan, question.traffic)
+    month = month_of(plan, question)
     day = on or date.fromisoformat(data_date())
     return Ways(
         question=question,

@@ -16,7 +16,7 @@ from sizing.explore.pinned import pinned_to
 from sizing.planning.answered import Answer, Planner
 from sizing.planning.plan import plan as simulated_plan
 from sizing.scenario.bounds import MAX_RPS
-from sizing.scenario.schema import Scenario
+from sizing.scenario.schema import RATES, Scenario
 
 SHARES = (0.001, *(tenth / 10 for tenth in range(1, 16)), 1.75, 2.0, 2.5, 3.0)
 """Loads asked first, in times the planned one. Chosen: up to three times it, which is two years of fast growth."""
@@ -90,7 +90,7 @@ def _asked(deployed: Deployed) -> tuple[tuple[float, ...], int]:
 
 def at_load(scenario: Scenario, rps: float) -> Scenario:
     """The scenario with ``rps`` requests/s in its busiest time, however its load was stated."""
-    load = {"peak_rps": rps, "average_rps": None, "users": None, "growth_percent": 0.0}
+    load = dict.fromkeys(RATES) | {"peak_rps": rps, "growth_percent": 0.0}
     return scenario.model_copy(update={"workload": scenario.workload.model_copy(update=load)})
 
 

@@ -29,6 +29,8 @@ def explain_money(question: Question, deployed: Deployed, cost: Cost, business: 
         ),
         source="module sizing.scenario.business",
     )
+    if business.daily_users is None or business.requests_per_user is None:
+        return
     yield entry(
         "daily_users",
         large(business.daily_users),

@@ -24,7 +24,7 @@ def in_business_terms(rps: float, input_tokens: float, output_tokens: float, dem
     requests = rps * demand.mean_to_peak * S_PER_HOUR * demand.hours
     return Business(
         requests_per_day=requests,
-        daily_users=requests / demand.requests_per_user,
+        daily_users=None if demand.requests_per_user is None else requests / demand.requests_per_user,
         input_tokens_per_day=requests * isl,
         output_tokens_per_day=requests * osl,
         hours=demand.hours,

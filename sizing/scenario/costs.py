@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from sizing.base.choices import Facility, HybridBase, Licence, Purchase
+from sizing.base.choices import Facility, HybridBase, LeftOut, Licence, Purchase
 from sizing.scenario.bounds import MAX_USD
 from sizing.scenario.part import Part
 
@@ -14,6 +14,8 @@ Usd = Annotated[float, Field(ge=0, le=MAX_USD, allow_inf_nan=False)]
 Percent = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
 Name = Annotated[str, Field(min_length=1, max_length=120)]
+Residual = Annotated[float, Field(ge=0, le=90, allow_inf_nan=False)]
+"""Percent of a purchase; at 100 % nothing would be written off."""
 
 
 class ApiChoice(Part):
@@ -37,6 +39,11 @@ class ApiChoice(Part):
         return self
 
     @property
+    def chosen(self) -> bool:
+        """Whether the scenario names a provider or model, or states prices."""
+        return self.own or self.provider is not None or self.model is not None
+
+    @property
     def own(self) -> bool:
         """Whether the scenario states the prices of the API itself."""
         return self.input_usd_per_mtok is not None
@@ -57,13 +64,19 @@ class RoutedShare(Part):
 
 
 class Costs(Part):
-    """Constants of the cost model; one left out is that of ``cost_assumptions.yaml``."""
+    """Constants of the cost model; one left out is that of ``cost_assumptions.yaml``.
+
+    ``leave_out``: parts that are not to be counted, whatever their constants; with all of them what is left is hardware
+    and power only. ``ramp_up_months``: over so many months the load grows evenly to the planned one; what is owned or
+    committed to is paid for from the first.
+    """
 
     region: Name | None = None
     electricity_usd_per_kwh: Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)] | None = None
     carbon_g_per_kwh: Annotated[float, Field(ge=0, le=10_000, allow_inf_nan=False)] | None = None
     pue: Annotated[float, Field(ge=1, le=10, allow_inf_nan=False)] | None = None
     power_utilization: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] | None = None
+    idle_power_share: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
     facility: Facility = "own"
     colocation_usd_per_kw_month: Usd | None = None
     switches_percent: Percent | None = None
@@ -74,6 +87,10 @@ class Costs(Part):
     licence_usd_per_gpu_year: Usd | None = None
     licence_usd_per_gpu_hour: Usd | None = None
     staff_usd_per_month: Usd | None = None
+    staff_rented_usd_per_month: Usd | None = None
+    leave_out: Annotated[tuple[LeftOut, ...], Field(max_length=20)] = ()
+    discount_percent_per_year: Percent | None = None
+    residual_percent: Residual | None = None
     purchase: Purchase = "on_demand"
     cloud_provider: Name | None = None
     cloud_region: Name | None = None
@@ -83,5 +100,6 @@ class Costs(Part):
     hybrid_base: HybridBase = "on_prem"
     burst_start_up_minutes: Annotated[float, Field(ge=0, le=1440, allow_inf_nan=False)] | None = None
     growth_percent_per_year: Percent = 0.0
+    ramp_up_months: Annotated[int, Field(ge=0, le=36)] = 0
     api: ApiChoice = ApiChoice()
     routing: RoutedShare | None = None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from sizing.base.checks import number_between
-from sizing.base.units import HOURS_PER_DAY
-from sizing.scenario.schema import Scenario, Workload
-from sizing.scenario.traffic import Arrivals, Profile
+from sizing.base.units import HOURS_PER_DAY, S_PER_HOUR
+from sizing.scenario.schema import RATES, Scenario, Workload
+from sizing.scenario.traffic import Arrivals, Profile, TraceArrivals
 
 MIDDAY = 13.0
 """Middle of the working day: 9 to 17 o'clock for eight hours."""
@@ -58,13 +59,13 @@ def _bell(hours: float, power: float) -> np.ndarray[tuple[int], np.dtype[np.floa
 
 def at_peak(scenario: Scenario, peak_rps: float, arrivals: Arrivals) -> Scenario:
     """The scenario with this peak, growth included, whatever its load was given by, and other arrivals."""
-    workload = scenario.workload.model_dump() | {
-        "peak_rps": peak_rps,
-        "average_rps": None,
-        "users": None,
-        "growth_percent": 0.0,
-        "arrivals": arrivals,
-    }
+    batch = scenario.workload.batch
+    load: dict[str, Any] = {"peak_rps": peak_rps}
+    if batch is not None and not isinstance(arrivals, Profile | TraceArrivals):  # which keeps its window
+        documents = peak_rps * batch.hours_per_month * S_PER_HOUR / batch.requests_per_document
+        load = {"batch": batch.model_dump() | {"documents_per_month": documents}}
+    workload = scenario.workload.model_dump() | dict.fromkeys(RATES) | load
+    workload |= {"growth_percent": 0.0, "arrivals": arrivals}
     return scenario.model_copy(update={"workload": Workload.model_validate(workload)})
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scipy.special import pdtr, pdtrik
 
 from sizing.base.errors import InvalidScenario
 from sizing.base.format import percent, stated
-from sizing.base.units import HOURS_PER_DAY, S_PER_HOUR
+from sizing.base.units import DAYS_PER_MONTH, HOURS_PER_DAY, S_PER_HOUR
 from sizing.scenario.bounds import MAX_RPS, MIN_RPS
 from sizing.scenario.schema import Users, Workload
 from sizing.scenario.traffic import Profile, TraceArrivals
@@ -38,7 +38,7 @@ class Demand:
     it. ``peak_rps`` is the same, but where an average was given: there it is the burst that a second of Poisson
     arrivals brings, which those arrivals already contain. ``average_rps`` is None where only a peak was given;
     ``mean_to_peak`` is the share of ``sustained_rps`` that an average second of the ``hours`` sees, ``day_assumed``
-    where nobody said. Growth is contained in all rates.
+    where nobody said; ``requests_per_user`` is None where nobody waits. Growth is contained in all rates.
     """
 
     peak_rps: float
@@ -47,7 +47,7 @@ class Demand:
     mean_to_peak: float
     day_assumed: bool = False
     hours: float
-    requests_per_user: float
+    requests_per_user: float | None
     growth_factor: float
     arithmetic: str
     how: str
@@ -59,12 +59,16 @@ def peak_demand(workload: Workload) -> Demand:
     Given: ``peak``. Average: the average is sustained; the burst of one second is ``max(average, smallest n with
     P(N <= n) >= percentile)``, N Poisson with the average as its mean. Users: ``users x requests / (hours x 3600) x
     peak-to-mean``. An hourly profile takes the place of hours and peak-to-mean, and lifts an average over the day to
-    the busiest hour. Growth multiplies the load before the percentile is taken. Units: requests/s. Raises
-    InvalidScenario when the result is not in [1e-9, 1e6]. Source: NVIDIA "LLM inference sizing" (64 -> 77, 7 -> 12).
+    the busiest hour. Offline, where a queue levels out every peak: the mean rate while it is worked off, day and night
+    unless a batch or users state a window. Growth multiplies the load before the percentile is taken. Units:
+    requests/s. Raises InvalidScenario when the result is not in [1e-9, 1e6]. Source: NVIDIA "LLM inference sizing"
+    (64 -> 77, 7 -> 12).
     """
     growth = 1.0 + workload.growth_percent / 100.0
     profile = hourly(workload)
-    if workload.users is not None:
+    if workload.mode == "offline" and (profile is None or workload.users is not None):
+        demand = _offline(workload, growth)
+    elif workload.users is not None:
         demand = _from_users(workload.users, growth, profile)
     elif workload.average_rps is not None:
         demand = _from_average(workload.average_rps, workload.peak_percentile, growth, profile)
@@ -79,7 +83,7 @@ def peak_demand(workload: Workload) -> Demand:
                 f"at most {MAX_RPS:,.0f}: change the load. {demand.how}"
             ]
         )
-    return demand
+    return replace(demand, requests_per_user=None) if workload.mode == "offline" else demand
 
 
 def hourly(workload: Workload) -> Sequence[float] | None:
@@ -127,6 +131,42 @@ def _from_peak(peak_rps: float, growth: float, profile: Sequence[float] | None) 
         requests_per_user=REQUESTS_PER_USER,
         growth_factor=growth,
         arithmetic=f"{stated(peak_rps)}{_growth_factor(growth)}",
+        how=how,
+    )
+
+
+def _offline(workload: Workload, growth: float) -> Demand:
+    """What nobody waits for, worked off evenly: a queue has no peak, and a rate lasts day and night."""
+    batch, users, hours, share = workload.batch, workload.users, HOURS_PER_DAY, 1.0
+    if batch is not None:
+        requests, hours = batch.documents_per_month * batch.requests_per_document, batch.hours_per_day
+        rate, share = requests / (batch.hours_per_month * S_PER_HOUR), batch.days_worked / DAYS_PER_MONTH
+        factors = [stated(batch.documents_per_month), stated(batch.requests_per_document)]
+        arithmetic = f"{' x '.join(factors)} / ({stated(batch.hours_per_month, 4)} x 3,600)"
+        each = "" if batch.requests_per_document == 1.0 else f" x {factors[1]} requests"
+        window = f"{stated(batch.days_worked, 3)} days x {stated(hours)} h x 3,600 s"
+        how = (
+            f"{factors[0]} documents a month{each} / ({window}){_growth_text(growth)} = "
+            f"{stated(rate * growth, 3)} requests/s, evenly in the working window."
+        )
+    elif users is not None:
+        hours, rate = users.hours, users.daily_users * users.requests_per_user / (users.hours * S_PER_HOUR)
+        arithmetic = f"{stated(users.daily_users)} x {stated(users.requests_per_user)} / ({stated(hours)} x 3,600)"
+        total = f"{arithmetic}{_growth_text(growth)} = {stated(rate * growth, 3)} requests/s"
+        how = f"{total}: what nobody waits for has no peak."
+    else:
+        rate = workload.average_rps or workload.peak_rps or 0.0
+        arithmetic = stated(rate)
+        how = f"{stated(rate)} requests/s{_growth_text(growth)}, day and night: what nobody waits for has no peak."
+    return Demand(
+        peak_rps=rate * growth,
+        sustained_rps=rate * growth,
+        average_rps=rate * growth,
+        mean_to_peak=share,
+        hours=hours,
+        requests_per_user=None,
+        growth_factor=growth,
+        arithmetic=arithmetic + _growth_factor(growth),
         how=how,
     )
 

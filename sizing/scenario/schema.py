@@ -6,7 +6,8 @@ seconds and bytes happens where the engine reads them.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -22,13 +23,14 @@ from sizing.base.choices import (
     StepTimesFrom,
 )
 from sizing.base.errors import BrokenRule, MissingKey
+from sizing.base.units import DAYS_PER_MONTH, DAYS_PER_WEEK
 from sizing.scenario import bounds
 from sizing.scenario.bounds import MAX_CV, MAX_RPS, MAX_TOKENS
 from sizing.scenario.costs import Costs
 from sizing.scenario.model_asked import ModelAsked, Name
 from sizing.scenario.part import Part
 from sizing.scenario.prices import Prices, Usd
-from sizing.scenario.traffic import Arrivals, Length, Tokens, TraceArrivals
+from sizing.scenario.traffic import Arrivals, Length, Profile, Tokens, TraceArrivals
 
 SCHEMA_VERSION = 1
 """Version of the scenario file that is written; older ones are migrated."""
@@ -36,6 +38,10 @@ SCHEMA_VERSION = 1
 Rate = Annotated[float, Field(gt=0, le=MAX_RPS, allow_inf_nan=False)]
 Milliseconds = Annotated[float, Field(gt=0, le=86_400_000, allow_inf_nan=False)]
 Percentile = Annotated[float, Field(ge=50, le=99.9, allow_inf_nan=False)]
+
+
+RATES = ("peak_rps", "average_rps", "users", "batch")
+"""Keys of the load, of which a workload has one; a trace of arrivals takes their place."""
 
 
 class Users(Part):
@@ -47,8 +53,29 @@ class Users(Part):
     peak_to_mean: Annotated[float, Field(ge=1, le=1000, allow_inf_nan=False)] = 2.0
 
 
+class Batch(Part):
+    """Documents that nobody waits for: so many a month, done within so many days of their arrival, in a window of so
+    many hours of a day on so many days of a week."""
+
+    documents_per_month: Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)]
+    requests_per_document: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] = 1.0
+    deadline_days: Annotated[float, Field(gt=0, le=DAYS_PER_MONTH, allow_inf_nan=False)] = DAYS_PER_MONTH
+    hours_per_day: Annotated[float, Field(gt=0, le=24, allow_inf_nan=False)] = 24.0
+    days_per_week: Annotated[float, Field(gt=0, le=7, allow_inf_nan=False)] = 7.0
+
+    @property
+    def days_worked(self) -> float:
+        """Days of a month on which the batch runs: ``deadline x days of a week / 7``."""
+        return self.deadline_days * self.days_per_week / DAYS_PER_WEEK
+
+    @property
+    def hours_per_month(self) -> float:
+        """Hours of a month in which the batch runs."""
+        return self.days_worked * self.hours_per_day
+
+
 class Workload(Part):
-    """What is asked of the model."""
+    """What is asked of the model. A ``batch`` is offline: left out, its mode is so."""
 
     input_tokens: Length
     output_tokens: Length
@@ -56,17 +83,31 @@ class Workload(Part):
     average_rps: Rate | None = None
     peak_percentile: Percentile = 95.0
     users: Users | None = None
+    batch: Batch | None = None
     growth_percent: Annotated[float, Field(ge=0, le=10_000, allow_inf_nan=False)] = 0.0
     prefix_cached_tokens: Annotated[float, Field(ge=0, le=MAX_TOKENS, allow_inf_nan=False)] = 0.0
     arrivals: Arrivals = "poisson"
     mode: Mode = "streaming"
 
+    @model_validator(mode="before")
+    @classmethod
+    def _batch_is_offline(cls, given: Any) -> Any:
+        if isinstance(given, Mapping) and given.get("batch") is not None and "mode" not in given:
+            return {**given, "mode": "offline"}
+        return given
+
     @model_validator(mode="after")
     def _one_rate(self) -> Workload:
-        given = [n for n in ("peak_rps", "average_rps", "users") if getattr(self, n) is not None]
+        given = [n for n in RATES if getattr(self, n) is not None]
         if len(given) != 1 and (given or not isinstance(self.arrivals, TraceArrivals)):
             what = " and ".join(given) if given else "none of them"
-            raise ValueError(f"give exactly one of peak_rps, average_rps or users (found {what})")
+            raise ValueError(f"give exactly one of peak_rps, average_rps, users or batch (found {what})")
+        if self.batch is not None and self.mode != "offline":
+            raise ValueError(f"nobody waits for a batch: set mode to offline (found {self.mode}), or give a rate")
+        if self.batch is not None and isinstance(self.arrivals, Profile | TraceArrivals):
+            raise ValueError(
+                "a batch runs evenly in its working window: leave arrivals by the hour or from a trace out"
+            )
         prompt = self.input_tokens if isinstance(self.input_tokens, float) else self.input_tokens.typical
         if self.prefix_cached_tokens >= prompt:
             raise BrokenRule("cached_part_is_shorter", "prefix_cached_tokens must be smaller than input_tokens")

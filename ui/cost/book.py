@@ -10,11 +10,13 @@ import pandas as pd
 import streamlit as st
 from pydantic import ValidationError
 
-from sizing.base.choices import Facility, Licence
+from sizing.base.choices import Facility, LeftOut, Licence
 from sizing.catalog.payment_terms import TERMS
+from sizing.economics.api import offers_of
 from sizing.economics.assumptions import Assumption, assumptions_for, default_region, regions
 from sizing.scenario.costs import Costs
 from ui import state
+from ui.cost.price_book import today
 from ui.format import as_markdown, known
 from ui.shell import draw_choice, draw_problems
 from ui.shell.notes import draw_wrong_in_link
@@ -26,7 +28,15 @@ PURCHASES: Mapping[str, str] = {name: term.label for name, term in TERMS.items()
 BASES: Mapping[str, str] = {"on_prem": "Own systems"} | {n: term.label for n, term in TERMS.items() if term.commits}
 FACILITIES: Mapping[Facility, str] = {"own": "Own data centre", "colocation": "Colocation"}
 LICENCES: Mapping[Licence, str] = {"none": "None", "nvidia_ai_enterprise": "NVIDIA AI Enterprise"}
-for _words, _type in ((FACILITIES, Facility), (LICENCES, Licence)):
+LEFT_OUT: Mapping[LeftOut, str] = {
+    "support": "Support",
+    "switches": "Switches",
+    "storage": "Storage",
+    "staff": "Staff",
+    "capital_charge": "Capital charge",
+}
+RAMPS: Mapping[str, str] = {"0": "None", "3": "3 months", "6": "6 months", "12": "12 months"}
+for _words, _type in ((FACILITIES, Facility), (LICENCES, Licence), (LEFT_OUT, LeftOut)):
     assert set(_words) == set(get_args(_type)), _type
 GROWTHS: Mapping[str, str] = {"0": "None", "10": "10 %", "25": "25 %", "50": "50 %", "100": "100 %"}
 
@@ -39,9 +49,12 @@ class Chosen:
     listed: Costs
 
 
-def costs() -> Chosen | None:
-    """What the session says about money; None, with the reason on the page, where that cannot be."""
-    chosen = _choices()
+def costs(model_id: str) -> Chosen | None:
+    """What the session says about money; None, with the reason on the page, where that cannot be.
+
+    ``model_id``: whose offers behind an API can be chosen.
+    """
+    chosen = state.as_costs(_choices(model_id))
     try:
         costs = Costs.model_validate(chosen | st.session_state.get(GIVEN, {}))
         return Chosen(costs=costs, listed=Costs.model_validate(chosen))
@@ -53,8 +66,20 @@ def costs() -> Chosen | None:
         return None
 
 
-def _choices() -> dict[str, Any]:
-    """Controls above the figures, kept in the address."""
+def _choices(model_id: str) -> dict[str, Any]:
+    """What the controls say, by their session keys; kept in the address."""
+    without = list(LEFT_OUT)
+    kept_out = state.linked("cost_without", LEFT_OUT, default=[], several=True)
+    draw_wrong_in_link("cost_without", "part of the cost")
+    st.multiselect(
+        "Leave out",
+        without,
+        key="cost_without",
+        format_func=LEFT_OUT.__getitem__,
+        placeholder="Nothing: every part is counted",
+        help="Parts beside hardware and power. All of them left out: hardware and power only.",
+        **kept_out,
+    )
     with st.container(horizontal=True, gap="medium"):
         names = {name: name.replace("_", " ").title() for name in regions()}
         kept = state.linked("cost_region", names, default=default_region())
@@ -70,19 +95,40 @@ def _choices() -> dict[str, Any]:
         )
         bought = draw_choice("Instances", PURCHASES, key="cost_purchase", help="How instances are paid for.")
         growth = draw_choice("Growth a year", GROWTHS, key="cost_growth", help="Of the load, over the 36 months.")
+        ramp = draw_choice(
+            "Ramp-up",
+            RAMPS,
+            key="cost_ramp",
+            help="The load grows evenly to the planned one; what is owned or committed to is paid for from the first.",
+        )
     with st.container(horizontal=True, gap="medium"):
         base = draw_choice("Base of a hybrid", BASES, key="cost_base", help="What carries the load outside the peaks.")
         place = draw_choice(
             "Own systems stand in", FACILITIES, key="cost_facility", help="Colocation costs rent by kW."
         )
         licence = draw_choice("Licence", LICENCES, key="cost_licence", help="Per GPU; the engines themselves are free.")
+        providers = {"": "Cheapest"} | {row.provider: row.provider for row in offers_of(model_id, today())}
+        linked = state.linked("cost_api", providers, default="")
+        draw_wrong_in_link("cost_api", "provider of this model")
+        provider = st.selectbox(
+            "API",
+            list(providers),
+            key="cost_api",
+            format_func=providers.__getitem__,
+            width=200,
+            help="Provider that an API is paid from; beside it stand the cheapest and the median of all.",
+            **linked,
+        )
     return {
-        "region": region,
-        "purchase": bought,
-        "growth_percent_per_year": float(growth),
-        "hybrid_base": base,
-        "facility": place,
-        "licence": licence,
+        "cost_without": st.session_state["cost_without"],
+        "cost_region": region,
+        "cost_purchase": bought,
+        "cost_growth": growth,
+        "cost_ramp": ramp,
+        "cost_base": base,
+        "cost_facility": place,
+        "cost_licence": licence,
+        "cost_api": provider,
     }
 
 
@@ -91,8 +137,8 @@ def draw_book(now: Costs) -> None:
     st.markdown("**Constants**")
     st.caption(
         "Type over a value. What is typed here stays in this session: it is in no link and in no download, so a "
-        "negotiated price is not passed on. What is not counted stands at 0; where a share of it is published, that "
-        "is beside it."
+        "negotiated price is not passed on. What is left out stands at 0; what is published stands beside a value of "
+        "yours."
     )
     constants = assumptions_for(now)
     table = pd.DataFrame([_row(one) for one in constants.values()], index=list(constants))
@@ -124,9 +170,9 @@ def _row(one: Assumption) -> dict[str, Any]:
         "Constant": one.meaning,
         "Value": None if amount is None else amount.value,
         "Unit": one.unit,
-        "Published": "" if one.published is None else f"{one.published:g} ({one.published_by} {one.published_date})",
+        "Published": "" if one.published is None else f"{one.published:g} ({one.published_date})",
         "From": f"{known(amount.low):g} to {known(amount.high):g}" if amount is not None and ranged else "",
-        "Basis": {"gap": "not counted", "scenario": "yours"}.get(one.basis, one.basis),
+        "Basis": {"gap": "not known", "left_out": "left out", "scenario": "yours"}.get(one.basis, one.basis),
         "Source": one.source,
         "Date": one.date,
     }

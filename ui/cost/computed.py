@@ -8,19 +8,18 @@ from typing import Any
 
 import streamlit as st
 
-from sizing.base.errors import InvalidScenario
 from sizing.base.result import Plan
 from sizing.decision.flips import Flip, flips
 from sizing.decision.heat_map import TwoInputs, two_inputs
 from sizing.decision.outcome import Answers, Progress
 from sizing.decision.promises import Promise, promises
 from sizing.decision.tornado import Tornado, tornado
-from sizing.economics.cost import cost, month_of_plan
+from sizing.economics.cost import cost
 from sizing.economics.curves import OverLoad, over_load, over_months
 from sizing.economics.results import CostAnswer
-from sizing.economics.views import ViewName
+from sizing.economics.views import BaseWay
 from sizing.economics.ways import Ways, ways_of
-from sizing.planning.answered import Answer
+from sizing.planning.answered import Answer, as_planned_for
 from sizing.planning.plan import plan
 from sizing.scenario.costs import Costs
 from sizing.scenario.schema import Scenario
@@ -36,38 +35,25 @@ def _held(key: tuple[str, ...]) -> Held[Any]:
     return Held()
 
 
-def _scenario(scenario_json: str, costs_json: str) -> Scenario:
-    """The scenario of the form with what the page says about money."""
-    return Scenario.model_validate_json(scenario_json).model_copy(
-        update={"costs": Costs.model_validate_json(costs_json)}
-    )
-
-
 def _answer(scenario_json: str, costs_json: str) -> Answer:
     """The plan of the scenario at what the page says about money."""
     return answer_of(scenario_json).at_costs(Costs.model_validate_json(costs_json))
 
 
 @_kept
-def cost_of(scenario_json: str, costs_json: str, on: date) -> CostAnswer:
-    """The cost of the plan, the age of prices counted on a day. Raises InvalidScenario."""
-    return cost(_answer(scenario_json, costs_json), on=on)
+def _planned(scenario_json: str) -> Plan:
+    """The plan of another place or of a smaller model, which constants of cost do not change."""
+    return plan(Scenario.model_validate_json(scenario_json), alternatives=0, brief=True)
 
 
 @_kept
-def elsewhere(scenario_json: str, costs_json: str) -> tuple[Plan, float | None] | None:
-    """What would be planned, and its USD a month, were the place chosen anew: in the cloud instead of on premises, or
-    the other way round. None where nothing serves there, or its cost cannot be told."""
-    scenario = _scenario(scenario_json, costs_json)
-    other = "on_prem" if scenario.deployment.location == "cloud" else "cloud"
-    moved = scenario.model_copy(update={"deployment": scenario.deployment.model_copy(update={"location": other})})
-    there = plan(moved, alternatives=0, brief=True)
-    if there.deployment is None:
-        return None
-    try:
-        return there, month_of_plan(Answer.of(moved, lambda scenario: there))["usd_per_month"]
-    except InvalidScenario:
-        return None
+def cost_of(scenario_json: str, costs_json: str, on: date) -> CostAnswer:
+    """The cost of the plan, the age of prices counted on a day. Raises InvalidScenario."""
+    return cost(
+        _answer(scenario_json, costs_json),
+        planner=lambda other: _planned(as_planned_for(other).model_dump_json()),
+        on=on,
+    )
 
 
 def _ways(scenario_json: str, costs_json: str, on: date) -> Ways:
@@ -75,7 +61,7 @@ def _ways(scenario_json: str, costs_json: str, on: date) -> Ways:
 
 
 @_kept
-def months_of(scenario_json: str, costs_json: str, on: date) -> Mapping[ViewName, tuple[float, ...]]:
+def months_of(scenario_json: str, costs_json: str, on: date) -> Mapping[BaseWay, tuple[float, ...]]:
     """36 months of every way, at the offers of a day. Raises InvalidScenario."""
     return over_months(_ways(scenario_json, costs_json, on))
 

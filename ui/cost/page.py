@@ -12,12 +12,12 @@ import streamlit as st
 
 from sharing.report.prices import at_list_prices, has_own_prices
 from sizing.base.errors import SizingError
-from sizing.economics.results import CostAnswer
+from sizing.economics.results import CostAnswer, Investment
 from sizing.economics.text import against_api, against_renting, sentences
-from sizing.planning.sentences import systems_named
 from sizing.scenario.costs import Costs
 from ui.cost import computed
 from ui.cost.book import costs, draw_book
+from ui.cost.key_figures import draw_figures
 from ui.cost.live_prices import draw_live_prices
 from ui.cost.price_book import draw_price_book, today
 from ui.cost.sensitivity import draw_sensitivity
@@ -25,9 +25,13 @@ from ui.currency import Currency
 from ui.figures.cost import (
     build_months,
     build_over_load,
+    build_payments,
     build_ways,
+    investment_table,
     months_table,
+    offers_table,
     over_load_table,
+    payments_table,
     source_name,
     sources_table,
     units_table,
@@ -51,7 +55,8 @@ from ui.shell import (
 from ui.size.above import draw_above
 from ui.state import Answer
 
-COUNTED = {"month": "Each month", "total": "Since the start"}
+COUNTED = {"month": "Each month", "total": "Since the start", "paid": "Payments and present value"}
+PAID_HELP = "What is left out, region, payment terms, growth and ramp-up, API."
 
 
 def draw() -> None:
@@ -63,26 +68,28 @@ def draw() -> None:
 
 
 def _money(answer: Answer, *, dark: bool) -> None:
-    chosen = costs()
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        with st.popover("What is counted and how it is paid for", icon=":material/tune:", help=PAID_HELP):
+            chosen = costs(answer.question.model.id)
+        currency = draw_currency()
     if chosen is None:
         draw_book(Costs())
         return
-    currency = draw_currency()
     key, constants = answer.scenario.model_dump_json(), chosen.costs.model_dump_json()
     own = has_own_prices(answer.scenario) or chosen.costs != chosen.listed
     draw_own_prices(present=own)
     try:
         in_usd = computed.cost_of(key, constants, today())
         cost = currency.converted(in_usd)
-        st.markdown(as_markdown(sentences(cost, currency.written)))
+        draw_figures(cost, currency)
         if own:
             listed = at_list_prices(answer.scenario).model_dump_json()
             by_list = computed.cost_of(listed, chosen.listed.model_dump_json(), today())
             _beside_list(cost, currency.converted(by_list), currency)
         draw_tabs(
             {
-                "Ways to pay": partial(_ways, cost, answer, constants, currency, dark=dark),
-                "36 months": partial(_months, key, constants, currency, dark=dark),
+                "Ways to pay": partial(_ways, cost, currency, dark=dark),
+                "36 months": partial(_months, cost, key, constants, currency, dark=dark),
                 "Break-even": partial(_break_even, cost, key, constants, currency, dark=dark),
                 "Sensitivity": partial(draw_sensitivity, key, constants, currency, dark=dark),
                 "Prices and constants": partial(_prices, in_usd, chosen.costs, answer, currency),
@@ -106,60 +113,77 @@ def _beside_list(cost: CostAnswer, listed: CostAnswer, currency: Currency) -> No
     st.info(as_markdown(f"{text}."), icon=":material/sell:")
 
 
-def _ways(cost: CostAnswer, answer: Answer, constants: str, currency: Currency, *, dark: bool) -> None:
+def _ways(cost: CostAnswer, currency: Currency, *, dark: bool) -> None:
     draw_chart(build_ways(cost, currency=currency, dark=dark), key="ways", alt=ways_alt_text(cost, currency))
-    st.markdown(as_markdown(_elsewhere(answer, constants, currency)))
+    st.caption(
+        "Own systems, rented and hybrid stand on the GPUs of this plan; “cheapest” is what would be chosen were the "
+        "place chosen anew, within the same limits. “API” is the provider that was chosen, or the cheapest."
+    )
+    st.markdown(as_markdown(sentences(cost, currency.written)))
+    table = ways_table(cost, currency)
+    draw_rows(table, key="ways_rows", alt="Ways to pay as a table")
+    draw_csv(ways_table(cost, currency, cents=True), key="ways", what="Ways to pay")
+    _units(cost, currency)
+    if cost.api_offers:
+        st.markdown("**The same month behind an API**")
+        draw_rows(offers_table(cost, currency), key="offers_rows", alt="Offers of this model behind an API")
+
+
+def _units(cost: CostAnswer, currency: Currency) -> None:
+    """The cost per request and per million tokens in every sense."""
+    if not cost.lenses:
+        return
     st.caption(
         "Allocated: everything provisioned, idle hours included; compare this with the price of an API. Used: only the "
         "share that is busy. At full load: as if the peak lasted day and night. Next system: what the requests cost "
         "that need one more system."
     )
-    if cost.lenses:
-        units = units_table(cost, currency)
-        st.dataframe(
-            units,
-            hide_index=True,
-            placeholder="",
-            key="units_rows",
-            alt="Cost per request and per million tokens",
-            # The grid would cut a thousandth of a cent to four decimals.
-            column_config={
-                str(name): st.column_config.NumberColumn(format="%.3g") for name in units.select_dtypes("number")
-            },
-        )
-    table = ways_table(cost, currency)
-    draw_rows(table, key="ways_rows", alt="Ways to pay as a table")
-    draw_csv(ways_table(cost, currency, cents=True), key="ways", what="Ways to pay")
+    units = units_table(cost, currency)
+    st.dataframe(
+        units,
+        hide_index=True,
+        placeholder="",
+        key="units_rows",
+        alt="Cost per request and per million tokens",
+        # The grid would cut a thousandth of a cent to four decimals.
+        column_config={
+            str(name): st.column_config.NumberColumn(format="%.3g") for name in units.select_dtypes("number")
+        },
+    )
 
 
-def _elsewhere(answer: Answer, constants: str, currency: Currency) -> str:
-    """That every way pays for the GPUs of this plan, and which others would be taken for the other place."""
-    rented = answer.scenario.deployment.location == "cloud"
-    text = "Every way pays for this deployment, on the same GPUs."
-    other = computed.elsewhere(answer.scenario.model_dump_json(), constants)
-    if other is None or other[0].deployment is None or answer.plan.deployment is None:
-        return text
-    plan, usd_per_month = other[0].deployment, other[1]
-    if plan.gpu == answer.plan.deployment.gpu:
-        return f"{text} A plan {'on premises' if rented else 'for the cloud'} would choose these GPUs, too."
-    month = currency.written(None if usd_per_month is None else currency.of(usd_per_month))
-    what = f"{systems_named(plan.systems, plan.system)} ({answer.question.gpu_name(plan.gpu)}), {month}"
-    return f"{text} A plan {'on premises would buy' if rented else 'for the cloud would rent'} others: {what} a month."
-
-
-def _months(key: str, constants: str, currency: Currency, *, dark: bool) -> None:
+def _months(cost: CostAnswer, key: str, constants: str, currency: Currency, *, dark: bool) -> None:
+    counted = draw_choice("Counted", COUNTED, key="cost_counted", help=None, labelled=False)
+    if counted == "paid" and cost.investment is not None:
+        _payments(cost.investment, currency, dark=dark)
+        return
     months = {
         name: [currency.of(v) for v in each] for name, each in computed.months_of(key, constants, today()).items()
     }
-    counted = draw_choice("Counted", COUNTED, key="cost_counted", help=None, labelled=False)
     figure = build_months(months, total=counted == "total", currency=currency, dark=dark)
     draw_chart(figure, key="months", alt="Cost of every way over 36 months.")
     st.caption("A purchase is counted by its depreciation, month by month; systems are added when the load needs them.")
     draw_table(lambda: months_table(months, currency), key="months", what="36 months")
 
 
+def _payments(investment: Investment, currency: Currency, *, dark: bool) -> None:
+    """When money is paid, and what that is worth today."""
+    draw_chart(
+        build_payments(investment, currency=currency, dark=dark),
+        key="payments",
+        alt="Payments of every way since the start, over 36 months.",
+    )
+    st.caption(
+        "Purchases are paid when they are made, running cost at the end of its month; the charge on capital is left to "
+        f"discounting at {investment.discount_percent_per_year:g} % a year. After {investment.months} months a "
+        "purchase is worth what is not yet written off. Tax is left out: it depends on country and company."
+    )
+    draw_rows(investment_table(investment, currency), key="investment_rows", alt="Present cost of every way")
+    draw_table(lambda: payments_table(investment, currency), key="payments", what="Payments")
+
+
 def _break_even(cost: CostAnswer, key: str, constants: str, currency: Currency, *, dark: bool) -> None:
-    st.markdown(as_markdown(f"{against_api(cost.break_even.api)} {against_renting(cost.break_even.renting)}"))
+    st.markdown(as_markdown(f"{against_api(cost)} {against_renting(cost)}"))
     in_usd = computed.load_of(key, constants, today())
     curve = replace(in_usd, usd_per_month={n: v * currency.per_usd for n, v in in_usd.usd_per_month.items()})
     draw_chart(
@@ -168,8 +192,8 @@ def _break_even(cost: CostAnswer, key: str, constants: str, currency: Currency, 
         alt="Cost of every way over requests a day.",
     )
     st.caption(
-        "Each load is served by the systems it needs, over a day of the planned shape; the mark is where the systems "
-        "of this plan break even."
+        "Each load is served by the systems it needs, over a day of the planned shape: the bands are where the chosen "
+        "way costs less than the API. The mark is where the systems of this plan break even."
     )
     draw_table(lambda: over_load_table(curve, currency), key="over_load", what="Cost over the load")
 
@@ -198,7 +222,7 @@ def _prices(cost: CostAnswer, chosen: Costs, answer: Answer, currency: Currency)
 def draw_presented(answer: Answer, *, dark: bool) -> None:
     """What the plan costs each way, in sentences, and in charts by its parts and over 36 months."""
     with st.popover("How it is paid for", icon=":material/tune:", type="tertiary", help="Region, instances, growth."):
-        chosen = costs()
+        chosen = costs(answer.question.model.id)
     currency = chosen_currency()
     key, constants = answer.scenario.model_dump_json(), (chosen.costs if chosen else Costs()).model_dump_json()
     try:
@@ -208,7 +232,8 @@ def draw_presented(answer: Answer, *, dark: bool) -> None:
     except SizingError as error:
         draw_problems([str(error)])
         return
-    st.markdown(as_markdown(sentences(cost, currency.written)))
+    draw_figures(cost, currency)
     draw_chart(build_ways(cost, currency=currency, dark=dark), key="presented_ways", alt=ways_alt_text(cost, currency))
     figure = build_months(months, total=True, currency=currency, dark=dark)
     draw_chart(figure, key="presented_months", alt="Cost of every way since the start, over 36 months.")
+    st.markdown(as_markdown(sentences(cost, currency.written)))

@@ -93,13 +93,14 @@ def _figures(served: Served) -> None:
     shown = [
         ("Requests/s", significant(served.requests_per_s), "requests_per_s"),
         ("Requests a day", large(business.requests_per_day), ""),
-        ("Daily users", large(business.daily_users), ""),
+        *([] if business.daily_users is None else [("Daily users", large(business.daily_users), "")]),
         ("Output tokens a day", large(business.output_tokens_per_day), ""),
     ]
-    with st.grid(4, min_column_width=130, gap="small", border=True):
+    with st.grid(len(shown), min_column_width=130, gap="small", border=True):
         for name, value, field in shown:
             st.metric(name, value, help=type(served).model_fields[field].description if field else None)
     st.caption(
         f"{counted(served.gpus, 'GPU')} in use; over a day of {business.hours:g} hours, busiest time "
-        f"{significant(business.peak_to_mean)} times the mean, with {business.requests_per_user:g} requests per user."
+        f"{significant(business.peak_to_mean)} times the mean"
+        + ("." if business.requests_per_user is None else f", with {business.requests_per_user:g} requests per user.")
     )

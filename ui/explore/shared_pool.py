@@ -13,7 +13,7 @@ from sharing.form.problems import BadInput, sentence
 from sizing.base.errors import SizingError
 from sizing.explore.shared_pool import Pool, PoolObjective
 from sizing.scenario.bounds import MAX_RPS
-from sizing.scenario.schema import Scenario
+from sizing.scenario.schema import RATES, Scenario
 from ui.explore import computed
 from ui.format import as_markdown, known
 from ui.shell import draw_choice, draw_problems
@@ -86,7 +86,7 @@ def _load(one: str, scenario: Scenario, answer: Answer) -> str:
 def _with_load(scenario: Scenario, typed: str, name: str) -> Scenario:
     """The scenario with that peak and nothing else that says the load. Raises BadInput with one sentence."""
     peak = AskedNumber(name=name, high=MAX_RPS, beyond_low=True, example="10").read(typed)
-    only = {"peak_rps": peak, "average_rps": None, "users": None, "growth_percent": 0.0}
+    only = dict.fromkeys(RATES) | {"peak_rps": peak, "growth_percent": 0.0}
     return scenario.model_copy(
         update={"name": name, "measured": None, "workload": scenario.workload.model_copy(update=only)}
     )

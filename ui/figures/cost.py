@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,9 @@ import plotly.graph_objects as go
 
 from sizing.economics.curves import OverLoad
 from sizing.economics.dates import Age
-from sizing.economics.results import CostAnswer, CostSource, WayToPay
+from sizing.economics.results import CostAnswer, CostSource, Investment, WayToPay
 from sizing.economics.text import CONSTANTS, PARTS, WHY_UNKNOWN
-from sizing.economics.views import ViewName
+from sizing.economics.views import BaseWay, ViewName
 from ui.currency import DOLLARS, Currency
 from ui.figures.template import (
     DASHES,
@@ -31,12 +31,24 @@ from ui.format import known
 
 WAYS: Mapping[ViewName, str] = {
     "on_prem": "Own systems",
-    "cloud": "Rented",
+    "cloud": "Rented, same GPUs",
     "hybrid": "Hybrid",
     "api": "API",
+    "cloud_best": "Rented, cheapest",
+    "on_prem_best": "Own, cheapest",
+    "cloud_hours": "Rented by window",
+    "api_cheapest": "API, cheapest",
+    "api_median": "API, median",
     "blended": "Split",
 }
 """Ways to pay as legends and tables call them; their place is that of their colour."""
+
+ORDER: tuple[ViewName, ...] = (
+    *("on_prem", "on_prem_best", "cloud", "cloud_best", "cloud_hours", "hybrid", "blended"),
+    *("api_cheapest", "api", "api_median"),
+)
+"""Ways as a chart stacks them: owned, rented, mixed, by the token."""
+assert set(ORDER) == set(WAYS)
 
 AGES: Mapping[Age, str] = {
     "stale": "older than 90 days",
@@ -51,7 +63,7 @@ _PATTERNS = ("", "/", "\\", "x", "-", "|", "+", ".")
 
 def build_ways(cost: CostAnswer, *, currency: Currency = DOLLARS, dark: bool = False) -> go.Figure:
     """One stacked bar per way, its parts told apart by colour and pattern."""
-    ways = [way for way in cost.ways if way.usd_per_month is not None]
+    ways = sorted((way for way in cost.ways if way.usd_per_month is not None), key=lambda way: ORDER.index(way.name))
     if not ways:
         return message("No price is known for any way.", dark=dark)
     parts = [part for part in PARTS if any(way.parts.get(part) for way in ways)]
@@ -78,7 +90,7 @@ def build_ways(cost: CostAnswer, *, currency: Currency = DOLLARS, dark: bool = F
             dark=dark,
             barmode="stack",
             legend={"traceorder": "normal"},
-            height=150 + 46 * len(ways),
+            height=140 + 38 * len(ways),
             separators=currency.separators,
             annotations=[_total(way, currency) for way in ways],
             xaxis=axis(f"All costs ({currency.code} a month)", range=[0, most * 1.2], **currency.axis),
@@ -98,7 +110,8 @@ def ways_table(cost: CostAnswer, currency: Currency = DOLLARS, *, cents: bool = 
 
     With ``cents`` amounts are not rounded further, so that parts add up to their sum.
     """
-    return pd.DataFrame([_way(way, currency.code, cents=cents) for way in cost.ways])
+    ways = sorted(cost.ways, key=lambda way: ORDER.index(way.name))
+    return pd.DataFrame([_way(way, currency.code, cents=cents) for way in ways])
 
 
 def _way(way: WayToPay, code: str, *, cents: bool) -> dict[str, Any]:
@@ -110,6 +123,7 @@ def _way(way: WayToPay, code: str, *, cents: bool) -> dict[str, Any]:
         f"All costs ({code} a month)": amount(way.usd_per_month),
         "low": amount(way.low),
         "high": amount(way.high),
+        f"Hardware and power only ({code} a month)": amount(way.hardware_and_power_usd_per_month),
         "What": _what(way),
         "Systems": known(way.systems),
         "Utilisation (%)": None if way.utilization is None else round(way.utilization * 100.0, 1),
@@ -172,7 +186,7 @@ def ways_alt_text(cost: CostAnswer, currency: Currency = DOLLARS) -> str:
 
 
 def build_months(
-    months: Mapping[ViewName, Sequence[float]], *, total: bool, currency: Currency = DOLLARS, dark: bool = False
+    months: Mapping[BaseWay, Sequence[float]], *, total: bool, currency: Currency = DOLLARS, dark: bool = False
 ) -> go.Figure:
     """A line per way over 36 months: each month, or all of them up to then."""
     if not months:
@@ -192,7 +206,70 @@ def build_months(
     )
 
 
-def months_table(months: Mapping[ViewName, Sequence[float]], currency: Currency = DOLLARS) -> pd.DataFrame:
+def build_payments(investment: Investment, *, currency: Currency = DOLLARS, dark: bool = False) -> go.Figure:
+    """A line per way over 36 months: what has been paid since the start, purchases when they are made."""
+    data = []
+    for way in investment.ways:
+        paid = np.cumsum([*way.payments[:-1], way.payments[-1] + way.residual_usd]).tolist()
+        data.append(_line(way.name, list(range(len(paid))), paid, currency, dark=dark))
+    return go.Figure(
+        data=data,
+        layout=layout(
+            dark=dark,
+            height=420,
+            xaxis=axis("Month", dtick=6),
+            separators=currency.separators,
+            yaxis=axis(f"Paid since the start ({currency.code})", rangemode="tozero", **currency.axis),
+        ),
+    )
+
+
+def payments_table(investment: Investment, currency: Currency = DOLLARS) -> pd.DataFrame:
+    """One row per month from today on, a column per way; the last month less what the purchases are still worth."""
+    columns = {f"{WAYS[way.name]} ({currency.code})": np.round(way.payments, 2) for way in investment.ways}
+    return pd.DataFrame({"Month": range(investment.months + 1), **columns})
+
+
+def investment_table(investment: Investment, currency: Currency = DOLLARS) -> pd.DataFrame:
+    """One row per way: paid at once and in all, what is left, present cost, and owning beside it."""
+    beside = {one.name: one for one in investment.owning_against}
+    rows = [
+        {
+            "Way": WAYS[way.name],
+            f"Paid at once ({currency.code})": known(way.purchase_usd),
+            f"Paid in 36 months ({currency.code})": known(way.paid_usd + way.residual_usd),
+            f"Residual value ({currency.code})": known(way.residual_usd),
+            f"Present cost ({currency.code})": known(way.present_cost_usd),
+            f"NPV of owning beside it ({currency.code})": known(beside[way.name].npv_usd)
+            if way.name in beside
+            else None,
+            "Payback of owning (month)": beside[way.name].payback_month if way.name in beside else None,
+        }
+        for way, one in ((way, beside.get(way.name)) for way in investment.ways)
+    ]
+    return pd.DataFrame(rows)
+
+
+def offers_table(cost: CostAnswer, currency: Currency = DOLLARS) -> pd.DataFrame:
+    """One row per API that prices the model, the cheapest first."""
+    return pd.DataFrame(
+        [
+            {
+                "Provider": one.provider,
+                "Model": one.model,
+                f"{currency.code} a month": known(one.usd_per_month),
+                "Input (per million)": one.input_usd_per_mtok,
+                "Cached input": one.cached_input_usd_per_mtok,
+                "Output": one.output_usd_per_mtok,
+                "Date": one.date,
+                "Source": one.source,
+            }
+            for one in cost.api_offers
+        ]
+    )
+
+
+def months_table(months: Mapping[BaseWay, Sequence[float]], currency: Currency = DOLLARS) -> pd.DataFrame:
     """One row per month, a column per way; the sums are those of the chart."""
     columns = {f"{WAYS[name]} ({currency.code})": [round(v, 2) for v in each] for name, each in months.items()}
     count = max((len(each) for each in months.values()), default=0)
@@ -208,8 +285,8 @@ def _line(name: ViewName, x: Sequence[float], y: Sequence[float], currency: Curr
         "x": x,
         "y": y,
         "line": {
-            "color": palette(dark=dark)[place],
-            "dash": DASHES[place],
+            "color": palette(dark=dark)[place % len(palette(dark=dark))],
+            "dash": DASHES[place % len(DASHES)],
             "width": 2,
             # whole systems are added at once; tokens are paid for one by one
             "shape": "linear" if name == "api" else "hv",
@@ -245,12 +322,30 @@ def build_over_load(
         layout=layout(
             dark=dark,
             height=460,
-            shapes=[_planned(curve, dark=dark)],
+            shapes=[*_cheaper(curve, cost, dark=dark), _planned(curve, dark=dark)],
             separators=currency.separators,
             xaxis=axis("Requests a day", **short_ticks(x)),
             yaxis=axis(f"{currency.code} a month", **spread_out(every)),
         ),
     )
+
+
+def _cheaper(curve: OverLoad, cost: CostAnswer, *, dark: bool) -> Iterator[dict[str, Any]]:
+    """A band over each range of loads in which the chosen way costs less than the API."""
+    first, last = curve.requests_per_day[0], curve.requests_per_day[-1]
+    for one in cost.break_even.api_ranges or ():
+        yield {
+            "type": "rect",
+            "x0": one.from_requests_per_day or first,
+            "x1": one.to_requests_per_day or last,
+            "yref": "paper",
+            "y0": 0,
+            "y1": 1,
+            "line": {"width": 0},
+            "fillcolor": palette(dark=dark)[2],
+            "opacity": 0.12,
+            "layer": "below",
+        }
 
 
 def _planned(curve: OverLoad, *, dark: bool) -> dict[str, Any]:

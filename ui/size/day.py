@@ -71,6 +71,8 @@ def _assumed_day(workload: Workload) -> tuple[tuple[float, ...], str]:
     """Relative loads of 24 hours where the scenario tells none, and what was assumed about them."""
     if isinstance(workload.arrivals, Profile | TraceArrivals):
         return (), ""
+    if workload.mode == "offline":
+        return (1.0,) * 24, "Assumed: worked off evenly over the day. Edit the hours to enter your own."
     users = workload.users
     hours, ratio = (users.hours, users.peak_to_mean) if users else (WORKING_HOURS, PEAK_TO_MEAN)
     assumed = (

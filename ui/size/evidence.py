@@ -17,16 +17,16 @@ def draw_business(business: Business) -> None:
     fields = type(business).model_fields
     shown = {
         "requests_per_day": large(business.requests_per_day),
-        "daily_users": large(business.daily_users),
+        **({} if business.daily_users is None else {"daily_users": large(business.daily_users)}),
         "input_tokens_per_day": large(business.input_tokens_per_day),
         "output_tokens_per_day": large(business.output_tokens_per_day),
     }
-    with st.grid(4, min_column_width=120, gap="small"):
+    with st.grid(len(shown), min_column_width=120, gap="small"):
         for name, value in shown.items():
             st.metric(str(fields[name].title), value, help=fields[name].description)
     st.caption(
-        f"Over a day of {business.hours:g} hours, busiest time {significant(business.peak_to_mean)} times the mean, "
-        f"with {business.requests_per_user:g} requests per user"
+        f"Over a day of {business.hours:g} hours, busiest time {significant(business.peak_to_mean)} times the mean"
+        + ("" if business.requests_per_user is None else f", with {business.requests_per_user:g} requests per user")
         + (f", {percent(business.growth)} growth included." if business.growth else ".")
     )
 

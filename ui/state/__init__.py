@@ -20,7 +20,7 @@ from ui.state.changes import (
     use_price_book,
     use_trace,
 )
-from ui.state.costs import COST_BOOK, with_costs
+from ui.state.costs import COST_BOOK, as_costs, with_costs
 from ui.state.link import address_of, enter, hold, holds_form, is_at, link, link_notes, write_address
 from ui.state.values import (
     BENCHMARK,
@@ -54,6 +54,7 @@ __all__ = [
     "address_of",
     "answer_of",
     "apply_fix",
+    "as_costs",
     "ask_for_latency",
     "benchmark",
     "choose_model",

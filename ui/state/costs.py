@@ -20,8 +20,17 @@ CHOICES: Mapping[str, str] = {
     "cost_base": "hybrid_base",
     "cost_facility": "facility",
     "cost_licence": "licence",
+    "cost_without": "leave_out",
+    "cost_ramp": "ramp_up_months",
+    "cost_api": "api",
 }
 """Session keys of the controls, and the keys of a scenario that they set."""
+
+
+def as_costs(chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """What the controls of these session keys say, as a scenario says it; of an API the provider."""
+    said = {field: chosen[key] for key, field in CHOICES.items() if key in chosen}
+    return said | ({"api": {"provider": said["api"] or None}} if "api" in said else {})
 
 
 def with_costs(scenario: Scenario) -> Scenario:
@@ -29,8 +38,10 @@ def with_costs(scenario: Scenario) -> Scenario:
 
     Raises ValidationError where that cannot be.
     """
-    chosen: dict[str, Any] = {field: st.session_state[key] for key, field in CHOICES.items() if key in st.session_state}
-    given = chosen | st.session_state.get(COST_BOOK, {})
+    given = as_costs({key: st.session_state[key] for key in CHOICES if key in st.session_state})
+    if scenario.costs.api.chosen and not st.session_state.get("cost_api"):
+        given.pop("api", None)
+    given |= st.session_state.get(COST_BOOK, {})
     if not given:
         return scenario
     return scenario.model_copy(update={"costs": Costs.model_validate(scenario.costs.model_dump() | given)})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sharing.formats.brand import Brand
 from sharing.formats.source import ReportSource
 from sharing.formats.workbook.book import Book
+from sharing.formats.workbook.cash_flow import CashFlow
 from sharing.formats.workbook.cost import write_cost
 from sharing.formats.workbook.counts import Counts
 from sharing.formats.workbook.figures import Figures
@@ -46,6 +47,8 @@ def _calculate(book: Book, calculator: Calculator) -> list[str]:
     months = Months(book, calculator, counts)
     counts.write()
     months.write()
+    if calculator.ways:
+        CashFlow(book, calculator, months).write()
     write_sources(book, calculator)
     main.write(counts, months)
     return [str(sheet.get_name()) for sheet in book.workbook.worksheets()[before:]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sharing.formats.workbook.book import Book, Sheet
 from sharing.formats.workbook.figures import Figures
@@ -15,8 +15,8 @@ PART_LABEL: Mapping[str, str] = {
     "switches": "Switches and cables",
     "storage": "Shared storage",
     "support": "Hardware support",
-    "capital_charge": "Capital charge, on half of the purchase",
-    "power": "Electricity, cooling included",
+    "capital_charge": "Capital charge, on the mean book value",
+    "power": "Electricity, cooling included; it follows the utilisation",
     "colocation": "Colocation",
     "licence": "Licences",
     "staff": "People who run it",
@@ -26,6 +26,8 @@ PART_LABEL: Mapping[str, str] = {
     "api_cached_input": "Cached prompt tokens",
     "api_output": "Tokens of answers",
 }
+POWER = "power_bought"
+"""Name of the electricity of bought systems in a month."""
 BORDER = {"bottom": 1, "bottom_color": "#C9D2DB"}
 
 
@@ -40,7 +42,7 @@ def part_formulas(calculator: Calculator, name: WayName) -> Mapping[str, str]:
             "instances": instances,
             "interruptions": f"{instances}*spot_interruption_percent/100",
             "licence": f"systems_rented*730*{gpus}*licence_per_gpu_hour",
-            "staff": "staff",
+            "staff": "staff_rented",
         }
     millions = "requests_per_month/1000000"
     new = calculator.input_tokens - calculator.cached_tokens
@@ -55,18 +57,28 @@ def _on_prem(calculator: Calculator) -> Mapping[str, str]:
     bought = "systems_bought*system_price"
     purchase = f"{bought}*(1+switches_percent/100+storage_percent/100)"
     known = {one.name for one in calculator.inputs}
-    power = "systems_bought*system_kw*mean_power_share*pue*730*electricity_price"
+    month = "*(1-residual_percent/100)/(depreciation_years*12)"
+    working = [f"working_{k}" for k in range(1, len(calculator.kinds) + 1)]
+    power = power_formula(calculator, "systems_bought", "utilisation", working)
     return {
-        "servers": f"{bought}/(depreciation_years*12)",
-        "switches": f"{bought}*switches_percent/100/(depreciation_years*12)",
-        "storage": f"{bought}*storage_percent/100/(depreciation_years*12)",
+        "servers": f"{bought}{month}",
+        "switches": f"{bought}*switches_percent/100{month}",
+        "storage": f"{bought}*storage_percent/100{month}",
         "support": f"{purchase}/12*support_percent/100",
-        "capital_charge": f"{purchase}/12*capital_charge_percent/100/2",
+        "capital_charge": f"{purchase}*(1+residual_percent/100)/2/12*capital_charge_percent/100",
         "power": power if "electricity_price" in known else "0",
         "colocation": "systems_bought*system_kw*colocation_price" if "colocation_price" in known else "0",
         "licence": f"systems_bought*{calculator.bought.gpus}*licence_per_gpu_year/12",
         "staff": "staff",
     }
+
+
+def power_formula(calculator: Calculator, systems: str, utilisation: str, working: Sequence[str]) -> str:
+    """A month of electricity: idle power of all GPUs, and what those that carry the load draw beyond it."""
+    pairs = zip(working, calculator.kinds, strict=True)
+    gpus = "+".join(f"{count}*{kind.gpus}" for count, kind in pairs)
+    beyond = f"MAX(work_power_share-idle_power_share,0)*{utilisation}*({gpus})/{calculator.bought.gpus}"
+    return f"({systems}*idle_power_share+{beyond})*system_kw*pue*730*electricity_price"
 
 
 def write_cost(book: Book, calculator: Calculator, figures: Figures) -> None:
@@ -101,6 +113,8 @@ def _way(book: Book, sheet: Sheet, row: int, calculator: Calculator, name: WayNa
     for part, value in way.parts.items():
         sheet.text(row, 0, PART_LABEL[part], **BORDER)
         sheet.formula(row, 1, formulas[part], value, "#,##0.00", **BORDER)
+        if part == "power":
+            book.name(POWER, sheet, row, 1)
         sheet.text(
             row,
             2,

@@ -7,7 +7,7 @@ from xlsxwriter.utility import xl_rowcol_to_cell as cell_at
 
 from sharing.formats.palette import series_colour
 from sharing.formats.workbook.book import Book, Sheet
-from sharing.formats.workbook.cost import WAY_LABEL
+from sharing.formats.workbook.cost import POWER, WAY_LABEL, power_formula
 from sharing.formats.workbook.counts import CLOSE, Counts
 from sharing.report.calculator import Calculator, WayName
 
@@ -15,8 +15,9 @@ NAME = "36 months"
 FIRST_ROW = 4
 
 EXPLANATION = (
-    "The load of month m is that of the first times (1 + growth)^(m / 12), m counted from 0. Instances grow by what "
-    "one of them carries, never below those of the first month; systems are whole. That is how the engine counts the "
+    "The load of month m is the planned one times (1 + growth)^(m / 12), m counted from 0, and in a ramp-up the share "
+    "of it that is reached. Instances grow by what one of them carries; bought systems are there from the first month, "
+    "rented ones follow the load unless they are committed to. Systems are whole. That is how the engine counts the "
     "months to come, too: it is not asked again for each."
 )
 
@@ -58,21 +59,24 @@ class Months:
 
     def _load(self, row: int, number: int) -> None:
         month, load = self.calculator.months[number], cell_at(row, 1)
-        growth = self.calculator.value("growth_percent")
+        growth, ramp = self.calculator.value("growth_percent"), self.calculator.value("ramp_up_months")
         self.sheet.number(row, 0, number + 1, "0")
-        self.sheet.formula(
-            row, 1, f"(1+growth_percent/100)^({number}/12)", (1 + growth / 100) ** (number / 12), "0.000"
-        )
-        names = []
+        reached = f"IF(ramp_up_months>0,MIN(1,{number + 1}/ramp_up_months),1)"
+        value = (1 + growth / 100) ** (number / 12) * (min(1.0, (number + 1) / ramp) if ramp else 1.0)
+        self.sheet.formula(row, 1, f"(1+growth_percent/100)^({number}/12)*{reached}", value, "0.000")
+        names, running = [], []
         for k, working in enumerate(month.working):
             needed = f"MAX(working_{k + 1},ROUNDUP(sized_rps*{load}/capacity_{k + 1}-{CLOSE},0))"
             self.sheet.formula(row, 2 + k, f"IF({load}=1,working_{k + 1},{needed})", working, "#,##0")
-            names.append(f"({cell_at(row, 2 + k)}+{self.calculator.kinds[k].spares})")
+            spares, there = self.calculator.kinds[k].spares, cell_at(row, 2 + k)
+            names.append(f"({there}+{spares})")
+            fewer = f"MIN({there},MAX(1,ROUNDUP(sized_rps*{load}/capacity_{k + 1}-{CLOSE},0)))"
+            running.append(names[-1] if self.calculator.committed else f"(IF({load}<1,{fewer},{there})+{spares})")
         bought = self.counts.systems(self.calculator.bought.gpus, names)
         self.sheet.formula(row, self.column_of["bought"], bought, month.bought, "#,##0")
         rented = self.calculator.rented
         if rented is not None and month.rented is not None:
-            formula = self.counts.systems(rented.gpus, names)
+            formula = self.counts.systems(rented.gpus, running)
             self.sheet.formula(row, self.column_of["rented"], formula, month.rented, "#,##0")
 
     def _cost(self, row: int, number: int, column: int, name: WayName) -> None:
@@ -81,12 +85,23 @@ class Months:
         monthly, so_far = cell_at(row, column), column + len(self.ways)
         if name == "api":
             formula = f"cost_api*{cell_at(row, 1)}"
+        elif name == "cloud":
+            formula = f"(cost_cloud-staff_rented)/systems_rented*{cell_at(row, self.column_of['rented'])}+staff_rented"
         else:
-            of = "bought" if name == "on_prem" else "rented"
-            formula = f"(cost_{name}-staff)/systems_{of}*{cell_at(row, self.column_of[of])}+staff"
+            each = f"(cost_on_prem-staff-{POWER})/systems_bought"
+            formula = f"{each}*{cell_at(row, self.column_of['bought'])}+staff+{self._power(row)}"
         self.sheet.formula(row, column, formula, way.cash[number], "#,##0")
         before = f"{cell_at(row - 1, so_far)}+" if number else ""
         self.sheet.formula(row, so_far, f"{before}{monthly}", sum(way.cash[: number + 1]), "#,##0")
+
+    def _power(self, row: int) -> str:
+        """Electricity of a month: it follows how busy the systems are."""
+        if not any(one.name == "electricity_price" for one in self.calculator.inputs):
+            return "0"
+        working = [cell_at(row, 2 + k) for k in range(self.kinds)]
+        most = ",".join(f"{count}*capacity_{k + 1}" for k, count in enumerate(working))
+        busy = f"MIN(1,requests_per_month*{cell_at(row, 1)}/(MIN({most})*3600*730))"
+        return power_formula(self.calculator, cell_at(row, self.column_of["bought"]), busy, working)
 
     def _sum(self, column: int, name: WayName) -> None:
         way = self.calculator.way(name)

@@ -23,6 +23,11 @@ PLAIN: dict[str, Any] = {
     "power_utilization": 0.7,
     "carbon_g_per_kwh": 400,
     "burst_start_up_minutes": 0,
+    "switches_percent": 0,
+    "storage_percent": 0,
+    "support_percent_per_year": 0,
+    "capital_charge_percent_per_year": 0,
+    "staff_usd_per_month": 0,
 }
 """No ranges: every constant with one is given."""
 

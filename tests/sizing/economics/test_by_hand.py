@@ -8,9 +8,10 @@ import pytest
 from sizing.catalog import gpus
 from sizing.economics.amount import Amount
 from sizing.economics.api import api
+from sizing.economics.break_even import against_api, against_renting
 from sizing.economics.cash import cash
 from sizing.economics.cloud import cloud_on, rented
-from sizing.economics.cost import against_api, against_renting, carbon_of, energy_of
+from sizing.economics.cost import carbon_of, energy_of
 from sizing.economics.hybrid import Base, Day, hybrid, paid_hours
 from sizing.economics.month import Month
 from sizing.economics.on_prem import on_prem
@@ -24,6 +25,7 @@ from sizing.economics.units import (
     utilization,
 )
 from sizing.economics.views import View
+from sizing.scenario.costs import Costs
 from sizing.scenario.prices import Prices
 from tests.sizing.economics.pricing import MONTH, cents, fleet, instance, money, parts, server, token_price
 
@@ -243,10 +245,10 @@ def test_36_months_of_growth_add_whole_servers() -> None:
     # Load doubles every year: 2 servers carry it in the first month; 3 from the 2nd on, 4 from the 9th, when it is
     # 2 x 2^(8/12) = 3.17, to the 13th, and so on to ceil(2 x 2^(35/12)) = 16 in the last month.
     one = server(usd=60_000, kw=0.0)
-    months = cash(lambda load: on_prem(one, fleet(2).at(load), money()), 2.0, 100.0)
+    months = cash(lambda load: on_prem(one, fleet(2).at(load), money()), 2.0, Costs(growth_percent_per_year=100))
     assert [round(usd.value) for usd in months[:14]] == [2000, *[3000] * 7, *[4000] * 5, 5000]
     assert round(months[-1].value) == 16_000
-    assert cash(lambda load: on_prem(one, fleet(2).at(load), money()), 2.0, 0.0) == (Amount.exactly(2000.0),) * 36
+    assert cash(lambda load: on_prem(one, fleet(2).at(load), money()), 2.0, Costs()) == (Amount.exactly(2000.0),) * 36
 
 
 def test_a_month_has_a_twelfth_of_365_days() -> None:

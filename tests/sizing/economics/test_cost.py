@@ -84,29 +84,79 @@ def test_a_hybrid_over_the_day() -> None:
     assert committed.parts["instances"] > 0
 
 
-def test_what_no_source_gives_is_not_counted_and_said() -> None:
-    answer = priced()
-    assert {"support_percent_per_year", "staff_usd_per_month", "capital_charge_percent_per_year"} <= set(
-        answer.not_counted
-    )
-    assert "hardware support" in answer.answer
-    counted = priced(costs={"support_percent_per_year": 5, "staff_usd_per_month": 1000})
-    assert {"support_percent_per_year", "staff_usd_per_month"}.isdisjoint(counted.not_counted)
-    assert counted.parts["staff"] == 1000
-    assert answer.usd_per_month < counted.usd_per_month
+EVERY_PART = ("switches", "storage", "support", "capital_charge", "staff")
 
 
-def test_what_is_published_on_what_is_not_counted_is_named_and_can_be_given() -> None:
-    """5.6 % and 2.6 % of the servers, and both a little more of them."""
+def test_every_part_has_a_published_default_and_can_be_left_out() -> None:
+    """5.6 % and 2.6 % of the servers for switches and storage, 10 % a year of all for support, half an engineer."""
     answer = priced()
-    assert "switches (published: about 5.6 % of the price of the servers, Bernstein 2025-11)" in answer.answer
-    assert "storage (published: about 2.6 % of the price of the servers, Bernstein 2025-11)" in answer.answer
-    assert {"switches", "storage"}.isdisjoint(name for name, usd in answer.parts.items() if usd)
-    assert "switches_percent, storage_percent" in as_text(answer)
-    given = priced(costs={"switches_percent": 5.6, "storage_percent": 2.6})
-    assert given.parts["switches"] == pytest.approx(0.056 * answer.parts["servers"])
-    assert given.parts["storage"] == pytest.approx(0.026 * answer.parts["servers"])
-    assert "switches (" not in given.answer
+    servers = answer.parts["servers"]
+    assert answer.parts["switches"] == pytest.approx(0.056 * servers)
+    assert answer.parts["storage"] == pytest.approx(0.026 * servers)
+    assert answer.parts["support"] == pytest.approx(1.082 * servers * 5 * 0.10)  # written off over five years
+    assert answer.parts["staff"] == 7292
+    assert (answer.counted, answer.not_counted) == ("full", ())
+    for part in EVERY_PART:
+        without = priced(costs={"leave_out": [part]})
+        assert not without.parts[part]
+        assert without.counted == "partly"
+        assert without.usd_per_month < answer.usd_per_month
+        assert "Left out as asked: " in without.answer
+
+
+def test_hardware_and_power_only_is_named_so() -> None:
+    answer, bare = priced(), priced(costs={"leave_out": list(EVERY_PART)})
+    assert bare.counted == "hardware_and_power"
+    assert bare.answer.startswith("Hardware and power only: own systems for ")
+    assert bare.usd_per_month == pytest.approx(answer.hardware_and_power_usd_per_month)
+    assert answer.hardware_and_power_usd_per_month == pytest.approx(answer.parts["servers"] + answer.parts["power"])
+    assert {name for name, usd in bare.parts.items() if usd} == {"servers", "power"}
+    assert "leave_out" in as_text(bare)
+
+
+def test_a_constant_of_the_scenario_keeps_what_is_published_beside_it() -> None:
+    given = {one.name: one for one in priced(costs={"support_percent_per_year": 5}).assumptions}
+    one = given["support_percent_per_year"]
+    assert (one.value, one.low, one.high, one.published, one.published_date) == (5, 5, 5, 10, "2025")
+    assert given["switches_percent"].published is None
+
+
+def test_staff_of_rented_instances_is_less_and_follows_what_is_given() -> None:
+    assert way(priced(), "cloud").parts["staff"] == 4500
+    assert way(priced(costs={"staff_usd_per_month": 1000}), "cloud").parts["staff"] == 1000
+
+
+def test_rented_cheapest_and_on_the_same_gpus_are_ways_of_their_own() -> None:
+    answer = priced(deployment=H100 | {"gpus": ["h100_sxm", "l40s"]})
+    same, best = way(answer, "cloud"), way(answer, "cloud_best")
+    assert best.usd_per_month <= same.usd_per_month + 1e-6
+    assert way(priced(deployment=H100 | {"location": "cloud"}), "on_prem_best").parts["servers"] > 0
+
+
+def test_an_api_cheapest_median_and_chosen() -> None:
+    answer = priced()
+    offers = [one.usd_per_month for one in answer.api_offers]
+    assert offers == sorted(offers)
+    assert way(answer, "api").usd_per_month == pytest.approx(offers[0])
+    assert way(answer, "api_median").usd_per_month == pytest.approx(offers[(len(offers) - 1) // 2])
+    dear = answer.api_offers[-1]
+    chosen = priced(costs={"api": {"provider": dear.provider}})
+    assert dear.provider in way(chosen, "api").system
+    assert way(chosen, "api_cheapest").usd_per_month == pytest.approx(offers[0])
+
+
+def test_the_investment_is_that_of_the_parts() -> None:
+    answer = priced()
+    own = next(one for one in answer.investment.ways if one.name == "on_prem")
+    written_off = answer.parts["servers"] + answer.parts["switches"] + answer.parts["storage"]
+    assert own.purchase_usd == pytest.approx(60 * written_off)
+    assert own.residual_usd == pytest.approx(0.4 * own.purchase_usd)  # 24 of 60 months are left
+    running = answer.usd_per_month - written_off - answer.parts["capital_charge"]
+    assert own.paid_usd == pytest.approx(own.purchase_usd + 36 * running - own.residual_usd)
+    rent = next(one for one in answer.investment.owning_against if one.name == "cloud")
+    present = {one.name: one.present_cost_usd for one in answer.investment.ways}
+    assert rent.npv_usd == pytest.approx(present["cloud"] - present["on_prem"])
+    assert "before tax" in answer.answer
 
 
 def test_region_sets_electricity_and_carbon() -> None:

@@ -10,15 +10,16 @@ from hypothesis import strategies as st
 
 from sizing.catalog import gpus, systems
 from sizing.economics.api import api
+from sizing.economics.break_even import against_api, against_renting
 from sizing.economics.cash import MONTHS, cash
 from sizing.economics.cloud import cloud_on
-from sizing.economics.cost import against_api, against_renting
 from sizing.economics.hybrid import Base, Day, hybrid
 from sizing.economics.month import DAYS_PER_MONTH, Month
 from sizing.economics.on_prem import on_prem
 from sizing.economics.units import per_unit
 from sizing.economics.views import View
 from sizing.prices.hardware import options
+from sizing.scenario.costs import Costs
 from sizing.scenario.prices import Prices
 from tests.sizing.economics.pricing import fleet, instance, money, server, token_price
 
@@ -103,7 +104,9 @@ def test_without_growth_36_months_are_36_times_one_and_growth_never_saves(
     def way(load: float) -> View:
         return on_prem(server(usd), fleet(count).at(load), money())
 
-    still, grown = ([month.value for month in cash(way, count, each)] for each in (0.0, growth))
+    still, grown = (
+        [month.value for month in cash(way, count, Costs(growth_percent_per_year=each))] for each in (0.0, growth)
+    )
     assert still == [way(1.0).usd_per_month.value] * MONTHS
     assert math.fsum(still) == pytest.approx(36 * way(1.0).usd_per_month.value)
     assert all(later >= earlier for earlier, later in pairwise(grown))

@@ -1,0 +1,130 @@
+"""The figures that stand first on the Cost page: what is asked before any chart is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import streamlit as st
+
+from sizing.base.format import large, percent, significant
+from sizing.economics.results import CostAnswer, CountedParts, Investment, LoadRange
+from ui.currency import Currency
+from ui.format import as_markdown
+
+ALL: dict[CountedParts, str] = {
+    "full": "All costs a month",
+    "partly": "Costs a month, in part",
+    "hardware_and_power": "Hardware and power only, a month",
+}
+"""What the first figure counts."""
+
+
+class Figure(NamedTuple):
+    """One figure, and what is said below it and on a click."""
+
+    label: str
+    value: str
+    note: str
+    help: str
+
+
+def draw_figures(cost: CostAnswer, currency: Currency) -> None:
+    """A row of figures; nothing where no price is known, which the sentence says."""
+    figures = list(figures_of(cost, currency))
+    if not figures:
+        return
+    grid = st.grid(len(figures), min_column_width=150, gap="small", border=True)
+    for figure in figures:
+        with grid.cell(), st.container(gap=None):
+            st.caption(figure.label, help=figure.help)
+            st.metric(figure.label, figure.value, label_visibility="collapsed")
+            st.markdown(f":small[{as_markdown(figure.note)}]")
+
+
+def figures_of(cost: CostAnswer, currency: Currency) -> Iterator[Figure]:
+    """What a month costs, what of it is hardware, what is paid at once, what that is worth, from where on it pays."""
+    if cost.usd_per_month is None:
+        return
+    written = currency.written
+    high = f"{written(cost.low)} to {written(cost.high)}" if cost.high is not None else f"{written(cost.low)} or more"
+    yield Figure(
+        ALL[cost.counted], written(cost.usd_per_month), high, "In the way that was chosen, idle hours included."
+    )
+    if cost.counted != "hardware_and_power":
+        yield Figure(
+            "Hardware and power only",
+            written(cost.hardware_and_power_usd_per_month),
+            _share(cost.hardware_and_power_usd_per_month, cost.usd_per_month),
+            "What quotes compare: without switches, storage, support, capital charge, licences and staff.",
+        )
+    yield from _of_unit(cost, currency)
+    if cost.investment is not None:
+        yield from _of_investment(cost, cost.investment, currency)
+    yield Figure(
+        "Cheaper than the API",
+        *_ranges(cost.break_even.api_ranges),
+        "Loads, in requests a day, at which the chosen way costs less than the API, each with the systems it needs.",
+    )
+
+
+def _share(part: float | None, whole: float) -> str:
+    return "a month" if part is None or not whole else f"a month, {percent(part / whole)} of all"
+
+
+def _of_unit(cost: CostAnswer, currency: Currency) -> Iterator[Figure]:
+    tokens = currency.written(cost.usd_per_million_output_tokens)
+    if cost.usd_per_document is None or cost.documents_per_month is None:
+        note = f"at {large(cost.requests_per_day)} requests a day"
+        yield Figure("Per million output tokens", tokens, note, "All of the month on the tokens of the answers.")
+        return
+    yield Figure(
+        "Per document",
+        currency.written(cost.usd_per_document),
+        f"{large(cost.documents_per_month)} a month; {tokens} per million output tokens",
+        "All of the month over its documents.",
+    )
+
+
+def _of_investment(cost: CostAnswer, investment: Investment, currency: Currency) -> Iterator[Figure]:
+    chosen = next((way for way in investment.ways if way.name == cost.location), None)
+    if chosen is None:
+        return
+    still = f"worth {currency.written(chosen.residual_usd)} after {investment.months} months"
+    yield Figure(
+        "Paid at once",
+        currency.written(chosen.purchase_usd),
+        still if chosen.purchase_usd else "nothing is bought",
+        "Servers, switches and storage for the first month.",
+    )
+    rent = investment.against_renting
+    if rent is None:
+        note, value = f"over {investment.months} months", currency.written(chosen.present_cost_usd)
+        yield Figure("Present cost", value, note, "All payments, discounted to today.")
+        return
+    sign = "" if rent.npv_usd >= 0 else "-"
+    paid = f"paid back from month {rent.payback_month} on" if rent.payback_month else "not paid back in 36 months"
+    rented = "the same GPUs" if rent.name == "cloud" else "the cheapest"
+    yield Figure(
+        "NPV of owning",
+        f"{sign}{currency.written(abs(rent.npv_usd))}",
+        f"against renting {rented}, at {significant(investment.discount_percent_per_year)} %; {paid}",
+        "Present cost of renting less that of owning, over 36 months, residual value included, before tax.",
+    )
+
+
+def _ranges(ranges: Sequence[LoadRange] | None) -> tuple[str, str]:
+    """Where the chosen way is cheaper, in a word or two, and a note."""
+    if ranges is None:
+        return "unknown", "a price is missing, or the base changes with the load"
+    if not ranges:
+        return "never", "up to three times this load"
+    first, last = ranges[0], ranges[-1]
+    if len(ranges) > 1:
+        begin = "the least load" if first.from_requests_per_day is None else large(first.from_requests_per_day)
+        return f"{len(ranges)} ranges", f"of requests a day, the first from {begin}: see Break-even"
+    if first.from_requests_per_day is None:
+        to = last.to_requests_per_day
+        return ("always", "up to three times this load") if to is None else (f"to {large(to)}", "requests a day")
+    until = "" if last.to_requests_per_day is None else f", up to {large(last.to_requests_per_day)}"
+    return f"from {large(first.from_requests_per_day)}", f"requests a day{until}"
