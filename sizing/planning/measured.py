@@ -146,7 +146,7 @@ def _excluded(record: Record) -> tuple[Excluded, ...]:
 def _explained(record: Record) -> Iterator[Explained]:
     """Figures of the record, and what follows from them."""
     question, measured, needed, latency = record.question, record.measured, record.systems(), record.latency()
-    spares, cap = question.scenario.deployment.spare_instances, question.scenario.deployment.max_utilization
+    spares, cap = record.standing_by(), question.scenario.deployment.max_utilization
     source, rate, each = source_of(record.provenance()), measured.rps_per_system, record.option.gpus
     carried, peak = rate * cap, question.demand.peak_rps
     yield explain_demand(question)

@@ -67,7 +67,7 @@ class Months:
         for k, working in enumerate(month.working):
             needed = f"MAX(working_{k + 1},ROUNDUP(sized_rps*{load}/capacity_{k + 1}-{CLOSE},0))"
             self.sheet.formula(row, 2 + k, f"IF({load}=1,working_{k + 1},{needed})", working, "#,##0")
-            names.append(f"({cell_at(row, 2 + k)}+{self.calculator.kinds[k].spares})")
+            names.append(cell_at(row, 2 + k))
         bought = self.counts.systems(self.calculator.bought.gpus, names)
         self.sheet.formula(row, self.column_of["bought"], bought, month.bought, "#,##0")
         rented = self.calculator.rented
