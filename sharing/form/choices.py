@@ -29,6 +29,7 @@ _FIXED: dict[str, dict[Any, str]] = {
     "where": {"on_prem": "On-premises", "cloud": "Cloud", "hybrid": "Hybrid"},
     "confidence": {n: f"{n} %" for n in get_args(Confidence)},
     "obj": {"cost": "Cost", "expected_cost": "Expected cost", "gpus": "GPUs", "latency": "Latency", "energy": "Energy"},
+    "redundancy": {"none": "None", "system": "One system", "site": "One site"},
     "route": {
         "random": "Random",
         "round_robin": "Round robin",

@@ -190,6 +190,7 @@ def _deployment(values: Values) -> dict[str, Any]:
         "accurate_formats_only": values["accurate"],
         "location": values["where"],
         "spare_instances": _whole(values, "spare"),
+        "redundancy": values["redundancy"],
         "memory_fraction": _share(values, "mem"),
         "max_utilization": times(needed(values, "util"), FIELDS["util"].scale),
         "confidence": values["confidence"],

@@ -56,6 +56,7 @@ _PLAIN = (
     "util",
     "mem",
     "spare",
+    "redundancy",
     "obj",
     "steps",
     "route",
