@@ -126,6 +126,12 @@ def _simulate_arguments(simulate: argparse.ArgumentParser) -> None:
         metavar="N",
         help="one instance fails for N minutes, after a third of the simulated time",
     )
+    simulate.add_argument(
+        "--fails",
+        choices=("instance", "system"),
+        default="instance",
+        help="what fails: one instance, or a system with all of its instances",
+    )
     simulate.set_defaults(run=_simulate)
 
 
@@ -238,7 +244,9 @@ def _simulate(given: argparse.Namespace) -> int:
             trace = None
     if trace is not None:
         trace = read_trace(trace, max_tokens=understand(scenario).model.max_context)
-    what_if = WhatIf(static_batching=given.batching == "static", fail_minutes=given.fail_minutes)
+    what_if = WhatIf(
+        static_batching=given.batching == "static", fail_minutes=given.fail_minutes, fails=given.fails
+    )
     result = simulate(scenario, trace=trace, hours=given.hours, seed=given.seed, what_if=what_if)
     return show(result, as_text, json=given.json)
 

@@ -14,6 +14,7 @@ from sharing.report.cost import cost
 from sharing.report.evidence import evidence, formulas
 from sharing.report.glossary import glossary
 from sharing.report.latency import latency
+from sharing.report.proposals import proposals
 from sharing.report.questions import questions
 from sharing.report.risks import risks
 from sharing.report.sensitivity import sensitivity
@@ -22,7 +23,7 @@ from sizing.catalog import data_date
 from sizing.decision.outcome import Answers
 
 CHAPTERS: tuple[Callable[[Subject], Section | None], ...] = (
-    *(answer, questions, assumptions, latency, alternatives, cost),
+    *(answer, proposals, questions, assumptions, latency, alternatives, cost),
 )
 """Chapters before the sensitivity, which takes most of the time; one that has nothing to say is None."""
 

@@ -54,6 +54,7 @@ def calculator_of(
         deployment=_deployment(ways, deployed),
         planned_rps=ways.fleet.peak_rps,
         kinds=_kinds(ways.fleet),
+        redundancy=ways.fleet.redundancy,
         rows=tuple(_row(one) for one in answers),
         bought=bought,
         rented=rented,

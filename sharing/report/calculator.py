@@ -11,6 +11,7 @@ from typing import Literal
 from pydantic import Field
 
 from sharing.report.content import Frozen
+from sizing.base.choices import Redundancy
 
 WayName = Literal["on_prem", "cloud", "api"]
 """Ways whose cost a formula can follow; a hybrid chooses its base anew at each load, which no formula does."""
@@ -90,6 +91,7 @@ class Calculator(Frozen):
     deployment: str
     planned_rps: float
     kinds: tuple[Kind, ...]
+    redundancy: Redundancy = "none"
     rows: tuple[LoadRow, ...]
     bought: System
     rented: System | None

@@ -90,6 +90,7 @@ def without_money(plan: Plan) -> Plan:
             "sentences": sentences,
             "cost": plan.cost and _power_alone(plan.cost),
             "warnings": tuple(one for one in plan.warnings if one.code not in ABOUT_MONEY),
+            "proposals": tuple(one.model_copy(update=unpriced) for one in plan.proposals),
             "alternatives": tuple(one.model_copy(update=unpriced) for one in plan.alternatives),
             "trade_off": tuple(one.model_copy(update=unpriced) for one in plan.trade_off),
             "explained": tuple(one for one in plan.explained if one.name not in of_cost),

@@ -91,6 +91,14 @@ Cooling = Literal["", "air", "liquid"]
 FormFactor = Literal["module", "card", "superchip", "cloud"]
 """How an accelerator is built in: on a baseboard (SXM, OAM, UBB), as a PCIe card, beside its CPU, or not sold."""
 
+Redundancy = Literal["none", "system", "site"]
+"""What may fail at the peak without a limit being broken: nothing, a whole system (N+1: a server, a rack or a cloud
+instance), or a whole site (2N: each of two sites carries the load alone)."""
+
+ProposalName = Literal["lowest_cost", "balanced", "resilient"]
+"""Three answers to one question: the cheapest that is as likely as not enough, the plan itself, and the plan so that it
+survives the loss of a whole system."""
+
 SinglePoint = Literal["instance", "prefill", "decode", "system"]
 """What there is only one of, so that its failure stops every answer: an instance, one kind of it, or the system."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from sizing.base.choices import Serving, SinglePoint
+from sizing.base.choices import Redundancy, Serving, SinglePoint
 from sizing.base.quantity import Result, quantity
 
 
@@ -157,6 +157,14 @@ class Deployed(Result):
             "instances of their own.",
         ),
     ] = "aggregated"
+    redundancy: Annotated[
+        Redundancy,
+        quantity(
+            "Redundancy",
+            help="What may fail at the peak without a limit being broken, single spare instances aside: none, system "
+            "(N+1 systems) or site (either of two sites carries the load).",
+        ),
+    ] = "none"
     batch_limit: Annotated[
         int | None,
         quantity(

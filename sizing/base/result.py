@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import PrivateAttr
 
-from sizing.base.choices import DecidedBy, Severity
+from sizing.base.choices import DecidedBy, ProposalName, Severity
 from sizing.base.deployed import Deployed, PerInstance
 from sizing.base.frame import as_html, cells_of, frame_of
 from sizing.base.latency_and_cost import Business, Cost, Latencies
@@ -150,6 +150,44 @@ class Candidate(Result):
     ] = "analytic"
     provenance: Annotated[
         Provenance, quantity("Provenance", help="What the numbers come from, as facts; source says it in words.")
+    ]
+
+
+class Proposal(Result):
+    """One of the answers to a question that a customer decides between."""
+
+    name: Annotated[
+        ProposalName,
+        quantity(
+            "Proposal",
+            help="lowest_cost: the cheapest that is as likely as not enough; balanced: the plan; resilient: the plan "
+            "so that it survives the loss of a whole system.",
+        ),
+    ]
+    deployment: Annotated[Deployed, quantity("Deployment", help="What to deploy.")]
+    systems: Annotated[int, quantity("Systems", "systems", "see deployment", "Whole systems to buy or rent.")]
+    hardware_usd_per_month: Annotated[
+        float | None,
+        quantity("Hardware per month", "USD/month", "see cost", "Hardware list cost.", alias="usd_per_month"),
+    ]
+    probability_within_limits: Annotated[
+        float | None,
+        quantity(
+            "Chance that the limits hold",
+            "of 1",
+            "see plan",
+            "At the planned peak; of a resilient proposal with its fullest system lost. None for a measured record.",
+        ),
+    ]
+    headroom: Annotated[
+        float | None,
+        quantity(
+            "Room for growth",
+            "x",
+            "working instances x requests/s per instance / peak requests/s",
+            "How many times the planned load fits within the limits as surely as asked, spares aside; below 1 where "
+            "less than the planned load does. None for a measured record.",
+        ),
     ]
 
 
@@ -329,6 +367,14 @@ class Plan(Result):
         ),
     ]
     how_sure: Annotated[str, quantity("How sure", help="Interval and the evidence it comes from, in one sentence.")]
+    proposals: Annotated[
+        tuple[Proposal, ...],
+        quantity(
+            "Proposals",
+            help="Lowest cost, balanced (the plan) and resilient (N+1 systems), to decide between; empty where no plan "
+            "keeps the limits, and in brief plans.",
+        ),
+    ] = ()
     alternatives: Annotated[tuple[Candidate, ...], quantity("Alternatives", help="Other deployments, ranked.")]
     trade_off: Annotated[
         tuple[Candidate, ...],

@@ -58,6 +58,7 @@ NAMES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "deployment.speculative_decoding.acceptance": ("acceptance of draft tokens", ""),
         "deployment.speculative_decoding.draft_cost": ("cost of a draft token", "decode steps"),
         "deployment.spare_instances": ("spare instances", "instances"),
+        "deployment.redundancy": ("what may fail", ""),
         "deployment.max_utilization": ("utilisation cap", ""),
         "deployment.memory_fraction": ("GPU memory that the engine may use", ""),
         "prices.depreciation_years": ("depreciation", "years"),

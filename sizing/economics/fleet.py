@@ -6,12 +6,13 @@ import math
 from dataclasses import dataclass, replace
 
 from sizing.base.arrays import ROUNDING
+from sizing.base.choices import Redundancy
 from sizing.base.deployed import Deployed, Pool
 from sizing.base.errors import InvalidScenario
 from sizing.base.result import Plan
 from sizing.base.units import HOURS_PER_MONTH, S_PER_HOUR
 from sizing.economics.amount import Amount
-from sizing.prices.packing import MAX_COUNT, systems_for_both, systems_needed
+from sizing.prices.packing import MAX_COUNT, Reserve, systems_for_both, systems_needed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,13 +34,14 @@ class Kind:
 class Fleet:
     """The instances that carry ``peak_rps``, the mean rate of the busiest time: one kind, or prefill and decode.
 
-    ``gpus_low`` and ``gpus_high`` are the range of GPUs of the plan, ``gpus_high`` infinite where nothing bounds it.
+    ``redundancy``: what may fail at the peak as a whole. ``gpus_low`` and ``gpus_high`` are the range of GPUs of the plan, ``gpus_high`` infinite where nothing bounds it.
     """
 
     kinds: tuple[Kind, ...]
     peak_rps: float
     gpus_low: float
     gpus_high: float
+    redundancy: Redundancy = "none"
 
     @property
     def gpus(self) -> int:
@@ -95,11 +97,16 @@ class Fleet:
         return replace(kind, working=min(needed, kind.working) if load <= 1.0 else max(needed, kind.working))
 
     def systems(self, system_gpus: int) -> int:
-        """Whole systems of so many GPUs that hold all instances."""
-        pairs = [(kind.instances, kind.gpus) for kind in self.kinds]
+        """Whole systems of so many GPUs that hold all instances, and those that may fail."""
+        pairs = [(self._held(kind, system_gpus), kind.gpus) for kind in self.kinds]
         if len(pairs) == 1:
             return int(systems_needed(*pairs[0], system_gpus))
         return int(systems_for_both(pairs[0], pairs[1], system_gpus))
+
+    def _held(self, kind: Kind, system_gpus: int) -> int:
+        """Instances of a kind for which there is room in systems of so many GPUs."""
+        reserve = Reserve(spares=kind.spares if self.redundancy == "none" else 0, redundancy=self.redundancy)
+        return max(int(reserve.held(kind.working, kind.gpus, system_gpus)), kind.instances)
 
     def systems_range(self, system_gpus: int) -> Amount:
         """Whole systems, at the low and the high end of the plan's GPUs too.
@@ -107,7 +114,8 @@ class Fleet:
         Of one kind, the instances that these GPUs make; of two, the GPUs filled one system after the other.
         """
         value = self.systems(system_gpus)
-        ends = (self._systems_of(self.gpus_low, system_gpus), self._systems_of(self.gpus_high, system_gpus))
+        more = value - replace(self, redundancy="none").systems(system_gpus)
+        ends = [self._systems_of(gpus, system_gpus) + more for gpus in (self.gpus_low, self.gpus_high)]
         return Amount(value=value, low=min(ends[0], value), high=max(ends[1], value))
 
     def _systems_of(self, gpus: float, system_gpus: int) -> float:
@@ -132,7 +140,13 @@ def fleet_of(plan: Plan) -> Fleet:
     kinds = tuple(_kind_of(pool, pool.max_rps) for pool in deployed.pools or ())
     high = math.inf if plan.gpus_high is None else float(plan.gpus_high)
     kinds = kinds or (_kind_of(deployed, one.max_rps),)
-    return Fleet(kinds=kinds, peak_rps=plan.sustained_rps, gpus_low=float(plan.gpus_low), gpus_high=high)
+    return Fleet(
+        kinds=kinds,
+        peak_rps=plan.sustained_rps,
+        gpus_low=float(plan.gpus_low),
+        gpus_high=high,
+        redundancy=deployed.redundancy,
+    )
 
 
 def _kind_of(kind: Deployed | Pool, max_rps: float) -> Kind:

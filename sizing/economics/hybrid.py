@@ -241,7 +241,8 @@ def _counted(kind: Kind, count: int) -> Kind:
 def _beyond(fleet: Fleet, always: Fleet) -> Fleet:
     """What an hour needs beyond the base."""
     pairs = zip(_instances(fleet), _instances(always), strict=True)
-    return _of_instances(fleet, tuple(max(needed - there, 0) for needed, there in pairs))
+    beyond = tuple(max(needed - there, 0) for needed, there in pairs)
+    return replace(_of_instances(fleet, beyond), redundancy="none")  # what may fail is held by the base
 
 
 def _larger(fleet: Fleet, always: Fleet) -> Fleet:

@@ -11,7 +11,7 @@ from sizing.base.units import HOURS_PER_DAY, MILLION
 from sizing.planning.business import business_of
 from sizing.prices.cost import cheapest_option
 from sizing.question.understand import Question
-from sizing.search.screen import all_offers, instances_needed
+from sizing.search.screen import all_offers, instances_needed, reserve_of
 
 _MOST = 2**40
 """Instances beyond which they are not told apart: far beyond any fleet, so that several counts fit into one number."""
@@ -26,10 +26,9 @@ class Fleet:
 
 
 def fleet_for(question: Question, rps: Floats, gpus_each: Floats) -> Fleet:
-    """The instances that carry the load, spares included, where one carries ``rps``; both (N,)."""
+    """The instances that carry the load, spares aside, where one carries ``rps``; both (N,)."""
     needed = instances_needed(question.demand.sustained_rps, np.nan_to_num(rps))
-    spares = question.scenario.deployment.spare_instances
-    return Fleet(instances=np.minimum(needed + spares, _MOST), gpus_each=gpus_each.astype(np.int64))
+    return Fleet(instances=np.minimum(needed, _MOST), gpus_each=gpus_each.astype(np.int64))
 
 
 def usd_per_million(question: Question, gpu: Counts, fleet: Fleet, beside: Fleet | None = None) -> Floats:
@@ -53,6 +52,7 @@ def usd_per_million(question: Question, gpu: Counts, fleet: Fleet, beside: Fleet
         gpu[once],
         all_offers(question),
         None if beside is None else (beside.instances[once], beside.gpus_each[once]),
+        reserve_of(question),
     )
     tokens_per_hour = business_of(question).output_tokens_per_day / HOURS_PER_DAY
     return np.asarray(chosen.usd_per_hour[of_each] / tokens_per_hour * MILLION)

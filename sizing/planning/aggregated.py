@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from sizing.base.arrays import Floats, Position
-from sizing.base.choices import DecidedBy
+from sizing.base.choices import DecidedBy, Redundancy
 from sizing.base.deployed import Deployed, PerInstance
 from sizing.base.format import percent
 from sizing.base.result import CrossCheck, Explained, LoadPoint, PlanWarning
@@ -42,7 +42,14 @@ from sizing.search.replicas import Planned, planned_instances
 from sizing.search.screen import instances_needed
 
 
-def deployed_as(row: Configuration, option: HardwareOption, instances: int, spares: int, systems: int) -> Deployed:
+def deployed_as(
+    row: Configuration,
+    option: HardwareOption,
+    instances: int,
+    spares: int,
+    systems: int,
+    redundancy: Redundancy = "none",
+) -> Deployed:
     """What to deploy, from one configuration and what it runs in."""
     return Deployed(
         **identity_of(row),
@@ -53,6 +60,7 @@ def deployed_as(row: Configuration, option: HardwareOption, instances: int, spar
         system=option.name,
         systems=systems,
         gpus_bought=systems * option.gpus,
+        redundancy=redundancy,
         batch_limit=row.batch_limit,
     )
 
@@ -78,7 +86,8 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
         given."""
         kind, k = self.kind, self.k
         bought = int(kind.systems[k]) if systems is None else systems
-        return deployed_as(self.row, option or self.option, int(kind.instances[k]), kind.spares, bought)
+        (spares,), redundancy = kind.spares(k), self.question.scenario.deployment.redundancy
+        return deployed_as(self.row, option or self.option, int(kind.instances[k]), spares, bought, redundancy)
 
     def per_instance(self) -> PerInstance:
         """The figures of one instance, which is one copy of the model."""
@@ -120,7 +129,7 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
     def expected_gpus(self) -> int:
         """GPUs that would be needed at the expected capacity of an instance, without the caution of the plan."""
         rps = self.evaluated.capacity.rps[[self.index]]
-        needed = int(instances_needed(self.question.demand.sustained_rps, rps)[0]) + self.kind.spares
+        needed = int(instances_needed(self.question.demand.sustained_rps, rps)[0]) + self.kind.spares(self.k)[0]
         return min(needed, int(self.kind.instances[self.k])) * self.row.gpus
 
     def rooms(self, confidences: Floats) -> Floats:
@@ -258,7 +267,7 @@ def _at_end(kind: Aggregated, decode: Sequence[ErrorFactors], prefill: Sequence[
         return np.where(stable, position.of(values), np.inf)
 
     return AtEnd(
-        gpus=(needed + kind.spares) * scaled.candidates.gpus,
+        gpus=(needed + kind.standing_by) * scaled.candidates.gpus,
         ttft_s=where_stable(scaled.latencies.ttft_s),
         itl_s=where_stable(scaled.latencies.itl_s),
         e2e_s=where_stable(scaled.latencies.e2e_s),

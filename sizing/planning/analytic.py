@@ -9,6 +9,7 @@ from __future__ import annotations
 from sizing.base.result import Plan
 from sizing.planning.compose import compose
 from sizing.planning.measured import measured_plan
+from sizing.planning.proposals import with_proposals
 from sizing.question.understand import understand
 from sizing.scenario.schema import Scenario
 from sizing.search.decide import estimate
@@ -24,4 +25,5 @@ def analytic_plan(scenario: Scenario, *, alternatives: int = ALTERNATIVES, secon
     if scenario.measured is not None:
         return measured_plan(question, second_opinion=second_opinion)
     seen = screened(question)
-    return compose(seen, estimate(seen), alternatives, second_opinion=second_opinion)
+    decided = estimate(seen)
+    return with_proposals(seen, decided, compose(seen, decided, alternatives, second_opinion=second_opinion))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+from sizing.base.choices import Redundancy
 from sizing.base.format import count, ms, rounded, stated
 from sizing.base.result import Explained
 from sizing.base.units import MS_PER_S
@@ -47,18 +48,35 @@ def instances_steps(kind: str, peak: float, max_rps: float, spares: int, instanc
     return (step(f"{kind}instances that the simulation needs + spares", f"{working} + {spares}", count(instances)),)
 
 
-def systems_steps(instances: int, gpus_each: int, system_gpus: int, systems: int) -> tuple[str, ...]:
-    """Whole systems for instances that never straddle two, unless one is larger than a system."""
-    if gpus_each <= system_gpus:
-        fit = system_gpus // gpus_each
-        return (
-            step("instances in a system", f"floor({system_gpus} / {gpus_each})", count(fit)),
-            step("whole systems", f"ceil({instances} / {fit})", count(systems)),
-        )
-    each = -(-gpus_each // system_gpus)
+def systems_steps(
+    instances: int,
+    gpus_each: int,
+    system_gpus: int,
+    systems: int,
+    *,
+    spares: int = 0,
+    redundancy: Redundancy = "none",
+) -> tuple[str, ...]:
+    """Whole systems for instances that never straddle two, unless one is larger than a system; and what may fail."""
+    fit, spans = max(system_gpus // gpus_each, 1), -(-gpus_each // system_gpus)
+    split = (
+        step("instances in a system", f"floor({system_gpus} / {gpus_each})", count(fit))
+        if spans == 1
+        else step("systems of an instance", f"ceil({gpus_each} / {system_gpus})", count(spans))
+    )
+    if redundancy == "none":
+        whole = f"ceil({instances} / {fit})" if spans == 1 else f"{instances} x {spans}"
+        return split, step("whole systems", whole, count(systems))
+    working = instances - spares
+    fewest = -(-working // fit) * spans
     return (
-        step("systems of an instance", f"ceil({gpus_each} / {system_gpus})", count(each)),
-        step("whole systems", f"{instances} x {each}", count(systems)),
+        split,
+        step("whole systems for those that work", f"ceil({working} / {fit}) x {spans}", count(fewest)),
+        step(
+            f"more, so that one {redundancy} may fail",
+            f"{count(fewest)} + {count(systems - fewest)}",
+            count(systems),
+        ),
     )
 
 

@@ -89,32 +89,35 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
         sized = self.sized.pools
         rates = float(sized.prefill_rps[self.sized_k]), float(sized.decode_rps[self.sized_k])
         prefill, decode = (
-            self._pool(config, working, max_rps)
-            for config, working, max_rps in zip(self.configurations, kind.working(k), rates, strict=True)
+            self._pool(config, working, spares, max_rps)
+            for config, working, spares, max_rps in zip(
+                self.configurations, kind.working(k), kind.spares(k), rates, strict=True
+            )
         )
         limits = self.question.scenario.deployment.batch_limits
         return Deployed(
             **identity_of(row),
             speculation=drafts_of(row.speculation),
             instances=prefill.instances + decode.instances,
-            spare_instances=2 * kind.spares,
+            spare_instances=sum(kind.spares(k)),
             gpus=int(kind.gpus[k]),
             system=hardware.name,
             systems=bought,
             gpus_bought=bought * hardware.gpus,
+            redundancy=self.question.scenario.deployment.redundancy,
             serving=kind.serving,
             batch_limit=max(limits) if limits else None,
             prefill=prefill,
             decode=decode,
         )
 
-    def _pool(self, row: Configuration, working: int, max_rps: float) -> Pool:
+    def _pool(self, row: Configuration, working: int, spares: int, max_rps: float) -> Pool:
         """One pool; ``working`` instances without spares."""
-        instances = working + self.kind.spares
+        instances = working + spares
         return Pool(
             **parallelism_of(row),
             instances=instances,
-            spare_instances=self.kind.spares,
+            spare_instances=spares,
             gpus=instances * row.gpus,
             max_rps=max_rps,
             rps=self.question.demand.sustained_rps / working,
@@ -204,7 +207,8 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
     @property
     def output_tokens_per_s_per_gpu(self) -> float:
         """Output tokens/s of the whole deployment at the peak, divided by its GPUs without spares."""
-        working = int(self.kind.gpus[self.k]) - self.kind.spares * sum(row.gpus for row in self.configurations)
+        kinds = zip(self.kind.working(self.k), self.configurations, strict=True)
+        working = sum(instances * row.gpus for instances, row in kinds)
         return self.question.demand.sustained_rps * self.question.traffic.output_tokens / working
 
     def bindings(self) -> tuple[Binding, ...]:
@@ -346,7 +350,9 @@ def _gpus(kind: Disaggregated, pools: Pools) -> Floats:
     if np.isfinite(question.limits.e2e_s):
         needed, held = grown_into_e2e(question, needed, kind.transfer_s)
     carried = (pools.prefill_rps > 0) & (pools.decode_rps > 0) & held
-    return np.where(carried, needed.gpus_with(kind.spares), np.inf)
+    gpus = pools.evaluated.candidates.gpus.astype(np.int64)
+    standing_by = kind.prefill_standing_by * gpus[pools.prefill] + kind.decode_standing_by * gpus[pools.decode]
+    return np.where(carried, needed.gpus + standing_by, np.inf)
 
 
 def pool_bindings(kind: Disaggregated, k: int) -> tuple[Binding, ...]:

@@ -111,7 +111,14 @@ def _counts(stated: Stated) -> Iterator[Explained]:
         "systems",
         count(deployed.systems),
         f"ceil(instances / instances per system), whole systems: {deployed.system} has {each} GPUs",
-        *systems_steps(deployed.instances, row.gpus, each, deployed.systems),
+        *systems_steps(
+            deployed.instances,
+            row.gpus,
+            each,
+            deployed.systems,
+            spares=deployed.spare_instances,
+            redundancy=deployed.redundancy,
+        ),
         source="module sizing.prices.packing",
     )
     yield entry(

@@ -23,7 +23,7 @@ from sizing.question.limits import LatencyLimits
 from sizing.question.understand import Question
 from sizing.queueing.capacity import capacity
 from sizing.search.aggregated import considers_aggregated
-from sizing.search.screen import Evaluated, all_offers, instances_needed
+from sizing.search.screen import Evaluated, all_offers, instances_needed, reserve_of
 
 LimitField = Literal["ttft_s", "itl_s", "e2e_s"]
 
@@ -111,9 +111,9 @@ def _cheapest(question: Question, evaluated: Evaluated, limits: LatencyLimits) -
     able = np.flatnonzero(rps > 0)
     if not len(able):
         return math.inf
-    total = instances_needed(question.demand.sustained_rps, rps[able]) + deployment.spare_instances
+    working = instances_needed(question.demand.sustained_rps, rps[able])
     candidates = evaluated.candidates
     each = candidates.gpus[able].astype(np.int64)
     gpu = candidates.place_of_gpu(question.gpus, able)
-    cost = cheapest_option(total, each, gpu, all_offers(question)).usd_per_hour
+    cost = cheapest_option(working, each, gpu, all_offers(question), reserve=reserve_of(question)).usd_per_hour
     return float(np.nan_to_num(cost, nan=math.inf).min())

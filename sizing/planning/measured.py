@@ -15,6 +15,7 @@ from sizing.planning.exclusion_reasons import article
 from sizing.planning.explain import explain_demand
 from sizing.planning.explain_cost import explain_money
 from sizing.planning.measured_record import REPEATABILITY, Record
+from sizing.planning.proposals import of_record, with_deployment
 from sizing.planning.rules_hardware import about_purchase
 from sizing.planning.second_opinion import no_opinion
 from sizing.planning.sentences import beyond_context, source_of
@@ -71,7 +72,10 @@ def measured_plan(question: Question, *, second_opinion: bool = False) -> Plan:
         explained=(*_explained(record), *explain_money(question, deployed, cost, business)),
         **of_every_plan(question, business, no_opinion() if second_opinion else None),
     )
-    return measured.marked(MadeFor(question.scenario))
+    marked = measured.marked(MadeFor(question.scenario))
+    if question.scenario.deployment.redundancy != "none":
+        return of_record(marked, marked)
+    return of_record(marked, measured_plan(with_deployment(question, redundancy="system")))
 
 
 def _repeats() -> str:
@@ -146,7 +150,7 @@ def _excluded(record: Record) -> tuple[Excluded, ...]:
 def _explained(record: Record) -> Iterator[Explained]:
     """Figures of the record, and what follows from them."""
     question, measured, needed, latency = record.question, record.measured, record.systems(), record.latency()
-    spares, cap = question.scenario.deployment.spare_instances, question.scenario.deployment.max_utilization
+    spares, cap = record.standing_by(), question.scenario.deployment.max_utilization
     source, rate, each = source_of(record.provenance()), measured.rps_per_system, record.option.gpus
     carried, peak = rate * cap, question.demand.peak_rps
     yield explain_demand(question)

@@ -25,7 +25,7 @@ from sizing.prices.hardware import HardwareOption, options
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.scenario.schema import Measured
-from sizing.search.screen import instances_needed
+from sizing.search.screen import instances_needed, reserve_of
 
 REPEATABILITY = constant("measurement_repeatability")
 
@@ -62,9 +62,17 @@ class Record:
 
     def systems(self, factor: float = 1.0) -> int:
         """Systems for the peak, spares included, if the measured rate were ``factor`` times as high."""
-        deployment = self.question.scenario.deployment
-        rate = self.measured.rps_per_system * deployment.max_utilization * factor
-        return int(instances_needed(self.question.demand.peak_rps, np.array([rate]))[0]) + deployment.spare_instances
+        return self._working(factor) + self.standing_by(factor)
+
+    def _working(self, factor: float = 1.0) -> int:
+        """Systems that the peak takes."""
+        rate = self.measured.rps_per_system * self.question.scenario.deployment.max_utilization * factor
+        return int(instances_needed(self.question.demand.peak_rps, np.array([rate]))[0])
+
+    def standing_by(self, factor: float = 1.0) -> int:
+        """Systems beyond those: the spares that the scenario asks for, or what may fail as a whole."""
+        reserve = reserve_of(self.question)
+        return max(reserve.spares, {"none": 0, "system": 1, "site": self._working(factor)}[reserve.redundancy])
 
     @property
     def systems_range(self) -> tuple[int, int]:
@@ -93,8 +101,9 @@ class Record:
     def deployed(self) -> Deployed:
         """The systems of the measured kind that carry the load, with the spare instances that the scenario asks for."""
         each = self.option.gpus // self.tp
-        instances, spares = self.systems() * each, self.question.scenario.deployment.spare_instances * each
-        return deployed_as(self.row, self.option, instances, min(spares, instances), self.systems())
+        instances, spares = self.systems() * each, self.standing_by() * each
+        redundancy = self.question.scenario.deployment.redundancy
+        return deployed_as(self.row, self.option, instances, min(spares, instances), self.systems(), redundancy)
 
     def provenance(self) -> Provenance:
         """The record stands for step times and load model alike."""

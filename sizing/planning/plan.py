@@ -13,6 +13,7 @@ from sizing.base.result import Plan
 from sizing.planning.analytic import ALTERNATIVES
 from sizing.planning.compose import compose
 from sizing.planning.measured import measured_plan
+from sizing.planning.proposals import with_proposals
 from sizing.question.understand import understand
 from sizing.scenario.schema import Scenario
 from sizing.search.decide import decide, estimate
@@ -31,8 +32,8 @@ def plan(
 
     The same scenario and ``seed`` give the same answer. A measured record stands for itself; offline use and what the
     simulation cannot confirm is answered by the analytic load model, and says so. ``second_opinion`` adds what
-    the roofline alone says of the chosen deployment; ``brief`` leaves out trade-off, load curve, explanations and why
-    other hardware is not chosen, where only the answer counts. Raises InvalidScenario for an unknown model, GPU, engine
+    the roofline alone says of the chosen deployment; ``brief`` leaves out proposals, trade-off, load curve, explanations
+    and why other hardware is not chosen, where only the answer counts. Raises InvalidScenario for an unknown model, GPU, engine
     or precision and for impossible values; a scenario that nothing can serve is an answer (``feasible`` is False) that
     says why and what to relax.
     """
@@ -41,7 +42,8 @@ def plan(
         return measured_plan(question, second_opinion=second_opinion)
     seen = screened(question)
     decided = estimate(seen) if scenario.workload.mode == "offline" else decide(seen, seed)
-    return compose(seen, decided, alternatives, second_opinion=second_opinion, brief=brief)
+    composed = compose(seen, decided, alternatives, second_opinion=second_opinion, brief=brief)
+    return composed if brief else with_proposals(seen, decided, composed, seed)
 
 
 @lru_cache(maxsize=1)

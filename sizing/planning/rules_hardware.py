@@ -170,6 +170,7 @@ ONE_DOWN = "one is down, the peak no longer fits within the limits"
 def _about_room(question: Question, deployed: Deployed, option: HardwareOption) -> Iterator[PlanWarning]:
     """GPUs that are bought and not used, or nothing to spare."""
     idle = _room_for_more(deployed, option)
+    spares = question.scenario.deployment.spare_instances if deployed.pools else deployed.spare_instances
     if idle >= 1:
         yield PlanWarning(
             code="idle_gpus",
@@ -178,27 +179,21 @@ def _about_room(question: Question, deployed: Deployed, option: HardwareOption) 
             message=f"The systems hold {count(deployed.gpus_bought)} GPUs, {count(deployed.gpus)} "
             f"{'are' if deployed.gpus > 1 else 'is'} used: {idle} more "
             f"instance{'s' if idle > 1 else ''}{' of either kind' if deployed.pools else ''} would need no more "
-            f"hardware{', and nobody would depend on a single one' if _alone(deployed) else ''}.",
+            "hardware.",
             fix=Fix(
                 key="deployment.spare_instances",
-                value=question.scenario.deployment.spare_instances + idle,
+                value=spares + idle,
                 label=f"Use {'them' if idle > 1 else 'it'} as spare",
             ),
         )
-    elif deployed.spare_instances == 0:
-        down = "the only instance is down, nobody is answered" if _alone(deployed) else ONE_DOWN
+    elif deployed.spare_instances == 0 and deployed.single_points in ((), ("system",)):  # one instance: the answer
         yield PlanWarning(
             code="no_spare",
             severity="info",
             source="arithmetic",
-            message=f"No spare instance: while {down}.",
+            message=f"No spare instance: while {ONE_DOWN}.",
             fix=Fix(key="deployment.spare_instances", value=1, label="Add one spare instance"),
         )
-
-
-def _alone(deployed: Deployed) -> bool:
-    """Whether there is only one instance, or one of a kind."""
-    return deployed.single_points not in ((), ("system",))
 
 
 def _room_for_more(deployed: Deployed, option: HardwareOption) -> int:

@@ -24,6 +24,7 @@ APART = 2 * MAX_GPUS_PER_SYSTEM
 """Added to the systems that an instance spans where no fabric joins them: more than any instance spans."""
 
 register_jitable(packing.whole_systems)
+held_in_systems = compiled(packing.held_in_systems)
 shared_systems = compiled(packing.shared_systems)
 
 
@@ -49,9 +50,16 @@ def _entry(sources: str) -> Callable[..., None]:
 
     @compiled_entry
     def cheapest_of_each(
-        gpu: Counts, kinds: tuple[Counts, ...], offers: tuple[Any, ...], tie: float, chosen: Counts, systems: Counts
+        gpu: Counts,
+        kinds: tuple[Counts, ...],
+        reserve: tuple[int, int],
+        offers: tuple[Any, ...],
+        tie: float,
+        chosen: Counts,
+        systems: Counts,
     ) -> None:
         first, counts, sizes, joined, unpriced, usd = offers
+        spares, lost = reserve
         for c in range(len(gpu) if len(sources) > 0 else 0):
             n_large, large, n_small, small = in_order_of_size(kinds, c)
             begin = first[gpu[c]]
@@ -60,12 +68,16 @@ def _entry(sources: str) -> Callable[..., None]:
             for k in range(begin, end):
                 spread = spread_over(large, sizes[k], joined[k], unpriced[k])
                 if spread <= least:
-                    price = usd[k] * shared_systems(n_large, large, n_small, small, sizes[k])
+                    held_large = held_in_systems(n_large, large, sizes[k], spares, lost)
+                    held_small = held_in_systems(n_small, small, sizes[k], spares, lost)
+                    price = usd[k] * shared_systems(held_large, large, held_small, small, sizes[k])
                     cheapest = price if spread < least else min(cheapest, price)
                     least = spread
             for k in range(begin, end):
                 if spread_over(large, sizes[k], joined[k], unpriced[k]) == least:
-                    number = shared_systems(n_large, large, n_small, small, sizes[k])
+                    held_large = held_in_systems(n_large, large, sizes[k], spares, lost)
+                    held_small = held_in_systems(n_small, small, sizes[k], spares, lost)
+                    number = shared_systems(held_large, large, held_small, small, sizes[k])
                     if usd[k] * number <= cheapest * (1.0 + tie) and number < fewest:
                         fewest = number
                         chosen[c], systems[c] = k, number
@@ -74,12 +86,13 @@ def _entry(sources: str) -> Callable[..., None]:
 
 
 cheapest_of_each: Any = _entry(digest(packing.__file__))
-"""``cheapest_of_each(gpu, kinds, offers, tie, chosen, systems)``: the option that each candidate takes and how many of
+"""``cheapest_of_each(gpu, kinds, reserve, offers, tie, chosen, systems)``: the option that each candidate takes and how many of
 it, into ``chosen`` (C,) and ``systems`` (C,).
 
 Of the options in which one instance spans the fewest systems, joined by a fabric before those that are not, priced
 before unpriced, those of the least price; of these, within ``tie``, the one with the fewest systems, of these the
-first. ``gpu`` (C,): which GPU; ``kinds``, (C,) each: instances and GPUs per instance of the one kind and of the other.
+first. ``gpu`` (C,): which GPU; ``kinds``, (C,) each: instances that work and GPUs per instance of the one kind and of
+the other; ``reserve``: spares and what may be lost (:func:`sizing.prices.packing.held_in_systems`).
 ``offers``: by GPU its first option and their number, then by option its GPUs, whether a fabric joins several, whether
 it has no price, and its USD/h, 0 where that is not known.
 """

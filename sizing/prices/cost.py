@@ -15,7 +15,7 @@ from sizing.base.latency_and_cost import Cost
 from sizing.base.units import HOURS_PER_DAY, HOURS_PER_MONTH, MILLION, S_PER_DAY, S_PER_HOUR
 from sizing.prices.compiled_choice import cheapest_of_each
 from sizing.prices.hardware import HardwareOption
-from sizing.prices.packing import MAX_COUNT, gpu_counts, instance_counts, system_sizes
+from sizing.prices.packing import LOST, MAX_COUNT, NO_RESERVE, Reserve, gpu_counts, instance_counts, system_sizes
 
 MAX_TOKENS_PER_S = 1e12
 """Token rates beyond this are not looked at."""
@@ -108,11 +108,13 @@ def cheapest_option(
     gpu_index: ArrayLike,
     offers: Offers,
     beside: tuple[ArrayLike, ArrayLike] | None = None,
+    reserve: Reserve = NO_RESERVE,
 ) -> OptionChoice:
     """For each candidate the option of its GPU to run on; all array arguments have shape (C,).
 
     ``gpu_index`` counts the GPUs of ``offers``.
     ``beside``: instances and GPUs per instance of a second kind that shares the systems (disaggregated pools).
+    ``reserve``: what there has to be room for beside these ``instances``.
 
     First an option in which one instance spans the fewest systems (an instance that fits is never spread over several)
     and that has a fabric where it spans several, then one whose price is known, then the least ``systems x USD/h``,
@@ -132,7 +134,8 @@ def cheapest_option(
         for counts in (instance_counts(pair[0]), gpu_counts(pair[1]))
     )
     chosen, systems = np.empty(len(gpu), dtype=np.int64), np.empty(len(gpu), dtype=np.int64)
-    cheapest_of_each(gpu, kinds, offers.ranked_by, TIE, chosen, systems)
+    standing_by = reserve.spares, LOST[reserve.redundancy]
+    cheapest_of_each(gpu, kinds, standing_by, offers.ranked_by, TIE, chosen, systems)
     return OptionChoice(
         options=offers.options[chosen],
         systems=systems,

@@ -5,10 +5,15 @@ An instance that fits into a system never straddles two; one that is larger than
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sizing.base.arrays import Counts
+from sizing.base.choices import Redundancy
 from sizing.base.errors import SizingError
 
 MAX_COUNT = 10**12
@@ -16,6 +21,61 @@ MAX_COUNT = 10**12
 
 MAX_GPUS_PER_SYSTEM = 100_000
 """Most GPUs one instance or one system may have."""
+
+
+LOST_SYSTEM, LOST_SITE = 1, 2
+LOST: Mapping[Redundancy, int] = MappingProxyType({"none": 0, "system": LOST_SYSTEM, "site": LOST_SITE})
+"""What may fail, as a number for compiled loops."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reserve:
+    """What stands by at the peak: ``spares``, instances of each kind, and what may fail as a whole (``redundancy``)."""
+
+    spares: int = 0
+    redundancy: Redundancy = "none"
+
+    def held(self, working: ArrayLike, gpus_per_instance: ArrayLike, system_gpus: ArrayLike) -> Counts:
+        """Instances for which there has to be room in the systems, int64, as :func:`held_in_systems`."""
+        counts, each, size = instance_counts(working), gpu_counts(gpus_per_instance), system_sizes(system_gpus)
+        return np.asarray(held_in_systems(counts, each, size, self.spares, LOST[self.redundancy]), dtype=np.int64)
+
+    def standing_by(self, working: Counts, each: Counts, size: Counts, systems: Counts) -> Counts:
+        """Instances of the only kind that stand by, beside those ``working``, in so many systems, int64.
+
+        Spread evenly over U = systems / ceil(g / G) places, k = ceil(n / (U - 1)) more are the fewest with which n are
+        left once the fullest place is lost: n + k <= k U. Of two sites each holds all n.
+        """
+        if self.redundancy == "none":
+            return np.full(np.shape(working), self.spares, dtype=np.int64)
+        places = np.maximum(systems // -(-each // size), 2)
+        lost = working if self.redundancy == "site" else -(-working // (places - 1))
+        return np.maximum(lost, self.spares)
+
+    def standing_by_of_two(self, working: Counts, each: Counts, size: Counts) -> Counts:
+        """The same of one of two kinds that share systems: as many as a system holds, wherever the others are."""
+        if self.redundancy == "none":
+            return np.full(np.shape(working), self.spares, dtype=np.int64)
+        lost = working if self.redundancy == "site" else np.maximum(size // each, 1)
+        return np.maximum(lost, self.spares)
+
+
+NO_RESERVE = Reserve()
+"""Nothing stands by."""
+
+
+def held_in_systems(working: Counts, each: Counts, size: Counts, spares: int, lost: int) -> Counts:
+    """Instances for which there has to be room, so that ``working`` are left when what is ``lost`` (:data:`LOST`) fails.
+
+    Beside these as many as one system holds, or as many as all systems of another site hold. Of none working, none.
+    """
+    in_one = np.maximum(size // each, 1)
+    reserve = spares * (working > 0)
+    if lost == LOST_SYSTEM:
+        reserve = np.maximum(reserve, in_one * (working > 0))
+    elif lost == LOST_SITE:
+        reserve = np.maximum(reserve, -(-working // in_one) * in_one)
+    return working + reserve
 
 
 def systems_needed(instances: ArrayLike, gpus_per_instance: ArrayLike, system_gpus: ArrayLike) -> Counts:

@@ -73,7 +73,7 @@ def _tried(simulated: SimulationResult, scenario: Scenario, what_if: WhatIf, rep
     elif isinstance(scenario.workload.arrivals, Profile) and simulated.simulated_s > 2 * S_PER_HOUR:
         yield "The simulation covers the whole day, the plan the busiest time of it."
     if what_if.fail_minutes:
-        yield "An instance fails in the simulation."
+        yield f"{'An instance' if what_if.fails == 'instance' else 'A system'} fails in the simulation."
     if what_if.static_batching:
         yield "The plan takes in-flight batching."
 

@@ -187,7 +187,8 @@ def _composed(
 ) -> DayPlan:
     assert answer.deployment is not None
     assert answer.per_instance is not None
-    spares, unit = question.scenario.deployment.spare_instances, answer.deployment
+    unit = answer.deployment
+    spares = unit.spare_instances
     hours = load.step_s / S_PER_HOUR
     used, most = float((plan.ordered + spares).sum()) * hours, float(plan.ordered.max() + spares) * load.hours
     base, burst = plan.base + spares, int(plan.ordered.max()) - plan.base

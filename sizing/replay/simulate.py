@@ -67,10 +67,11 @@ def simulate(
     load = load_of(question, hours, seed) if trace is None else load_of_trace(at_asked_peak(trace, question), hours)
     if trace is None and (beyond := beyond_context(question)):
         return report.infeasible(beyond, load, seed)
-    chosen = planned(as_answer(scenario_or_answer), question)
+    answer = as_answer(scenario_or_answer)
+    chosen = planned(answer, question)
     if chosen is None:
         return report.infeasible(report.NOTHING_MEETS_THE_LIMITS, load, seed)
-    deployment = deployment_of(question, chosen, load.duration_s, what_if)
+    deployment = deployment_of(question, chosen, load.duration_s, what_if, answer.plan.deployment)
     name = f"{chosen.name}{what_if.named}"
     return simulate_deployment(deployment, load, question.limits, name=name, seed=seed, progress=progress)
 

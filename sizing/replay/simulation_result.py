@@ -70,14 +70,17 @@ class Series(Result):
 
 
 class Failure(Result):
-    """One instance that fails and returns, and what that does to the others."""
+    """One instance, or a system with all of its instances, that fails and returns, and what that does to the others."""
 
     start_s: Annotated[
         float, quantity("Fails at", "s", "a third of the simulated time", "From the start of the simulation.")
     ]
     end_s: Annotated[float, quantity("Returns at", "s", "start + minutes asked", "Its caches are empty then.")]
+    instances_lost: Annotated[
+        int, quantity("Instances lost", "instances", "asked", "Those that fail together.")
+    ] = 1
     instances_left: Annotated[
-        int, quantity("Instances left", "instances", "all but the one", "Those that serve meanwhile.")
+        int, quantity("Instances left", "instances", "all but these", "Those that serve meanwhile.")
     ]
     stable_rps_left: Annotated[
         float,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.arrays import Floats
+from sizing.base.deployed import Deployed
 from sizing.base.errors import InvalidScenario
 from sizing.base.format import ms, requests_per_s
 from sizing.base.units import MS_PER_S, S_PER_MINUTE
@@ -29,12 +31,17 @@ LONGEST_FAILURE = 0.5
 it, is then still to be seen."""
 
 
+Fails = Literal["instance", "system"]
+"""What fails: an instance, or a whole system."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class WhatIf:
-    """What is tried. ``fail_minutes``: one instance fails for so long; 0: none does."""
+    """What is tried. ``fail_minutes``: one of what ``fails`` is down for so long, with all its instances; 0: none is."""
 
     static_batching: bool = False
     fail_minutes: float = 0.0
+    fails: Fails = "instance"
 
     @property
     def named(self) -> str:
@@ -58,8 +65,10 @@ def failure_text(failure: Failure) -> str:
         else (f"after {failure.recovered_after_s:,.0f} s" if failure.recovered_after_s >= 1.0 else "at once")
     )
     meanwhile = "no first token" if failure.ttft_meanwhile_ms is None else f"mean TTFT {ms(failure.ttft_meanwhile_ms)}"
+    lost = failure.instances_lost
+    what = "One instance fails" if lost == 1 else f"A system with {lost:,} instances fails"
     return (
-        f"One instance fails after {failure.start_s / S_PER_MINUTE:,.3g} minutes, for {lasts:,.3g} minutes; "
+        f"{what} after {failure.start_s / S_PER_MINUTE:,.3g} minutes, for {lasts:,.3g} minutes; "
         f"{others}, and {failure.started_again:,} requests start again. Meanwhile {meanwhile} instead of "
         f"{ms(failure.ttft_before_ms)}, up to {failure.longest_queue:,.0f} requests wait; once it is "
         f"back, the queue is as before {usual}. {_judged(failure)}"
@@ -77,9 +86,12 @@ def _judged(failure: Failure) -> str:
     )
 
 
-def deployment_of(question: Question, chosen: Planned, duration_s: float, what_if: WhatIf) -> Deployment:
+def deployment_of(
+    question: Question, chosen: Planned, duration_s: float, what_if: WhatIf, deployed: Deployed | None = None
+) -> Deployment:
     """The planned instances behind the routing asked for. Spares serve as well where an instance fails.
 
+    ``deployed``: what the plan deploys, which says how many stand by and how many instances a system holds.
     Raises InvalidScenario for a failure that is too long to see its end, and for what is not tried on pools.
     """
     routing = question.scenario.deployment.routing
@@ -94,7 +106,7 @@ def deployment_of(question: Question, chosen: Planned, duration_s: float, what_i
         chosen = replace(chosen, replica=replace(chosen.replica, static_batching=True))
     if not what_if.fail_minutes:
         return chosen.deployment(routing)
-    count = chosen.working + question.scenario.deployment.spare_instances
+    count = chosen.working + (0 if deployed is None else deployed.spare_instances)
     start, lasts = FAILS_AFTER * duration_s, what_if.fail_minutes * S_PER_MINUTE
     if not 0.0 < lasts <= LONGEST_FAILURE * duration_s:
         raise InvalidScenario(
@@ -104,14 +116,28 @@ def deployment_of(question: Question, chosen: Planned, duration_s: float, what_i
                 "to be seen."
             ]
         )
-    outage = Outage(replica=0, start_s=start, end_s=start + lasts)
-    return Fleet(replicas=(chosen.replica,) * count, routing=routing, outages=(outage,))
+    down = 1 if what_if.fails == "instance" or deployed is None else in_fullest_system(deployed)
+    outages = tuple(Outage(replica=n, start_s=start, end_s=start + lasts) for n in range(down))
+    return Fleet(replicas=(chosen.replica,) * count, routing=routing, outages=outages)
+
+
+def in_fullest_system(deployed: Deployed) -> int:
+    """Instances that go down with the system that holds most of them: spread evenly where one may fail, else as they
+    are packed. Of one that spans several systems, one."""
+    each, size = deployed.gpus // deployed.instances, deployed.gpus_bought // deployed.systems
+    fit, spans = max(size // each, 1), -(-each // size)
+    if deployed.redundancy == "none":
+        return min(fit, deployed.instances)
+    return -(-deployed.instances // (deployed.systems // spans))
 
 
 def window_of(deployment: Deployment) -> Window | None:
-    """The time that the only failure lasts; None without one, or with several."""
-    outages = deployment.stages[0].fleet.outages
-    return Window(start_s=outages[0].start_s, end_s=outages[0].end_s) if len(outages) == 1 else None
+    """The time that the only failure lasts, of one instance or of several at once; None without one, or with others."""
+    times = {(outage.start_s, outage.end_s) for outage in deployment.stages[0].fleet.outages}
+    if len(times) != 1:
+        return None
+    ((start_s, end_s),) = times
+    return Window(start_s=start_s, end_s=end_s)
 
 
 def failure_in(outcome: Outcome, fleet: Fleet, stable_rps: float, limits: LatencyLimits) -> Failure | None:
@@ -119,7 +145,7 @@ def failure_in(outcome: Outcome, fleet: Fleet, stable_rps: float, limits: Latenc
     tally = outcome.in_window
     if tally is None:
         return None
-    outage, left = fleet.outages[0], len(fleet.replicas) - 1
+    outage, left = fleet.outages[0], len(fleet.replicas) - len(fleet.outages)
     edges = (np.arange(len(outcome.series)) + 1) * outcome.bin_s
     waiting: Floats = outcome.column("waiting_s") / outcome.bin_s
     before, after = edges <= outage.start_s, edges - outcome.bin_s >= outage.end_s
@@ -132,6 +158,7 @@ def failure_in(outcome: Outcome, fleet: Fleet, stable_rps: float, limits: Latenc
     return Failure(
         start_s=outage.start_s,
         end_s=outage.end_s,
+        instances_lost=len(fleet.outages),
         instances_left=left,
         stable_rps_left=stable_rps * left / len(fleet.replicas),
         started_again=outcome.failed_over,

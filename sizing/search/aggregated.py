@@ -16,7 +16,7 @@ from sizing.question.understand import Question
 from sizing.queueing.capacity import at_rate
 from sizing.search.deployments import Deployments, named_alone
 from sizing.search.preferences import of_instances, spanning
-from sizing.search.screen import Evaluated, all_offers, expected, instances_needed
+from sizing.search.screen import Evaluated, all_offers, expected, instances_needed, reserve_of
 
 WASTEFUL = 4
 """By latency a deployment comes last that another beats on so many times fewer GPUs: an assumption about what is meant
@@ -38,13 +38,15 @@ little waiting is left to save."""
 class Aggregated(Deployments):
     """Deployments of candidates whose instances do both; ``index`` are their rows of ``evaluated``, all (N,).
 
-    ``rps``: load of one instance at the peak, at ``position`` of the candidate's grid.
+    ``standing_by``: those of the ``instances`` that the peak does not take. ``rps``: load of one of the others at the
+    peak, at ``position`` of the candidate's grid.
     """
 
     serving: ClassVar[Serving] = "aggregated"
 
     index: Rows
     instances: Counts
+    standing_by: Counts
     rps: Floats
     position: Position
     outrun: Flags
@@ -58,7 +60,7 @@ class Aggregated(Deployments):
     @property
     def max_rps(self) -> Floats:
         """Requests/s within the limits, spares aside, (N,)."""
-        return np.asarray((self.instances - self.spares) * self.evaluated.capacity.rps[self.index])
+        return np.asarray((self.instances - self.standing_by) * self.evaluated.capacity.rps[self.index])
 
     @property
     def dominated(self) -> Floats:
@@ -70,7 +72,7 @@ class Aggregated(Deployments):
         only = self.take(chosen)
         there = expected(self.question, self.evaluated.take(only.index))
         every = np.arange(len(only), dtype=np.intp)
-        return replace(aggregated(self.question, there, every, only.instances - self.spares), outrun=only.outrun)
+        return replace(aggregated(self.question, there, every, only.instances - only.standing_by), outrun=only.outrun)
 
     def stages_and_ranks(self) -> Floats:
         """Pipeline stages x attention-DP ranks of an instance, (N,)."""
@@ -86,7 +88,11 @@ class Aggregated(Deployments):
 
     def working(self, k: int) -> tuple[int, ...]:
         """Instances of each kind, spares aside."""
-        return (int(self.instances[k]) - self.spares,)
+        return (int(self.instances[k] - self.standing_by[k]),)
+
+    def spares(self, k: int) -> tuple[int, ...]:
+        """Instances of the one kind that stand by."""
+        return (int(self.standing_by[k]),)
 
     def label(self, k: int) -> str:
         """GPU, engine, precision and parallelism."""
@@ -144,29 +150,35 @@ def fewest_aggregated(question: Question, evaluated: Evaluated) -> tuple[int, st
     able = np.flatnonzero(evaluated.capacity.rps > 0) if considers_aggregated(question) else ()
     if not len(able):
         return None
+    if reserve_of(question).redundancy != "none":
+        gpus = aggregated(question, evaluated, able, sized(question, evaluated, able)).gpus
+        return int(gpus.min()), label_of(evaluated.candidates.rows[able[gpus.argmin()]])
     instances = instances_needed(question.demand.sustained_rps, evaluated.capacity.rps[able])
-    gpus = (instances + question.scenario.deployment.spare_instances) * evaluated.candidates.gpus[able]
+    gpus = (instances + reserve_of(question).spares) * evaluated.candidates.gpus[able]
     return int(gpus.min()), label_of(evaluated.candidates.rows[able[gpus.argmin()]])
 
 
 def aggregated(question: Question, evaluated: Evaluated, index: Rows, working: Counts) -> Aggregated:
     """Systems, list cost and latency of the candidates at ``index``, each with so many instances, spares aside."""
-    peak, spares = question.demand.sustained_rps, question.scenario.deployment.spare_instances
-    load, total = peak / working, working + spares
+    peak, reserve = question.demand.sustained_rps, reserve_of(question)
+    load = peak / working
     position = at_rate(evaluated.state.rps[index], load)
     each = evaluated.candidates.gpus[index].astype(np.int64)
     gpu, offers = evaluated.candidates.place_of_gpu(question.gpus, index), all_offers(question)
-    chosen = cheapest_option(total, each, gpu, offers)
+    chosen = cheapest_option(working, each, gpu, offers, reserve=reserve)
+    standing_by = reserve.standing_by(working, each, chosen.gpus_bought // chosen.systems, chosen.systems)
+    total = working + standing_by
     likely = chosen.usd_per_hour
     if evaluated.expected_rps is not None:
         fewer = np.minimum(instances_needed(peak, evaluated.expected_rps[index]), working)
-        likely = cheapest_option(fewer + spares, each, gpu, offers).usd_per_hour
+        likely = cheapest_option(fewer, each, gpu, offers, reserve=reserve).usd_per_hour
     counted = position.of(ranked_latency(question, evaluated)[index])
     return Aggregated(
         question=question,
         evaluated=evaluated,
         index=index,
         instances=total,
+        standing_by=standing_by,
         rps=load,
         position=position,
         ttft_s=position.of(evaluated.latencies.ttft_s[index]),
@@ -180,7 +192,7 @@ def aggregated(question: Question, evaluated: Evaluated, index: Rows, working: C
         expected_usd_per_hour=likely,
         power_kw=chosen.power_kw,
         factor=of_instances(question, evaluated, index) * spanning(each, chosen.options),
-        outrun=_outrun(question, evaluated, total * each, counted),
+        outrun=_outrun(question, evaluated, (working + reserve.spares) * each, counted),
     )
 
 

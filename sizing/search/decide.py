@@ -88,27 +88,38 @@ def estimate(screened: Screened, why: NotSimulated = "estimate") -> Decided:
     return Decided(every=screened.deployments, ranked=screened.deployments.order(), not_simulated=why)
 
 
-def decide(screened: Screened, seed: int, work: Work | None = None) -> Decided:
+def decide(
+    screened: Screened,
+    seed: int,
+    work: Work | None = None,
+    *,
+    known: Search | None = None,
+    counted: bool = True,
+) -> Decided:
     """The number of instances of the best few decided by simulation, and with it the order.
 
     Instances that do both first; then other kinds, where they could come before the best of these. Where no more
-    ``work`` is left before anything is decided, the estimate.
+    ``work`` is left before anything is decided, the estimate. ``known``: what was simulated of the same candidates
+    for a question that differs in systems or prices alone. ``counted``: whether what is counted of the first is to be
+    reported; else it is only decided.
     """
     question, work = screened.question, work or Work()
-    refined = refine(screened.together, seed, work)
+    refined = refine(screened.together, seed, work, known)
     best = None if refined.best is None else refined.deployments.take(np.array([refined.position]))
     for pools in screened.pools:
         winner = refine_pools(question, pools, best, seed, work)
         if winner is not None:
-            return _pools_first(refined, pools, *winner, seed)
+            return _pools_first(refined, pools, *winner, seed, counted=counted)
     if refined.best is not None:
-        return _confirmed(screened, refined, refined.best)
+        return _confirmed(screened, refined, refined.best, counted=counted)
     if work.left <= 0:
         return estimate(screened, "work_limit")
     return replace(estimate(screened, "not_confirmed"), unconfirmed=refined.search.not_met())
 
 
-def _pools_first(refined: Refined, pools: Disaggregated, first: Disaggregated, outcome: Outcome, seed: int) -> Decided:
+def _pools_first(
+    refined: Refined, pools: Disaggregated, first: Disaggregated, outcome: Outcome, seed: int, *, counted: bool
+) -> Decided:
     """Pools that were simulated come before the instances that do both, and before the other pairs of ``pools``."""
     every, place = AllDeployments((refined.deployments, first, pools)), len(refined.deployments)
     alike = (pools.pools.prefill == first.pools.prefill) & (pools.pools.decode == first.pools.decode)
@@ -120,7 +131,7 @@ def _pools_first(refined: Refined, pools: Disaggregated, first: Disaggregated, o
         ranked=every.contenders(without=np.concatenate([before, left])),
         ahead=(place,),
         refined=refined,
-        outcome=_counted_of_pools(first, outcome, seed),
+        outcome=_counted_of_pools(first, outcome, seed) if counted else None,
         left_out=len(_promised(before, place)),
     )
 
@@ -153,7 +164,7 @@ def _counted_of_pools(first: Disaggregated, outcome: Outcome, seed: int) -> Outc
     return decoded(case, first_tokens(case, prefill), decode)
 
 
-def _confirmed(screened: Screened, refined: Refined, best: Needed) -> Decided:
+def _confirmed(screened: Screened, refined: Refined, best: Needed, *, counted: bool) -> Decided:
     """Instances that do both come first; of the others, those that the screen puts before it did not hold.
 
     The capacity of what comes first is what it carries by simulation. The 80 % range of GPUs moves with it, so the
@@ -171,7 +182,7 @@ def _confirmed(screened: Screened, refined: Refined, best: Needed) -> Decided:
         every=every,
         ranked=every.contenders(without=before),
         refined=refined,
-        outcome=_counted(refined.search, refined.winner, best, working, REPORTED_REQUESTS),
+        outcome=_counted(refined.search, refined.winner, best, working, REPORTED_REQUESTS) if counted else None,
         others_tried=len(refined.search.results) - 1,
         fewer=best.instances - best.fewest_possible if working == best.instances else 0,
         left_out=len(_promised(before, len(together))),

@@ -114,10 +114,9 @@ class Deployments(Columns, ABC):
         """What the question ranks by."""
         return self.question.scenario.deployment.objective
 
-    @property
-    def spares(self) -> int:
-        """Instances of each kind beyond those that the peak takes."""
-        return self.question.scenario.deployment.spare_instances
+    @abstractmethod
+    def spares(self, k: int) -> tuple[int, ...]:
+        """Instances of each of :meth:`configurations` beyond those that the peak takes."""
 
     @property
     def latency_s(self) -> Floats:
@@ -147,8 +146,8 @@ class Deployments(Columns, ABC):
 
     def gpus_of_kinds(self, k: int) -> tuple[tuple[int, int], ...]:
         """(Instances, GPUs of one) of each kind of instance of deployment ``k``, spares counted."""
-        kinds = zip(self.working(k), self.configurations(k), strict=True)
-        return tuple((instances + self.spares, row.gpus) for instances, row in kinds)
+        kinds = zip(self.working(k), self.spares(k), self.configurations(k), strict=True)
+        return tuple((instances + spares, row.gpus) for instances, spares, row in kinds)
 
     def keys(self, among: Rows | slice = slice(None)) -> Keys:
         """What the deployments, or those at some positions, are ranked by."""

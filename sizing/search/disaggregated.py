@@ -18,7 +18,7 @@ from sizing.question.understand import Question
 from sizing.search.deployments import Deployments
 from sizing.search.pools import Pools, at_peak, exact_transfer, expected_pools, grown, smallest_pools
 from sizing.search.preferences import DOUBTFUL_SPLIT, SPLIT, of_instances, spanning
-from sizing.search.screen import Evaluated, all_offers, instances_needed
+from sizing.search.screen import Evaluated, all_offers, instances_needed, reserve_of
 
 
 def _joined(row: Configuration) -> float:
@@ -27,12 +27,14 @@ def _joined(row: Configuration) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Disaggregated(Deployments):
-    """Pairs of pools, (N,). ``transfer_s``: seconds that a KV cache takes; ``inside``: over the links of one system."""
+    """Pairs of pools, (N,). ``standing_by``: instances beyond those that the peak takes. ``transfer_s``: seconds that a KV cache takes; ``inside``: over the links of one system."""
 
     serving: ClassVar[Serving] = "disaggregated"
     splits: ClassVar[bool] = True
 
     pools: Pools
+    prefill_standing_by: Counts
+    decode_standing_by: Counts
     transfer_s: Floats
     inside: Flags
 
@@ -64,6 +66,10 @@ class Disaggregated(Deployments):
         """Instances of each kind, spares aside."""
         return int(self.pools.prefill_instances[k]), int(self.pools.decode_instances[k])
 
+    def spares(self, k: int) -> tuple[int, ...]:
+        """Instances of each kind that stand by."""
+        return int(self.prefill_standing_by[k]), int(self.decode_standing_by[k])
+
     def label(self, k: int) -> str:
         """GPU, engine, precision and parallelism."""
         return self.pools.label(k)
@@ -84,7 +90,8 @@ def fewest_disaggregated(question: Question, evaluated: Evaluated) -> tuple[int,
     pools = smallest_pools(question, evaluated)
     if pools is None:
         return None
-    gpus = pools.gpus_with(question.scenario.deployment.spare_instances)
+    with_reserve = reserve_of(question).redundancy != "none"
+    gpus = disaggregated(question, pools).gpus if with_reserve else pools.gpus_with(reserve_of(question).spares)
     return int(gpus.min()), pools.label(int(gpus.argmin()))
 
 
@@ -97,18 +104,21 @@ def _expected_instances(question: Question, pools: Pools) -> tuple[Counts, Count
 
 
 def disaggregated(question: Question, pools: Pools) -> Disaggregated:
-    """Systems, list cost, transfer and latency of the pairs; spares in both pools."""
-    c, spares = pools.evaluated.candidates, question.scenario.deployment.spare_instances
-    total = [n + spares for n in (pools.decode_instances, pools.prefill_instances)]
+    """Systems, list cost, transfer and latency of the pairs; what stands by in both pools."""
+    c, reserve = pools.evaluated.candidates, reserve_of(question)
+    working = [pools.decode_instances, pools.prefill_instances]
     each = [c.gpus[rows].astype(np.int64) for rows in (pools.decode, pools.prefill)]
     gpu = c.place_of_gpu(question.gpus, pools.decode)
-    chosen = cheapest_option(total[0], each[0], gpu, all_offers(question), beside=(total[1], each[1]))
-    gpus = pools.gpus_with(spares)
+    offers = all_offers(question)
+    chosen = cheapest_option(working[0], each[0], gpu, offers, beside=(working[1], each[1]), reserve=reserve)
+    size = chosen.gpus_bought // chosen.systems
+    standing_by = [reserve.standing_by_of_two(n, g, size) for n, g in zip(working, each, strict=True)]
+    gpus = pools.gpus + standing_by[0] * each[0] + standing_by[1] * each[1]
     likely = chosen.usd_per_hour
     if pools.evaluated.expected_rps is not None:
         fewer = _expected_instances(question, pools)
-        kinds = [(n + spares, gpus_each) for n, gpus_each in zip(fewer, each, strict=True)]
-        likely = cheapest_option(*kinds[0], gpu, all_offers(question), beside=kinds[1]).usd_per_hour
+        beside = (fewer[1], each[1])
+        likely = cheapest_option(fewer[0], each[0], gpu, offers, beside=beside, reserve=reserve).usd_per_hour
     inside = (chosen.systems == 1) & (gpus <= np.array([o.domain_gpus for o in chosen.options]))
     inside |= (chosen.systems == 1) & ~c.column(lambda r: r.gpu.has_fast_link, pools.decode).astype(bool)
     moved = exact_transfer(question, pools, inside)
@@ -117,6 +127,8 @@ def disaggregated(question: Question, pools: Pools) -> Disaggregated:
         question=question,
         evaluated=pools.evaluated,
         pools=pools,
+        prefill_standing_by=standing_by[1],
+        decode_standing_by=standing_by[0],
         transfer_s=moved,
         inside=inside,
         ttft_s=state.ttft_s(percentile)[:, 0],

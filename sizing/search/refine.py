@@ -223,14 +223,17 @@ class Refined:
         return result if isinstance(result, Needed) else None
 
 
-def refine(screened: Aggregated, seed: int, work: Work | None = None) -> Refined:
+def refine(screened: Aggregated, seed: int, work: Work | None = None, known: Search | None = None) -> Refined:
     """Simulate the best of the screen and near ties, then whatever comes first, until that has been simulated.
 
     The one that comes first is simulated for longer where its number of instances is not certain; when it then needs
     more, the search goes on, because others may come first now. When the search ends before that, such as by ``work``,
     the answer is the first of those whose number of instances is certain.
+    ``known``: what was found of the same candidates for a question that differs in systems or prices alone.
     """
     search, certain = Search(screened, seed, work or Work()), set[int]()
+    if known is not None:
+        search.results, search.cases = dict(known.results), dict(known.cases)
     try:
         _search(search, certain)
     except OutOfWork:
@@ -245,7 +248,8 @@ def _search(search: Search, certain: set[int]) -> None:
     Raises OutOfWork when the allowed events are used up.
     """
     for index in _close(search):
-        search.simulate(index)
+        if index not in search.results:
+            search.simulate(index)
     for _ in range(MOST_FAILURES):
         last = _first_simulated(search)
         if last.first is None or last.winner not in search.known:

@@ -19,7 +19,7 @@ from sizing.deployments.candidates import Candidates, enumerate_for, table
 from sizing.deployments.concurrency import RunningFit, running_fit
 from sizing.prices.cost import Offers
 from sizing.prices.hardware import options
-from sizing.prices.packing import MAX_GPUS_PER_SYSTEM
+from sizing.prices.packing import MAX_GPUS_PER_SYSTEM, Reserve
 from sizing.question.configuration import Allowed
 from sizing.question.traffic import Traffic, Variability
 from sizing.question.understand import EXPECTED, Question
@@ -267,6 +267,12 @@ def instances_needed(peak_rps: float, rps: Floats) -> Counts:
     As many as :data:`BEYOND_ANY` where one carries nothing.
     """
     return np.maximum(np.ceil(peak_rps / np.maximum(rps, peak_rps / BEYOND_ANY) - ROUNDING), 1.0).astype(np.int64)
+
+
+def reserve_of(question: Question) -> Reserve:
+    """What stands by at the peak, as the scenario asks for it."""
+    deployment = question.scenario.deployment
+    return Reserve(spares=deployment.spare_instances, redundancy=deployment.redundancy)
 
 
 def all_offers(question: Question) -> Offers:

@@ -185,6 +185,7 @@ def _assumptions() -> None:
 
 def _more_assumptions() -> None:
     text("util", "spare")
+    segments("redundancy")
     text("mem")
     text("cached")
     dropdown("route")

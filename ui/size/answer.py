@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
 from sizing.base.choices import Severity
-from sizing.base.result import Excluded, Fix, Plan
+from sizing.base.result import AnswerPart, Excluded, Fix, Plan
 from sizing.scenario.schema import Scenario
 from ui import shell, state
 from ui.format import as_markdown
@@ -22,6 +22,8 @@ _LOOKS: dict[Severity, tuple[Callable[[str], object], str]] = {
 """How a severity is drawn: only what asks for a decision gets a coloured box."""
 _LOOK_S = 1.0
 """Seconds between two looks whether the simulator is compiled."""
+_AT_ONCE: tuple[AnswerPart, ...] = ("serves", "infeasible")
+"""Sentences beside the first that are read at once; the others are figures and proposals on the page already."""
 _RELAXATIONS = 4
 """Relaxations shown where nothing fits; the table of excluded GPUs has them all."""
 
@@ -77,18 +79,18 @@ def _sentence(plan: Plan, *, previous: bool = False) -> None:
         if previous:
             st.badge("Previous inputs", icon=":material/history:", color="orange")
         headline, *others = plan.sentences
-        rest = " ".join(one.text for one in others if one.about != "sure")
-        st.markdown(f"## {as_markdown(headline.text)}\n\n{as_markdown(rest)}")
-        _how_sure(plan)
+        shown = [one.text for one in others if one.about in _AT_ONCE]
+        st.markdown(f"## {as_markdown(headline.text)}\n\n{as_markdown(' '.join(shown))}")
+        _how_sure(plan, [one.text for one in others if one.about not in (*_AT_ONCE, "sure")])
 
 
-def _how_sure(plan: Plan) -> None:
-    """How sure, in a sentence; the statistics behind it on request."""
+def _how_sure(plan: Plan, further: Sequence[str]) -> None:
+    """How sure, in a sentence; what else the answer says, and the statistics behind it, on request."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         sure = " ".join(one.text for one in plan.sentences if one.about == "sure") or plan.how_sure
         st.markdown(f":material/query_stats: How sure: {as_markdown(sure)}", width="content")
-        with st.popover("Details", type="tertiary", key="how_sure", help="What the statement rests on"):
-            st.markdown(as_markdown(plan.how_sure))
+        with st.popover("Details", type="tertiary", key="how_sure", help="The rest of the answer, and what it rests on"):
+            st.markdown("\n".join(f"- {as_markdown(text)}" for text in (*further, plan.how_sure) if text))
 
 
 def _infeasible(answer: Answer) -> None:

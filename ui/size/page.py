@@ -24,6 +24,7 @@ from ui.size.answer import draw_outcome, draw_warnings
 from ui.size.day import draw_day
 from ui.size.evidence import draw_business, draw_evidence
 from ui.size.key_figures import draw_key_figures
+from ui.size.proposals import draw_proposals
 from ui.size.simulate import draw_simulate
 from ui.size.tables import USE, alternatives_table, draw_alternatives, draw_excluded
 from ui.size.trade_off import draw_trade_off
@@ -58,6 +59,7 @@ def draw() -> None:
     with results:
         if answer is not None:
             shell.withhold(present=has_own_prices(answer.scenario))
+            draw_proposals(answer)
             draw_key_figures(answer)
             draw_warnings(answer, "warning", "info")
             draw_business(answer.plan.business)
@@ -115,6 +117,7 @@ def draw_presented() -> None:
     answer = draw_presented_above("Size")
     if answer is None or answer.plan.deployment is None:
         return
+    draw_proposals(answer, to_choose=False)
     draw_key_figures(answer, explained=False)
     _charts(answer, dark=st.context.theme.type == "dark")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pandas as pd
 import streamlit as st
 
@@ -12,7 +14,7 @@ from sizing.base.latency_and_cost import Latency
 from sizing.planning.assumptions import ROUTED
 from sizing.replay.comparison import differences
 from sizing.replay.simulation_result import Distribution, SimulationResult
-from sizing.replay.what_if import WhatIf, failure_text
+from sizing.replay.what_if import Fails, WhatIf, failure_text
 from sizing.scenario.day_profile import at_peak
 from sizing.scenario.traffic import Profile
 from ui import state
@@ -35,6 +37,8 @@ _VERDICTS = {
 }
 PREVIOUS = "Previous inputs: simulate again"
 """Beside results that are older than the inputs, or than the settings of the simulation."""
+_FAILS: Mapping[Fails, str] = {"instance": "An instance", "system": "A system"}
+"""What may fail, in the words of the control."""
 _PEAK, _DAY, _TRACE = "Busiest time", "Whole day", "Replay the trace"
 
 Job = jobs.Job[SimulationResult, jobs.Run]
@@ -106,14 +110,22 @@ def _traffic(answer: Answer, *, disabled: bool) -> tuple[str, float]:
 
 def _what_if(*, disabled: bool) -> WhatIf:
     minutes = draw_number(
-        "One instance fails for (minutes)",
+        "A failure lasts (minutes)",
         AskedNumber(name="Minutes of the failure", high=10_080.0, example="5"),
         key="fail_minutes",
         default=0.0,
         disabled=disabled,
         width=260,
-        help="0: none fails. It fails after a third of the simulated time, its requests start again elsewhere, and it "
-        "returns with empty caches. Spare instances serve as well.",
+        help="0: nothing fails. It fails after a third of the simulated time, its requests start again elsewhere, and "
+        "it returns with empty caches. Spare instances serve as well.",
+    )
+    fails = draw_choice(
+        "What fails",
+        _FAILS,
+        key="fails",
+        kept="nowhere",
+        disabled=disabled or not minutes,
+        help="One instance, or a system with all the instances that it holds.",
     )
     static = st.toggle(
         "Static batching instead of in-flight",
@@ -121,7 +133,7 @@ def _what_if(*, disabled: bool) -> WhatIf:
         disabled=disabled,
         help="A batch runs to the end of its longest answer before the next one starts.",
     )
-    return WhatIf(static_batching=static, fail_minutes=minutes)
+    return WhatIf(static_batching=static, fail_minutes=minutes, fails=fails)
 
 
 def _run(answer: Answer, traffic: str, hours: float, what_if: WhatIf) -> jobs.Run:

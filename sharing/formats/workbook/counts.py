@@ -9,9 +9,10 @@ Whole systems are a formula too: what :mod:`sizing.prices.packing` computes, for
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import assert_never
 
 from sharing.formats.workbook.book import Book, Sheet
-from sharing.report.calculator import Calculator
+from sharing.report.calculator import Calculator, Kind
 
 NAME = "Engine counts"
 CLOSE = "1E-9"
@@ -127,9 +128,27 @@ class Counts:
         return tuple(working + kind.spares for working, kind in pairs)
 
     def systems(self, system_gpus: int, names: list[str] | None = None) -> str:
-        """The formula of whole systems of so many GPUs, of the counts that are looked up or stand in cells."""
-        counts = names or [f"instances_{k}" for k in self._numbers]
-        return systems_formula(counts, [kind.gpus for kind in self.calculator.kinds], system_gpus)
+        """The formula of whole systems of so many GPUs, of the instances that work: looked up, or in cells."""
+        kinds = self.calculator.kinds
+        if names is None and self.calculator.redundancy == "none":
+            counts = [f"instances_{k}" for k in self._numbers]
+        else:
+            working = names or [f"working_{k}" for k in self._numbers]
+            counts = [self._held(each, kind, system_gpus) for each, kind in zip(working, kinds, strict=True)]
+        return systems_formula(counts, [kind.gpus for kind in kinds], system_gpus)
+
+    def _held(self, working: str, kind: Kind, system_gpus: int) -> str:
+        """The instances for which there is room in systems, as :func:`sizing.prices.packing.held_in_systems` counts."""
+        in_one = max(system_gpus // kind.gpus, 1)
+        match self.calculator.redundancy:
+            case "none":
+                return f"({working}+{kind.spares})"
+            case "system":
+                return f"({working}+{max(kind.spares, in_one)})"
+            case "site":
+                return f"({working}+MAX({kind.spares},ROUNDUP({working}/{in_one},0)*{in_one}))"
+            case unknown:
+                assert_never(unknown)
 
     def _named(self, row: int, name: str, label: str, formula: str, value: float) -> None:
         self.sheet.text(row, 0, label, bottom=1, bottom_color="#C9D2DB")

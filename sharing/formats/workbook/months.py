@@ -68,10 +68,10 @@ class Months:
         for k, working in enumerate(month.working):
             needed = f"MAX(working_{k + 1},ROUNDUP(sized_rps*{load}/capacity_{k + 1}-{CLOSE},0))"
             self.sheet.formula(row, 2 + k, f"IF({load}=1,working_{k + 1},{needed})", working, "#,##0")
-            spares, there = self.calculator.kinds[k].spares, cell_at(row, 2 + k)
-            names.append(f"({there}+{spares})")
+            there = cell_at(row, 2 + k)
+            names.append(there)
             fewer = f"MIN({there},MAX(1,ROUNDUP(sized_rps*{load}/capacity_{k + 1}-{CLOSE},0)))"
-            running.append(names[-1] if self.calculator.committed else f"(IF({load}<1,{fewer},{there})+{spares})")
+            running.append(there if self.calculator.committed else f"IF({load}<1,{fewer},{there})")
         bought = self.counts.systems(self.calculator.bought.gpus, names)
         self.sheet.formula(row, self.column_of["bought"], bought, month.bought, "#,##0")
         rented = self.calculator.rented

@@ -1,0 +1,98 @@
+"""What is said of a proposal: its name, what it is made of, what speaks for it and what it gives up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from sizing.base.choices import ProposalName
+from sizing.base.deployed import Deployed
+from sizing.base.format import significant
+from sizing.base.result import Plan, Proposal
+from sizing.planning.answer import NO_ROOM, chance_in_words
+from sizing.planning.sentences import systems_named
+
+NAMES: Mapping[ProposalName, str] = MappingProxyType(
+    {"lowest_cost": "Lowest cost", "balanced": "Balanced", "resilient": "Resilient"}
+)
+"""What proposals are called."""
+
+Written = Callable[[float], str]
+"""An amount in USD as it is written: in a currency, or as it is."""
+
+
+def balanced_of(plan: Plan) -> Proposal | None:
+    """The proposal that is the plan itself; None where there are no proposals."""
+    return next((one for one in plan.proposals if one.name == "balanced"), None)
+
+
+def is_the_plan(one: Proposal, balanced: Proposal) -> bool:
+    """Whether a proposal deploys what the plan does."""
+    return one.name == "balanced" or one.deployment == balanced.deployment
+
+
+def made_of(deployed: Deployed) -> str:
+    """ "2 x DGX H200: 16 GPUs", and how many of these run the model where that is fewer."""
+    used = f", {deployed.gpus:,} in use" if deployed.idle_gpus else ""
+    gpus = f"{deployed.gpus_bought:,} GPU{'s' if deployed.gpus_bought > 1 else ''}"
+    return f"{systems_named(deployed.systems, deployed.system)}: {gpus}{used}"
+
+
+def chance(one: Proposal) -> str:
+    """ "91 %", or that nothing is known of it."""
+    known = one.probability_within_limits
+    return "as measured" if known is None else chance_in_words(known)
+
+
+def room(one: Proposal) -> str:
+    """How many times the planned load it carries as surely as asked: "1.4 times", "hardly any"."""
+    if one.headroom is None:
+        return "as measured"
+    if one.headroom < 1.0:
+        return f"none: {significant(one.headroom)} times"
+    return "hardly any" if one.headroom < NO_ROOM else f"{significant(one.headroom)} times"
+
+
+def gives_up(one: Proposal, balanced: Proposal, written: Written | None) -> str:
+    """What a customer gives up who takes this proposal, in a sentence; ``written``: None where no money is shown."""
+    match one.name:
+        case "lowest_cost":
+            if is_the_plan(one, balanced):
+                return "Nothing that costs less is as likely as not enough."
+            return f"Gives up being sure{_saved(one, balanced, written)}: as likely as not or better, it is enough."
+        case "balanced":
+            return _without_redundancy(one.deployment)
+        case "resilient":
+            if is_the_plan(one, balanced):
+                return "The plan survives the loss of a system already."
+            return f"Gives up money{_more(one, balanced, written)}: the limits hold with its fullest system lost."
+
+
+def _without_redundancy(deployed: Deployed) -> str:
+    """What becomes of the plan when a system is lost."""
+    if deployed.redundancy != "none":
+        return f"Gives up money: it keeps the limits with a whole {deployed.redundancy} lost."
+    if deployed.systems == 1:
+        what = "one instance in one system" if deployed.instances == 1 else "everything in one system"
+        return f"Gives up redundancy: {what}, so that nobody is answered while it is down."
+    return "Gives up redundancy: while a system is down, the peak does not fit within the limits."
+
+
+def _difference(one: Proposal, other: Proposal) -> float | None:
+    if one.hardware_usd_per_month is None or other.hardware_usd_per_month is None:
+        return None
+    return one.hardware_usd_per_month - other.hardware_usd_per_month
+
+
+def _more(one: Proposal, balanced: Proposal, written: Written | None) -> str:
+    """ ", $4,570 a month more", or the systems where no money is shown."""
+    usd = _difference(one, balanced)
+    if written is not None and usd is not None:
+        return f", {written(usd)} a month more" if usd > 0.0 else ""
+    return f", {one.systems:,} systems instead of {balanced.systems:,}"
+
+
+def _saved(one: Proposal, balanced: Proposal, written: Written | None) -> str:
+    """ " to save $1,530 a month"."""
+    usd = _difference(balanced, one)
+    return f" to save {written(usd)} a month" if written is not None and usd is not None else ""

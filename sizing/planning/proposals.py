@@ -1,0 +1,223 @@
+"""Three answers to decide between: the lowest cost, the plan itself, and the plan that survives the loss of a system.
+
+*Balanced* is the plan: it suffices as surely as the scenario asks (90 % unless it says otherwise), so that a customer
+does not stand at the edge of what is expected. *Lowest cost* is what is as likely as not enough: the cheapest with steps
+as long as expected, looked for among the configurations that cost least with the caution of the plan. *Resilient* keeps
+the limits as surely as the plan when its fullest system is lost: N+1 systems, each with its part of the instances.
+
+Both are decided as the plan was, by simulation where that was. What the plan has simulated is not simulated again, so
+that they take less than half of its time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from sizing.base.arrays import Rows
+from sizing.base.choices import ProposalName, Serving
+from sizing.base.deployed import Deployed
+from sizing.base.result import Plan, Proposal
+from sizing.base.units import HOURS_PER_MONTH
+from sizing.planning.compose import as_stated
+from sizing.planning.deployment import PlannedDeployment
+from sizing.prices.cost import TIE
+from sizing.question.understand import EXPECTED, Question
+from sizing.search.aggregated import aggregated, smallest_aggregated
+from sizing.search.decide import Decided, decide, estimate
+from sizing.search.deployments import Deployments
+from sizing.search.disaggregated import Disaggregated, disaggregated
+from sizing.search.pools import Pools, expected_pools, fewest_of_a_kind
+from sizing.search.pools_refine import NEVER_MORE
+from sizing.search.refine import Search
+from sizing.search.screen import expected, instances_needed
+from sizing.search.serving import Screened
+
+LOOKED_AT: Mapping[Serving, int] = MappingProxyType({"aggregated": 200, "disaggregated": 40})
+"""Configurations of each kind of serving among which another proposal is looked for, the cheapest first. Chosen: those
+that cost up to twice what the plan does, in questions over the whole catalogue."""
+
+
+def with_proposals(seen: Screened, decided: Decided, planned: Plan, seed: int = 0) -> Plan:
+    """A plan with its proposals; none where it keeps no limits.
+
+    ``seen`` and ``decided`` are what the plan was composed of.
+    """
+    if planned.deployment is None or not planned.feasible:
+        return planned
+    balanced = _balanced(planned)
+    three = (
+        _cheaper(_lowest_cost(seen, decided, balanced, seed), balanced),
+        balanced,
+        _resilient(seen, decided, balanced, seed) or balanced.model_copy(update={"name": "resilient"}),
+    )
+    return planned.model_copy(update={"proposals": three})
+
+
+def of_record(planned: Plan, resilient: Plan) -> Plan:
+    """The same of a measured record: nothing is known of how sure it is, so that the cheapest is the plan itself.
+
+    ``resilient``: the plan of the record with a system to lose.
+    """
+    if planned.deployment is None or not planned.feasible:
+        return planned
+    three = (_balanced(planned, "lowest_cost"), _balanced(planned), _balanced(resilient, "resilient"))
+    return planned.model_copy(update={"proposals": three})
+
+
+def _balanced(planned: Plan, name: ProposalName = "balanced") -> Proposal:
+    """The plan as a proposal."""
+    assert planned.deployment is not None
+    return Proposal(
+        name=name,
+        deployment=planned.deployment,
+        systems=planned.deployment.systems,
+        hardware_usd_per_month=None if planned.cost is None else planned.cost.hardware_usd_per_month,
+        probability_within_limits=planned.probability_within_limits,
+        headroom=planned.headroom,
+    )
+
+
+def _cheaper(found: Proposal | None, balanced: Proposal) -> Proposal:
+    """What was ``found``, where it costs less than the plan; else the plan, which is then the cheapest, too."""
+    if found is not None:
+        now, then = balanced.hardware_usd_per_month, found.hardware_usd_per_month
+        if now is None or then is None:
+            saves = found.deployment.gpus < balanced.deployment.gpus
+        else:
+            saves = then < now * (1.0 - TIE)
+        if saves:
+            return found
+    return balanced.model_copy(update={"name": "lowest_cost"})
+
+
+def _lowest_cost(seen: Screened, decided: Decided, balanced: Proposal, seed: int) -> Proposal | None:
+    """The cheapest deployment with steps as long as expected; None where the plan counts on that already."""
+    if seen.question.confidence == EXPECTED:
+        return None
+    question = _by_cost(seen.question.as_expected())
+    together, pools = seen.together, seen.pools
+    index = np.unique(together.index[_cheapest(together)])
+    evaluated = expected(question, together.evaluated.take(index))
+    likely = Screened(
+        question=question,
+        base=evaluated,
+        together=smallest_aggregated(question, evaluated),
+        pools=tuple(_as_likely(question, kind.pools.take(_cheapest(kind))) for kind in pools),
+    )
+    if _cannot_save(likely, balanced):
+        return None
+    one = _first(likely, decided, seed)
+    if one is None:
+        return None
+    sure = float(one.rooms(np.array([seen.question.confidence]))[0])
+    return _proposal("lowest_cost", one, headroom=sure)
+
+
+def _as_likely(question: Question, pools: Pools) -> Disaggregated:
+    """The pairs in as few instances as carry the peak with steps as long as expected."""
+    there, peak, fewest = expected_pools(question, pools), question.demand.sustained_rps, fewest_of_a_kind(question)
+    counts = [
+        np.minimum(np.maximum(instances_needed(peak, rps), fewest), most)
+        for rps, most in (
+            (there.prefill_rps, pools.prefill_instances),
+            (there.decode_rps, pools.decode_instances),
+        )
+    ]
+    return disaggregated(question, replace(there, prefill_instances=counts[0], decode_instances=counts[1]))
+
+
+def _resilient(seen: Screened, decided: Decided, balanced: Proposal, seed: int) -> Proposal | None:
+    """The best deployment that may lose a system; None where the scenario asks for as much or more already."""
+    deployment = seen.question.scenario.deployment
+    if deployment.redundancy != "none":
+        return None
+    question = with_deployment(seen.question, redundancy="system")
+    together = smallest_aggregated(question, seen.together.evaluated)
+    pools = (disaggregated(question, kind.pools) for kind in seen.pools)
+    survives = Screened(
+        question=question,
+        base=seen.base,
+        together=together.take(np.sort(_cheapest(together))),
+        pools=tuple(kind.take(np.sort(_cheapest(kind))) for kind in pools),
+    )
+    one = _first(survives, decided, seed, None if decided.refined is None else decided.refined.search)
+    if one is None:
+        return None
+    if _alike(one.deployed(), balanced.deployment):
+        return _proposal("resilient", one, balanced.headroom, balanced.probability_within_limits)
+    return _proposal("resilient", one, one.headroom)
+
+
+def _alike(one: Deployed, other: Deployed) -> bool:
+    """Whether as many instances of the same kinds carry the load: they do so as surely, and with as much room."""
+
+    def working(deployed: Deployed) -> object:
+        kinds = [(k.tp, k.pp, k.ep, k.dp, k.instances - k.spare_instances) for k in deployed.kinds]
+        names = (deployed.gpu, deployed.engine, deployed.weight_precision, deployed.kv_precision)
+        return names, kinds, deployed.batch_limit, deployed.speculation
+
+    return working(one) == working(other)
+
+
+def _cannot_save(likely: Screened, balanced: Proposal) -> bool:
+    """Whether nothing would cost less than the plan, even with as few instances as no simulation ever needed."""
+    question, together = likely.question, likely.together
+    if balanced.hardware_usd_per_month is None or not len(together):
+        return balanced.hardware_usd_per_month is not None and not likely.pools
+    now = balanced.hardware_usd_per_month / HOURS_PER_MONTH * (1.0 - TIE)
+    stable = together.evaluated.capacity.stable_rps[together.index]
+    working = instances_needed(question.demand.sustained_rps, NEVER_MORE * stable)
+    least = [aggregated(question, together.evaluated, together.index, working).usd_per_hour]
+    least += [kind.usd_per_hour for kind in likely.pools]
+    return bool(np.nanmin(np.concatenate(least), initial=np.inf) >= now)
+
+
+def _first(
+    seen: Screened, decided: Decided, seed: int, known: Search | None = None
+) -> PlannedDeployment[Any] | None:
+    """The deployment that comes first, decided as the plan was; None where nothing keeps the limits."""
+    why = decided.not_simulated
+    found = decide(seen, seed, known=known, counted=False) if why is None else estimate(seen, why)
+    places = found.shortlist(0)
+    if not places or found.not_simulated != why:
+        return None
+    return as_stated([found.every[places[0]]])[0]
+
+
+def _proposal(
+    name: ProposalName, one: PlannedDeployment[Any], headroom: float | None, probability: float | None = None
+) -> Proposal:
+    """A deployment as a proposal; its ``probability`` where that is known already."""
+    deployed = one.deployed()
+    return Proposal(
+        name=name,
+        deployment=deployed,
+        systems=deployed.systems,
+        hardware_usd_per_month=one.cost().hardware_usd_per_month,
+        probability_within_limits=one.probability_within_limits() if probability is None else probability,
+        headroom=headroom,
+    )
+
+
+def _cheapest(kind: Deployments) -> Rows:
+    """Positions of those that count least by the objective, best first."""
+    return kind.order()[: LOOKED_AT[kind.serving]]
+
+
+def _by_cost(question: Question) -> Question:
+    """The question ranked by cost, whatever it asks for."""
+    return with_deployment(question, objective="cost")
+
+
+def with_deployment(question: Question, **changed: Any) -> Question:
+    """The question with other choices of its deployment."""
+    scenario = question.scenario
+    deployment = scenario.deployment.model_copy(update=changed)
+    return replace(question, scenario=scenario.model_copy(update={"deployment": deployment}))
+
+
