@@ -173,7 +173,7 @@ QUESTIONS = {
         answer=_plan,
     ),
     "compare": Question(
-        does="Two to four scenarios side by side, and which input drives the difference in cost.",
+        does="Two to five scenarios side by side, and which input drives the difference in cost.",
         takes=CompareArguments,
         gives=Comparison,
         answer=_compare,

@@ -81,7 +81,7 @@ def _parser(program: str, others: Iterable[Callable[[Commands], None]]) -> argpa
 
 
 def _compare_arguments(compare: argparse.ArgumentParser) -> None:
-    compare.add_argument("scenarios", type=Path, nargs="+", help="two to four scenarios, the first to compare with")
+    compare.add_argument("scenarios", type=Path, nargs="+", help="two to five scenarios, the first to compare with")
     form = compare.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print the whole comparison as JSON")
     form.add_argument("--md", action="store_true", help="print it as Markdown")

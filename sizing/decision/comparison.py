@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +12,7 @@ from sizing.base.errors import InvalidScenario
 from sizing.base.frame import cells_of, frame_of
 from sizing.base.quantity import Result, quantity
 from sizing.decision.inputs import LOADS
-from sizing.decision.keys import only, values_of, with_values
+from sizing.decision.keys import Values, only, values_of, with_values
 from sizing.decision.outcome import Answers, Outcome
 from sizing.planning.answered import Answer, question_of
 from sizing.scenario.schema import Scenario
@@ -20,10 +20,19 @@ from sizing.scenario.schema import Scenario
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_COMPARED = 4
+MOST_COMPARED = 5
 EXACT_TO = 4
 """Differences up to which every order of swapping them is tried (Shapley values, 2^n plans); of more each is swapped
 alone, into the first scenario and out of the other."""
+
+HARDWARE = "deployment"
+"""What drives a difference where several choices of hardware are swapped as one."""
+
+NO_HARDWARE = frozenset(
+    f"{HARDWARE}.{name}"
+    for name in ("spare_instances", "max_utilization", "confidence", "objective", "step_times", "routing")
+)
+"""Keys of the deployment that choose no hardware."""
 
 NOT_COMPARED = frozenset({"name", "schema_version"})
 
@@ -65,7 +74,7 @@ class Compared(Result):
 
 
 class Comparison(Result):
-    """Two to four scenarios."""
+    """Two to five scenarios."""
 
     differences: Annotated[
         tuple[Difference, ...], quantity("Differences", help="Inputs that are not the same everywhere.")
@@ -104,11 +113,14 @@ def _no_less(difference: Difference, place: int) -> bool:
     return first is not None and other is not None and other >= first
 
 
-def compare(compared: Sequence[Scenario | Answer], answers: Answers | None = None) -> Comparison:
-    """Two to four scenarios, or answers that are known already, beside the first of them: all costs in USD per month.
+def compare(
+    compared: Sequence[Scenario | Answer], answers: Answers | None = None, *, hardware_as_one: bool = False
+) -> Comparison:
+    """Two to five scenarios, or answers that are known already, beside the first of them: all costs in USD per month.
 
-    Which difference drives the cost: Shapley values over every order of swapping them, up to :data:`EXACT_TO`. Raises
-    InvalidScenario for fewer than two, more than four, or unknown names.
+    Which difference drives the cost: Shapley values over every order of swapping them, up to :data:`EXACT_TO`;
+    ``hardware_as_one`` swaps what says which hardware is considered together, as one choice. Raises InvalidScenario for
+    fewer than two, more than five, or unknown names.
     """
     if not 2 <= len(compared) <= MOST_COMPARED:
         raise InvalidScenario([f"Two to {MOST_COMPARED} scenarios can be compared, not {len(compared)}."])
@@ -122,13 +134,19 @@ def compare(compared: Sequence[Scenario | Answer], answers: Answers | None = Non
     outcomes = [answers.outcome(scenario) for scenario in scenarios]
     return Comparison(
         differences=tuple(Difference(key=k, values=tuple(v.get(k) for v in known)) for k in differing),
-        scenarios=tuple(_compared(scenarios, outcomes, n, answers) for n in range(len(scenarios))),
+        scenarios=tuple(
+            _compared(scenarios, outcomes, n, answers, hardware_as_one=hardware_as_one) for n in range(len(scenarios))
+        ),
     )
 
 
-def _compared(scenarios: Sequence[Scenario], outcomes: Sequence[Outcome], n: int, answers: Answers) -> Compared:
+def _compared(
+    scenarios: Sequence[Scenario], outcomes: Sequence[Outcome], n: int, answers: Answers, *, hardware_as_one: bool
+) -> Compared:
     first, this = outcomes[0], outcomes[n]
-    drivers, exact = _drivers(scenarios[0], scenarios[n], answers) if n else ((), True)
+    drivers, exact = ((), True)
+    if n:
+        drivers, exact = _drivers(scenarios[0], scenarios[n], answers, hardware_as_one=hardware_as_one)
     return Compared(
         name=scenarios[n].name,
         outcome=this,
@@ -143,35 +161,44 @@ def _less(a: float | None, b: float | None) -> float | None:
     return None if a is None or b is None else a - b
 
 
-def _drivers(first: Scenario, other: Scenario, answers: Answers) -> tuple[tuple[Driver, ...], bool]:
+def _drivers(
+    first: Scenario, other: Scenario, answers: Answers, *, hardware_as_one: bool
+) -> tuple[tuple[Driver, ...], bool]:
     """The part of every difference, and whether these are Shapley values."""
-    groups = _groups(values_of(first), values_of(other))
-    worth = _Swapped(first, other, answers)
+    groups = _groups(values_of(first), values_of(other), hardware_as_one=hardware_as_one)
+    worth = _Swapped(first, other, answers, groups)
     exact = whole_number("Differences", len(groups), 0, 10_000) <= EXACT_TO
     parts = [(key, _part(worth, key, list(groups), exact=exact)) for key in groups]
     drivers = [Driver(key=key, usd_per_month=usd, gpus=gpus) for key, (usd, gpus) in parts]
     return tuple(sorted(drivers, key=lambda d: -abs(d.usd_per_month or d.gpus or 0.0))), exact
 
 
-def _groups(first: dict[str, Any], other: dict[str, Any]) -> tuple[str, ...]:
-    keys = {key for key in {*first, *other} - NOT_COMPARED if first.get(key) != other.get(key)}
-    return tuple(sorted(keys))
+def _groups(first: Values, other: Values, *, hardware_as_one: bool) -> dict[str, frozenset[str]]:
+    """The differing keys, by the name of what is swapped with them: themselves, or one choice of hardware."""
+    keys = sorted(key for key in {*first, *other} - NOT_COMPARED if first.get(key) != other.get(key))
+    choice = [key for key in keys if key.startswith(f"{HARDWARE}.") and key not in NO_HARDWARE]
+    if not hardware_as_one or len(choice) < 2:
+        return {key: frozenset({key}) for key in keys}
+    return {HARDWARE: frozenset(choice)} | {key: frozenset({key}) for key in keys if key not in choice}
 
 
 class _Swapped:
     """Outcomes of the first scenario with some of its values taken from the other one."""
 
-    def __init__(self, first: Scenario, other: Scenario, answers: Answers) -> None:
-        self._first, self._other, self._answers = first, values_of(other), answers
+    def __init__(
+        self, first: Scenario, other: Scenario, answers: Answers, groups: Mapping[str, frozenset[str]]
+    ) -> None:
+        self._first, self._other, self._answers, self._groups = first, values_of(other), answers, groups
         self._known: dict[frozenset[str], Outcome | None] = {}
 
-    def __call__(self, keys: frozenset[str]) -> Outcome | None:
+    def __call__(self, names: frozenset[str]) -> Outcome | None:
         """None where these values cannot stand together or nothing serves them."""
-        if keys not in self._known:
+        if names not in self._known:
+            keys = frozenset().union(*(self._groups[name] for name in names))
             scenario = with_values(self._first, only(self._other, keys))
             outcome = None if scenario is None else self._answers.outcome(scenario)
-            self._known[keys] = outcome if outcome is not None and outcome.feasible else None
-        return self._known[keys]
+            self._known[names] = outcome if outcome is not None and outcome.feasible else None
+        return self._known[names]
 
 
 Part = tuple[float | None, float | None]

@@ -165,18 +165,21 @@ def _run(question: Question, chosen: Planned, instances: int) -> SimulationResul
 def _outcome(answer: Answer, deployed: Deployed, held: SimulationResult, working: int) -> Outcome:
     """The outcome of the plan with other numbers of instances, and the latencies that were simulated."""
     instances = working + deployed.spare_instances
-    changed = _with_instances(answer.plan, deployed, instances, working)
+    changed = with_instances(answer.plan, deployed, instances, working)
     outcome = priced(replace(answer, plan=changed))
-    systems = fleet_of(changed).systems(deployed.gpus_bought // deployed.systems)
+    size = deployed.gpus_bought // deployed.systems
+    systems = fleet_of(changed).systems(size)
     latencies = {
         name: None if run is None else run.at_percentile.value
         for name, run in (("ttft_ms", held.ttft_ms), ("itl_ms", held.itl_ms), ("e2e_ms", held.e2e_ms))
     }
     power = None if outcome.power_kw is None else outcome.power_kw * systems / deployed.systems
-    return outcome.model_copy(update={**latencies, "systems": systems, "power_kw": power})
+    return outcome.model_copy(
+        update={**latencies, "systems": systems, "gpus_bought": systems * size, "power_kw": power}
+    )
 
 
-def _with_instances(plan: Plan, deployed: Deployed, instances: int, working: int) -> Plan:
+def with_instances(plan: Plan, deployed: Deployed, instances: int, working: int) -> Plan:
     """The plan as if it had so many instances, each carrying its part of the load; ranges are as wide in relation."""
     each, share = plan.per_instance, instances / deployed.instances
     gpus = instances * (deployed.gpus // deployed.instances)

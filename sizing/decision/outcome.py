@@ -25,6 +25,10 @@ class Outcome(Result):
     engine: Annotated[str, quantity("Engine", help="Serving engine.")]
     precision: Annotated[str, quantity("Weight precision", help="Number format of the weights.")]
     gpus: Annotated[int | None, quantity("GPUs", "GPUs", "see the plan", "GPUs that run the model, spares included.")]
+    gpus_bought: Annotated[
+        int | None, quantity("GPUs bought", "GPUs", "see the plan", "GPUs in the whole systems, in use or not.")
+    ]
+    system: Annotated[str, quantity("System", help="Server, rack or cloud instance the GPUs come in.")]
     systems: Annotated[int | None, quantity("Systems", "systems", "see the plan", "Whole systems to buy or rent.")]
     usd_per_month: Annotated[
         float | None,
@@ -63,6 +67,8 @@ NOTHING = Outcome(
     engine="",
     precision="",
     gpus=None,
+    gpus_bought=None,
+    system="",
     systems=None,
     usd_per_month=None,
     low=None,
@@ -120,6 +126,8 @@ def priced(answer: Answer, rent: float = 1.0) -> Outcome:
         engine=plan.deployment.engine,
         precision=plan.deployment.weight_precision,
         gpus=plan.deployment.gpus,
+        gpus_bought=plan.deployment.gpus_bought,
+        system=plan.deployment.system,
         systems=plan.deployment.systems,
         power_kw=None if plan.cost is None else plan.cost.power_kw,
         memory_used=_memory_used(plan),

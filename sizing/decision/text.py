@@ -42,6 +42,7 @@ NAMES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "deployment.precisions": ("weight formats", ""),
         "deployment.kv_precisions": ("KV-cache formats", ""),
         "deployment.location": ("location", ""),
+        "deployment": ("place, GPU, format and engine", ""),
         "deployment.confidence": ("how sure", "%"),
         "deployment.objective": ("ranked by", ""),
         "deployment.serving": ("serving", ""),
@@ -124,7 +125,7 @@ def in_words(outcome: Outcome, money: Money = usd) -> str:
     if not outcome.feasible:
         return "nothing serves it within the limits"
     cost = "price unknown" if outcome.usd_per_month is None else f"{money(outcome.usd_per_month)} a month"
-    return f"{count(outcome.gpus)} x {_gpu_name(outcome.gpu)}, {_precision_name(outcome.precision)}, {cost}"
+    return f"{count(outcome.gpus)} x {gpu_name(outcome.gpu)}, {precision_name(outcome.precision)}, {cost}"
 
 
 def gpu_change(saved: int | None) -> str:
@@ -166,7 +167,7 @@ def undercut_sentence(comparison: Comparison) -> str:
     cheaper = undercut_by(comparison)
     if not cheaper:
         return ""
-    names = ", ".join(dict.fromkeys(_gpu_name(one.outcome.gpu) for one in cheaper))
+    names = ", ".join(dict.fromkeys(gpu_name(one.outcome.gpu) for one in cheaper))
     first = comparison.scenarios[0]
     return (
         f"{names} costs less here although {first.name} may have it, too: a plan chooses hardware by its price alone, "
@@ -174,12 +175,14 @@ def undercut_sentence(comparison: Comparison) -> str:
     )
 
 
-def _gpu_name(gpu_id: str) -> str:
+def gpu_name(gpu_id: str) -> str:
+    """The name of a GPU of the catalogue; another one stands for itself."""
     known = gpus().get(gpu_id)
     return gpu_id if known is None else known.name
 
 
-def _precision_name(precision: str) -> str:
+def precision_name(precision: str) -> str:
+    """The label of a weight format."""
     known = precisions().get(precision)
     return precision if known is None else known.label
 
@@ -248,6 +251,7 @@ def _answers(comparison: Comparison) -> list[tuple[str, list[str]]]:
         ("All costs a month", [_in_full(o.usd_per_month) for o in outcomes]),
         ("more than the first", [_in_full(one.usd_more) for one in comparison.scenarios]),
         ("Systems", [count(o.systems) for o in outcomes]),
+        ("GPUs bought", [count(o.gpus_bought) for o in outcomes]),
         ("TTFT", [ms(o.ttft_ms) for o in outcomes]),
         ("ITL", [ms(o.itl_ms) for o in outcomes]),
         ("Power, kW", [significant(o.power_kw) for o in outcomes]),

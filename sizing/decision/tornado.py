@@ -7,6 +7,7 @@ from typing import Annotated
 
 from sizing.base.quantity import Result, quantity
 from sizing.decision.inputs import SHARE, Input, Range, inputs_of, price_input
+from sizing.decision.keep_hardware import same_hardware
 from sizing.decision.outcome import Answers, Outcome, Progress
 from sizing.scenario.schema import Scenario
 
@@ -55,20 +56,24 @@ class Tornado(Result):
         return self.base.usd_per_month is not None
 
 
-def tornado(scenario: Scenario, answers: Answers, progress: Progress | None = None) -> Tornado:
-    """Every input at both ends of its range.
+def tornado(
+    scenario: Scenario, answers: Answers, progress: Progress | None = None, *, keep_hardware: bool = False
+) -> Tornado:
+    """Every input at both ends of its range; ``keep_hardware``: with the plan's GPU, engine, formats and layout alone,
+    of which more or fewer may be needed.
 
     Raises InvalidScenario for an unknown model, GPU, region or provider.
     """
-    base = answers.outcome(scenario)
-    price = price_input(answers.answer(scenario))
+    answer = answers.answer(scenario)
+    moved, price = same_hardware(answer) if keep_hardware else scenario, price_input(answer)
+    base = answers.outcome(moved)
     inputs = sorted((*inputs_of(scenario), *([] if price is None else [price])), key=lambda one: one.key in LENGTHS)
     bars = []
     for done, one in enumerate(inputs):
         if progress is not None:
             progress(done, len(inputs))
-        bars.append(_bar(one, scenario, answers))
-    bars += _rent(scenario, answers, base)
+        bars.append(_bar(one, moved, answers))
+    bars += _rent(moved, answers, base)
     return Tornado(base=base, bars=tuple(_sorted(bars, base)))
 
 

@@ -48,8 +48,11 @@ class AggregatedPoints(Points[Aggregated]):
         figures = loads(question, evaluated, share_of_systems(question, evaluated.candidates))
         position = planned.position
         there = {name: position.of(getattr(figures, name))[:, None] for name in vars(figures) if name != "feasible"}
-        # Interpolated in a rate that is known exactly.
-        there["usd_per_million_output_tokens_at_full_load"] *= there["rps"] / rps
+        # The rate is known exactly, and may be smaller than any of the grid: what is in proportion to it follows it.
+        share = rps / there["rps"]
+        there["usd_per_million_output_tokens_at_full_load"] /= share
+        for name in ("rps", "output_tokens_per_s_per_gpu", "output_tokens_per_s_per_kw"):
+            there[name] = there[name] * share
         at_plan = Loads(feasible=np.ones((1, 1), dtype=np.bool_), **there)
         return operating_point(evaluated.candidates.rows[0], at_plan, (0, 0))
 

@@ -27,9 +27,14 @@ def pinned_to(chosen: Deployed | OperatingPoint, scenario: Scenario) -> Scenario
 
 
 def _drafts(drafts: Drafts | None) -> dict[str, Any]:
-    """Speculative decoding as one deployment has it: asked for, or off."""
+    """Speculative decoding as one deployment has it: as published, as asked for, or off.
+
+    Published drafts are considered as before: written down as asked for, their acceptance would be known for certain.
+    """
     if drafts is None:
         return {"speculative_decoding": None, "speculation": "off"}
+    if drafts.method:
+        return {"speculative_decoding": None, "speculation": "auto"}
     of_all = SpeculativeDecoding(
         draft_tokens=drafts.draft_tokens, acceptance=drafts.acceptance, draft_cost=drafts.draft_cost
     )

@@ -8,6 +8,7 @@ import pytest
 
 from sizing.base.errors import InvalidScenario, SizingError
 from sizing.base.result import MadeFor, Plan
+from sizing.decision.columns import Column, columns
 from sizing.decision.comparison import compare
 from sizing.decision.flips import NEAR, flips
 from sizing.decision.heat_map import two_inputs
@@ -16,7 +17,6 @@ from sizing.decision.keys import values_of, with_values
 from sizing.decision.outcome import NOTHING, Answers, Outcome
 from sizing.decision.text import as_markdown, as_text, driver_sentence, undercut_sentence
 from sizing.decision.tornado import swing, tornado
-from sizing.decision.variants import variants
 from sizing.economics.cost import cost
 from sizing.planning.analytic import analytic_plan
 from sizing.planning.answered import Answer
@@ -209,9 +209,9 @@ def test_mixtures_that_nothing_serves_leave_the_driver_open() -> None:
     assert "cannot be told" in as_text(comparison)
 
 
-@pytest.mark.parametrize("number", [1, 5])
-def test_two_to_four_are_compared(number: int) -> None:
-    with pytest.raises(InvalidScenario, match="Two to 4 scenarios"):
+@pytest.mark.parametrize("number", [1, 6])
+def test_two_to_five_are_compared(number: int) -> None:
+    with pytest.raises(InvalidScenario, match="Two to 5 scenarios"):
         compare([asked()] * number, Market(tokens))
 
 
@@ -250,13 +250,36 @@ def test_real_plans_agree_with_plan_and_cost() -> None:
     assert len(made) <= 1 + 2 * (sizing + 1)
 
 
-def test_variants_are_one_change_each() -> None:
+def test_columns_at_one_click_are_one_change_each() -> None:
     scenario = Scenario.model_validate(raw(LLAMA, deployment={"gpus": ["h100_sxm", "l40s"]}))
-    offered = variants(Answer.of(scenario, analytic_plan))
-    assert {"gpu", "traffic", "location"} <= {one.kind for one in offered}
+    answer = Answer.of(scenario, analytic_plan)
+    offered = columns(answer)
+    assert {Column(load=2.0), Column(location="cloud")} <= set(offered)
+    assert any(one.gpu for one in offered)
     for one in offered:
-        before, after = values_of(scenario), values_of(one.scenario)
-        assert len([key for key in {*before, *after} if before.get(key) != after.get(key)]) == 1
+        changed = one.scenario(answer)
+        assert changed is not None
+        before, after = values_of(scenario), values_of(changed)
+        keys = [key for key in {*before, *after} if before.get(key) != after.get(key)]
+        assert len(keys) == 1 or one.keep_hardware
+
+
+def test_hardware_that_differs_in_several_keys_is_one_choice() -> None:
+    """GPU and format are swapped together, at no plan beside the two that are compared."""
+    market = Market(tokens)
+    first = asked()
+    other = Column(gpu="b200_sxm", precision="fp8", load=2.0).scenario(Answer.of(first, analytic_plan))
+    assert other is not None
+    apart = compare([first, other], market)
+    assert {driver.key for driver in apart.scenarios[1].drivers} == {
+        "deployment.gpus",
+        "deployment.precisions",
+        "workload.peak_rps",
+    }
+    together = compare([first, other], market, hardware_as_one=True)
+    assert {driver.key for driver in together.scenarios[1].drivers} == {"deployment", "workload.peak_rps"}
+    (load,) = (driver for driver in together.scenarios[1].drivers if driver.key == "workload.peak_rps")
+    assert load.usd_per_month == together.scenarios[1].usd_more
 
 
 def test_an_answer_of_a_known_plan_is_not_made_again() -> None:

@@ -1,0 +1,266 @@
+"""What-ifs on the hardware of the plan: how many more of the same GPU, engine, formats and layout, then what else.
+
+A customer who has decided on hardware asks how many more of it another load takes; what a plan would choose anew is the
+second question.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, Literal, get_args
+
+from sizing.decision.inputs import LOADS
+from sizing.decision.keys import values_of, with_values
+from sizing.decision.levers import with_instances
+from sizing.decision.outcome import Answers, Outcome, priced
+from sizing.explore.pinned import pinned_to
+from sizing.planning.answered import Answer
+from sizing.scenario.schema import Scenario
+
+MovedInput = Literal["load", "input_tokens", "output_tokens", "ttft_ms", "itl_ms", "e2e_ms", "cached"]
+"""Inputs that a what-if moves, each by a factor."""
+
+LIMITS: tuple[MovedInput, ...] = ("ttft_ms", "itl_ms", "e2e_ms")
+
+_KEYS: Mapping[MovedInput, str] = MappingProxyType(
+    {
+        "input_tokens": "workload.input_tokens",
+        "output_tokens": "workload.output_tokens",
+        "cached": "workload.prefix_cached_tokens",
+        **{name: f"limits.{name}" for name in LIMITS},
+    }
+)
+"""Scenario keys of the inputs that have one whatever the scenario says; the load has the one that it was given by."""
+
+QuestionName = Literal["twice_the_load", "longer_answers", "tighter_limits", "server_fails", "fewer_cache_hits"]
+
+FACTORS: Mapping[QuestionName, Mapping[MovedInput, float]] = MappingProxyType(
+    {
+        "twice_the_load": {"load": 2.0},
+        "longer_answers": {"output_tokens": 1.5},
+        "tighter_limits": dict.fromkeys(LIMITS, 0.75),
+        "server_fails": {},
+        "fewer_cache_hits": {"cached": 0.8},
+    }
+)
+"""What customers ask once they have seen a plan. Chosen: as far as traffic moves within a year."""
+
+OF_A_MEASURED_RECORD: tuple[MovedInput, ...] = ("load", *LIMITS)
+"""What moves the answer of a measured record, which was made at its own lengths."""
+
+_LAYOUT = ("tp", "pp", "ep", "dp", "serving", "prefill", "decode", "batch_limits")
+"""Keys of a deployment that say how instances are laid out."""
+
+OTHERS_TRIED = 3
+"""Other GPU types that are tried where a server may fail. Chosen: because they are ranked, and each takes a plan."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """One what-if: ``same`` is the answer on the plan's own hardware, ``other`` what would be chosen anew.
+
+    ``other`` is None where that is the same choice or a dearer one, or where nothing may be chosen: for a measured
+    record. ``asked`` is the scenario moved, ``kept`` the same on the plan's hardware alone; none where one more server
+    is the question. ``relaid``: the same GPU, engine and formats serve it in another layout alone. ``why_not`` and
+    ``relaxation`` say why they do not serve it in any and what would let them, both empty where they do.
+    """
+
+    now: Outcome
+    same: Outcome
+    other: Outcome | None
+    asked: Scenario | None = None
+    kept: Scenario | None = None
+    relaid: bool = False
+    why_not: str = ""
+    relaxation: str = ""
+
+
+def same_hardware(answer: Answer) -> Scenario:
+    """The scenario of an answer with the plan's GPU, engine, formats and layout alone; as it is where nothing is
+    deployed, and with a measured record, which holds for its own deployment anyway."""
+    deployed = answer.plan.deployment
+    if deployed is None or answer.scenario.measured is not None:
+        return answer.scenario
+    return pinned_to(deployed, answer.scenario)
+
+
+def moved(scenario: Scenario, factors: Mapping[MovedInput, float]) -> Scenario | None:
+    """The scenario with inputs at so many times their value; None where these cannot stand together.
+
+    A longer prompt has a longer cached part: the share that is found in the cache stays. An input that the scenario
+    does not have is left out.
+    """
+    return with_values(scenario, dict(_values(scenario, factors)))
+
+
+def now(scenario: Scenario, name: MovedInput) -> float | None:
+    """The value of an input as people say it: requests/s or users, tokens (the median), ms; None without one."""
+    if name in ("input_tokens", "output_tokens"):
+        length = getattr(scenario.workload, name)
+        return float(getattr(length, "p50", length))
+    known = values_of(scenario)
+    value = known.get(_load_key(known) if name == "load" else _KEYS[name])
+    if isinstance(value, dict):
+        value = max(value["rps"])
+    return float(value) if value else None
+
+
+def questions(scenario: Scenario) -> tuple[QuestionName, ...]:
+    """The usual what-ifs that mean something here: without a cached part there are no fewer hits."""
+    movable, measured = movable_inputs(scenario), scenario.measured is not None
+    return tuple(
+        name
+        for name, factors in FACTORS.items()
+        if any(one in movable for one in factors) or (name == "server_fails" and not measured)
+    )
+
+
+def movable_inputs(scenario: Scenario) -> tuple[MovedInput, ...]:
+    """The inputs that a scenario has and that move its answer."""
+    names = OF_A_MEASURED_RECORD if scenario.measured is not None else get_args(MovedInput)
+    return tuple(name for name in names if now(scenario, name))
+
+
+def what_if(answer: Answer, name: QuestionName, answers: Answers) -> Kept | None:
+    """One of the usual what-ifs; None where it cannot be asked. Raises InvalidScenario as :func:`sizing.plan`."""
+    return survives_a_server(answer, answers) if name == "server_fails" else at(answer, FACTORS[name], answers)
+
+
+def at(answer: Answer, factors: Mapping[MovedInput, float], answers: Answers) -> Kept | None:
+    """What inputs at so many times their value take; None where the values cannot stand together.
+
+    Raises InvalidScenario as :func:`sizing.plan`, as for a prompt that is longer than the model's context.
+    """
+    asked = moved(answer.scenario, factors)
+    if asked is None:
+        return None
+    kept = moved(same_hardware(answer), factors)
+    assert kept is not None, "hardware leaves the other values as they are"
+    same, anew = answers.outcome(kept), None if asked.measured else answers.outcome(asked)
+    relaid = None if same.feasible or asked.measured else with_values(kept, _layout_of(answer.scenario))
+    if relaid is not None and answers.outcome(relaid).feasible:
+        kept, same = relaid, answers.outcome(relaid)
+    nearest = None if same.feasible else next(iter(answers.answer(kept).plan.excluded), None)
+    return Kept(
+        asked=asked,
+        kept=kept,
+        now=answers.outcome(answer.scenario),
+        same=same,
+        other=None if anew is None or _no_better(anew, same, answer.scenario) else anew,
+        relaid=kept is relaid,
+        why_not="" if nearest is None else nearest.reason,
+        relaxation="" if nearest is None else nearest.relaxation,
+    )
+
+
+def survives_a_server(answer: Answer, answers: Answers) -> Kept | None:
+    """The plan so that the limits hold at the peak with one server down; None where the engine does not say: nothing is
+    deployed, it was measured, or prefill and decode run apart.
+
+    Other choices are the best-ranked other GPU types of the plan, each with one more of its own servers. Raises
+    InvalidScenario as :func:`sizing.plan`.
+    """
+    same = _with_a_server_to_lose(answer)
+    if same is None:
+        return None
+    others = [_with_a_server_to_lose(answers.answer(gpu)) for gpu in _other_gpus(answer)]
+    priced_others = [one for one in others if one is not None and one.usd_per_month is not None]
+    return Kept(
+        asked=None,
+        now=answers.outcome(answer.scenario),
+        same=same,
+        other=min(priced_others, key=lambda one: one.usd_per_month or 0.0, default=None),
+    )
+
+
+def _with_a_server_to_lose(answer: Answer) -> Outcome | None:
+    """The outcome of a plan with as many instances as are left, once the fullest of its servers is down, as the peak
+    needs; see :func:`_to_lose_one`. Whole servers are paid for."""
+    plan, deployed = answer.plan, answer.plan.deployment
+    if deployed is None or deployed.pools or answer.scenario.measured is not None:
+        return None
+    size, each = deployed.gpus_bought // deployed.systems, deployed.gpus // deployed.instances
+    working = deployed.instances - deployed.spare_instances
+    instances, servers, filled = (
+        max(pair)
+        for pair in zip(_to_lose_one(working, each, size), (deployed.instances, deployed.systems, 0), strict=True)
+    )
+    outcome = priced(replace(answer, plan=with_instances(plan, deployed, filled, working)))
+    power = None if outcome.power_kw is None else outcome.power_kw * servers / deployed.systems
+    bought = {"gpus": instances * each, "systems": servers, "gpus_bought": servers * size, "power_kw": power}
+    return outcome.model_copy(update=bought)
+
+
+def _to_lose_one(working: int, each: int, size: int) -> tuple[int, int, int]:
+    """Instances, servers, and the fewest instances that take so many servers where each is filled before the next.
+
+    With ``n`` working instances, spread evenly over ``s = ceil(n / room) + 1`` servers, the smallest ``m`` with
+    ``m - ceil(m / s) >= n``; of an instance that is larger than a server one more.
+    """
+    room = size // each
+    if room == 0:
+        return working + 1, (working + 1) * math.ceil(each / size), working + 1
+    servers = math.ceil(working / room) + 1
+    spread = next(m for m in range(working + 1, 2 * working + 1) if m - math.ceil(m / servers) >= working)
+    return spread, servers, max(spread, (servers - 1) * room + 1)
+
+
+def _other_gpus(answer: Answer) -> Iterator[Scenario]:
+    """The scenario on each of the best-ranked other GPU types of the plan."""
+    deployed = answer.plan.deployment
+    named = dict.fromkeys(one.deployment.gpu for one in answer.plan.alternatives)
+    others = [gpu for gpu in named if deployed is not None and gpu != deployed.gpu]
+    for gpu in others[:OTHERS_TRIED]:
+        changed = with_values(answer.scenario, {"deployment.gpus": [gpu]})
+        if changed is not None:
+            yield changed
+
+
+def _no_better(other: Outcome, same: Outcome, scenario: Scenario) -> bool:
+    """Whether a choice anew is none, the same again, or dearer where cost is what it was chosen by."""
+    if not other.feasible or (other.gpu, other.engine, other.precision, other.gpus) == (
+        same.gpu,
+        same.engine,
+        same.precision,
+        same.gpus,
+    ):
+        return True
+    by_cost = scenario.deployment.objective in ("cost", "expected_cost")
+    costs = other.usd_per_month, same.usd_per_month
+    return same.feasible and by_cost and None not in costs and costs[0] >= costs[1]
+
+
+def _layout_of(scenario: Scenario) -> dict[str, Any]:
+    """The keys of a layout as a scenario has them: left open, unless it says something."""
+    deployment = scenario.deployment.model_dump(mode="json")
+    return {f"deployment.{name}": deployment[name] for name in _LAYOUT}
+
+
+def _load_key(known: Mapping[str, Any]) -> str:
+    """The key that the load was given by; that of the arrivals where a trace alone has it, empty without one."""
+    given = next((key for key in LOADS if key in known), "")
+    arrivals = known.get("workload.arrivals")
+    return given or ("workload.arrivals" if isinstance(arrivals, dict) and "rps" in arrivals else "")
+
+
+def _values(scenario: Scenario, factors: Mapping[MovedInput, float]) -> Iterator[tuple[str, Any]]:
+    known = values_of(scenario)
+    cached = factors.get("cached", 1.0) * factors.get("input_tokens", 1.0)
+    for name, factor in {**factors, "cached": cached}.items():
+        key = _load_key(known) if name == "load" else _KEYS[name]
+        if factor != 1.0 and known.get(key):
+            yield key, _times(known[key], factor)
+
+
+def _times(value: Any, factor: float) -> Any:
+    """A number, both percentiles of a length, the groups of a trace of lengths or the rates of one of arrivals."""
+    if not isinstance(value, dict):
+        return float(value) * factor
+    numbers = {name: value[name] for name in ("p50", "p95", "groups", "rps") if name in value}
+    return value | {
+        name: [one * factor for one in given] if isinstance(given, list) else given * factor
+        for name, given in numbers.items()
+    }

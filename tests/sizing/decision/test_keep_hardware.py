@@ -1,0 +1,197 @@
+"""What-ifs on the hardware of the plan: how many more of the same, worked out by hand where a formula says it."""
+
+import math
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sizing.decision.columns import columns
+from sizing.decision.keep_hardware import (
+    FACTORS,
+    _to_lose_one,
+    at,
+    moved,
+    movable_inputs,
+    now,
+    questions,
+    same_hardware,
+    survives_a_server,
+    what_if,
+)
+from sizing.decision.keep_text import kept_sentence, other_sentence
+from sizing.decision.odd import odd_formats
+from sizing.decision.keep_text import odd_sentence
+from sizing.decision.outcome import Answers
+from sizing.decision.tornado import tornado
+from sizing.planning.analytic import analytic_plan
+from sizing.planning.answered import Answer
+from sizing.prices.packing import systems_needed
+from sizing.scenario import Scenario
+from tests.sizing.decision.test_decision import asked
+
+
+def any_hardware(**workload: Any) -> Scenario:
+    scenario = asked(**({"peak_rps": 60.0} | workload))
+    return scenario.model_copy(update={"deployment": scenario.deployment.model_copy(update={"gpus": []})})
+
+
+@pytest.fixture
+def answers() -> Answers:
+    return Answers(partial(analytic_plan, alternatives=8))
+
+
+def test_the_plan_is_the_answer_of_its_own_hardware(answers: Answers) -> None:
+    answer = answers.answer(any_hardware())
+    kept = answers.answer(same_hardware(answer)).plan.deployment
+    assert kept == answer.plan.deployment
+
+
+@pytest.mark.parametrize("name", ["twice_the_load", "longer_answers", "tighter_limits"])
+def test_hardware_is_kept_and_another_choice_is_never_dearer(name: Any, answers: Answers) -> None:
+    answer = answers.answer(any_hardware())
+    kept = what_if(answer, name, answers)
+    assert kept is not None
+    planned = answer.plan.deployment
+    assert planned is not None
+    assert (kept.same.gpu, kept.same.engine, kept.same.precision) == (
+        planned.gpu,
+        planned.engine,
+        planned.weight_precision,
+    )
+    assert kept.now.gpus is not None
+    assert kept.same.gpus is not None
+    assert kept.same.gpus >= kept.now.gpus
+    assert kept.asked is not None
+    if kept.other is not None:
+        assert kept.other == answers.outcome(kept.asked)
+        assert kept.other.usd_per_month < kept.same.usd_per_month
+    assert f"{kept.same.gpus}" in kept_sentence(kept)
+
+
+def test_twice_the_load_takes_twice_the_instances_of_a_full_fleet(answers: Answers) -> None:
+    """The analytic model carries so much an instance, whatever the number of instances: ceil(2 x peak / each)."""
+    answer = answers.answer(any_hardware(peak_rps=400.0))
+    kept = what_if(answer, "twice_the_load", answers)
+    assert kept is not None
+    assert answer.plan.per_instance is not None
+    assert answer.plan.deployment is not None
+    each = answer.plan.deployment.gpus // answer.plan.deployment.instances
+    assert kept.same.gpus == math.ceil(800.0 / answer.plan.per_instance.max_rps) * each
+
+
+@given(working=st.integers(1, 400), each=st.sampled_from([1, 2, 3, 4, 8, 16]), size=st.sampled_from([1, 2, 4, 8, 72]))
+def test_what_is_left_without_a_server_carries_the_peak(working: int, each: int, size: int) -> None:
+    instances, servers, filled = _to_lose_one(working, each, size)
+    lost = 1 if each > size else math.ceil(instances / servers)
+    assert instances - lost >= working
+    assert systems_needed(filled, each, size) == servers >= systems_needed(instances, each, size)
+    fewer = servers - 1
+    if each <= size and fewer:  # with fewer servers no number of instances would do
+        assert (fewer - 1) * (size // each) < working
+
+
+def test_one_more_server_is_the_plan_with_a_server_more(answers: Answers) -> None:
+    """One instance on a server of eight: a second one on a second server, and twice the money."""
+    answer = answers.answer(asked(peak_rps=1.0))
+    kept = survives_a_server(answer, answers)
+    assert kept is not None
+    assert (kept.now.gpus, kept.now.systems) == (1, 1)
+    assert (kept.same.gpus, kept.same.systems) == (2, 2)
+    assert kept.now.usd_per_month is not None
+    assert kept.same.usd_per_month == pytest.approx(2 * kept.now.usd_per_month)
+    assert "2 instead of 1 H100" in kept_sentence(kept)
+
+
+def test_what_the_same_hardware_cannot_do_is_said_with_the_reason(answers: Answers) -> None:
+    answer = answers.answer(any_hardware())
+    kept = at(answer, {"ttft_ms": 0.001}, answers)
+    assert kept is not None
+    assert not kept.same.feasible
+    assert "cannot serve it within the limits" in kept_sentence(kept)
+    assert kept.why_not in kept_sentence(kept)
+    assert other_sentence(kept) == "Nothing else that the scenario allows serves it, either."
+
+
+def test_lengths_of_every_form_are_moved_and_the_cached_share_stays() -> None:
+    spread = asked(input_tokens={"p50": 1000, "p95": 3000}, prefix_cached_tokens=500)
+    longer = moved(spread, {"input_tokens": 2.0})
+    assert longer is not None
+    assert longer.workload.input_tokens.model_dump() == {"p50": 2000, "p95": 6000}
+    assert longer.workload.prefix_cached_tokens == 1000
+    traced = asked(output_tokens={"trace": "a.csv", "groups": [10, 20, 30]})
+    longer = moved(traced, {"output_tokens": 1.5})
+    assert longer is not None
+    assert longer.workload.output_tokens.groups == [15, 30, 45]
+    assert now(traced, "output_tokens") == 20.0
+    fewer = moved(spread, {"cached": 0.8})
+    assert fewer is not None
+    assert fewer.workload.prefix_cached_tokens == 400
+
+
+def test_the_load_of_a_trace_is_moved_with_its_rates() -> None:
+    scenario = asked(peak_rps=None, arrivals={"trace": "a.csv", "rps": [1, 4, 2]})
+    twice = moved(scenario, {"load": 2.0})
+    assert twice is not None
+    assert twice.workload.arrivals.rps == [2, 8, 4]
+    assert now(scenario, "load") == 4.0
+
+
+def test_what_cannot_be_is_no_answer(answers: Answers) -> None:
+    answer = answers.answer(asked())
+    assert at(answer, {"input_tokens": 1e6}, answers) is None
+
+
+def test_a_measured_record_is_asked_for_load_and_limits_alone() -> None:
+    record = {"system": "dgx_h100", "rps_per_system": 2.4, "ttft_ms": 1000, "itl_ms": 20}
+    scenario = Scenario.model_validate({**asked().model_dump(), "measured": record})
+    assert movable_inputs(scenario) == ("load", "ttft_ms", "itl_ms")
+    assert questions(scenario) == ("twice_the_load", "tighter_limits")
+    assert "server_fails" in questions(asked())
+    assert "fewer_cache_hits" not in questions(asked())
+    assert set(questions(asked(prefix_cached_tokens=100))) == set(FACTORS)
+
+
+def test_a_tornado_on_the_same_hardware_buys_no_other(answers: Answers) -> None:
+    drawn = tornado(any_hardware(), answers, keep_hardware=True)
+    ends = [end for bar in drawn.bars for end in (bar.at_low, bar.at_high) if end is not None and end.feasible]
+    assert {end.gpu for end in ends} == {drawn.base.gpu}
+    free = tornado(any_hardware(), answers)
+    assert drawn.base == free.base
+
+
+def test_columns_at_one_click_keep_hardware_first(answers: Answers) -> None:
+    answer = answers.answer(any_hardware())
+    offered = columns(answer)
+    twice = [one for one in offered if one.load == 2.0]
+    assert [one.keep_hardware for one in twice] == [True, False]
+    for one in offered:
+        scenario = one.scenario(answer)
+        assert scenario is not None
+        if one.keep_hardware:
+            assert scenario.deployment.gpus == [answer.plan.deployment.gpu]
+
+
+def test_narrower_weights_that_need_more_gpus_say_why() -> None:
+    """INT4 on H100 is widened to 16 bit: under an ITL limit that prompts in between reach, it needs more than FP8."""
+
+    def in_format(precision: str) -> Answer:
+        scenario = Scenario.model_validate(
+            {
+                "model": "meta-llama/Llama-3.3-70B-Instruct",
+                "workload": {"input_tokens": 3500, "output_tokens": 300, "peak_rps": 3},
+                "limits": {"ttft_ms": 2000, "itl_ms": 50},
+                "deployment": {"gpus": ["h100_sxm"], "precisions": [precision]},
+            }
+        )
+        return Answer.of(scenario, analytic_plan)
+
+    int4, fp8 = in_format("int4_awq"), in_format("fp8")
+    (odd,) = odd_formats([("INT4", int4), ("FP8", fp8)])
+    assert (odd.one.name, odd.other.name, odd.widened) == ("INT4", "FP8", True)
+    said = odd_sentence(odd)
+    assert f"INT4 needs {int4.plan.deployment.gpus} GPUs where FP8 needs {fp8.plan.deployment.gpus}" in said
+    assert "to 16 bit" in said
+    assert odd_formats([("FP8", fp8), ("FP8 again", fp8)]) == ()
