@@ -60,7 +60,12 @@ class Brand(BaseModel):
     @property
     def logo_type(self) -> str:
         """What the logo is; empty without one."""
-        return next((kind for start, kind in LOGOS.items() if self.logo.startswith(start)), "")
+        return image_type(self.logo)
+
+
+def image_type(content: bytes) -> str:
+    """What an image is that every format can hold; empty for anything else."""
+    return next((kind for start, kind in LOGOS.items() if content.startswith(start)), "")
 
 
 def configured_brand() -> Brand:

@@ -33,15 +33,16 @@ def latency(subject: Subject) -> Section | None:
     plan = subject.plan
     if plan.deployment is None or plan.latency is None:
         return None
-    blocks: list[Block] = [_percentiles(subject), *_curves(subject)]
+    blocks: list[Block] = []
+    if load := _load(plan):
+        blocks.append(Paragraph(text=f"{load} Limited by: {plan.limited_by}."))
+    blocks += [_percentiles(subject), *_curves(subject)]
     if memory_parts(plan):
         blocks += [_memory_chart(plan), _memory_table(plan)]
         if lines := start_up_lines(plan):
             blocks.append(
                 Paragraph(text=f"The first start of an instance checks this; its log should say: {'; '.join(lines)}.")
             )
-    if load := _load(plan):
-        blocks.append(Paragraph(text=f"{load} Limited by: {plan.limited_by}."))
     return Section(key="latency", title="Latency and memory", blocks=tuple(blocks))
 
 
@@ -67,7 +68,7 @@ def _an_instance(plan: Plan) -> str:
 def _percentiles(subject: Subject) -> Table:
     columns = (
         Column(label="Latency"),
-        *(Column(label=f"p{p}", unit="ms", holds="number") for p in (50, 95, 99)),
+        *(Column(label=f"p{p}", unit="ms", holds="number", detail=p == 50) for p in (50, 95, 99)),
         Column(label="Promise"),
         Column(label="80 % interval"),
     )

@@ -10,9 +10,9 @@ from sharing.formats.cells import cell_text
 from sharing.formats.xml_text import shortened
 from sharing.report.content import Bullets, Chart, Fact, Facts, Paragraph, Report, Section, Table
 
-MOST_SLIDES = 12
+MOST_SLIDES = 14
 """The cover included."""
-LEFT_TO_FILES = ("formulas", "glossary")
+LEFT_TO_FILES = ("excluded", "sources", "formulas", "glossary")
 """Chapters to look things up in, which nobody presents."""
 SMALL_COLUMNS, SMALL_ROWS, MANY_TEXTS = 3, 6, 3
 NOTE_CHARACTERS = 6_000
