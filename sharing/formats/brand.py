@@ -92,6 +92,17 @@ def read_brand(file: Path) -> Brand:
     return brand.model_copy(update=beside)
 
 
+def read_logo(file: Path) -> bytes:
+    """A customer's logo. Raises BadBrand with one sentence."""
+    try:
+        content = _bytes(file)
+    except OSError:
+        raise BadBrand(f"{file.name} cannot be read.") from None
+    if not image_type(content):
+        raise BadBrand(f"{file.name} is no {FILES['logo'][1]}.")
+    return content
+
+
 def _keys(file: Path) -> dict[str, Any]:
     try:
         keys = yaml.safe_load(_bytes(file).decode("utf-8"))

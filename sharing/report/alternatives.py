@@ -57,10 +57,9 @@ def _table(subject: Subject, others: Sequence[Candidate]) -> Table:
         Column(label="Figures", detail=True),
     )
     rows = [_planned(subject), *(_row(subject, one) for one in others)]
-    note = (
-        "" if len(subject.plan.alternatives) <= LISTED else f"The first {LISTED} of {len(subject.plan.alternatives)}."
-    )
-    estimates = "Figures called estimate are those of the analytic load model."
+    others_there_are = len(subject.plan.alternatives)
+    note = "" if others_there_are <= LISTED else f"{count(others_there_are)} others do; the best {LISTED} are listed."
+    estimates = "What was not simulated is estimated by the analytic load model."
     return Table(
         title="The plan and other deployments that meet the limits, best first",
         columns=columns,

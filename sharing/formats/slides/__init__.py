@@ -74,7 +74,7 @@ def _draw(deck: Deck, slide: Slide, page: Page, currency: str) -> tuple[str, ...
         _visuals(deck, slide, right, page.visuals, currency)
         return shown
     if page.lead:
-        shown, area = _strip(deck, slide, area, page.lead)
+        shown, area = _strip(deck, slide, area, [begun(text, CHARACTERS) for text in page.lead])
     _visuals(deck, slide, area, page.visuals, currency)
     return shown
 
@@ -82,7 +82,7 @@ def _draw(deck: Deck, slide: Slide, page: Page, currency: str) -> tuple[str, ...
 def _strip(deck: Deck, slide: Slide, area: Box, lead: Sequence[str]) -> tuple[tuple[str, ...], Box]:
     """Sentences over the whole width; the area that they leave."""
     most = area.upper(int(area.height * STRIP_SHARE))
-    size, kept = fitting([begun(text, CHARACTERS) for text in lead], most, TEXT_SIZES)
+    size, kept = fitting(lead, most, TEXT_SIZES)
     strip = most.upper(height_of(kept, size, most.width) + emu(4))
     return deck.text(slide, strip, kept, sizes=(size,)), area.below(strip.height, GAP)
 
