@@ -36,6 +36,7 @@ def add_command(commands: Commands) -> None:
     giving.add_argument("--version", type=whole(1, 1_000_000_000), metavar="N", help="default: the latest")
     giving.add_argument("--prices", choices=BY_WORD, help="money that a report shows (default list)")
     giving.add_argument("--customer", metavar="NAME", help="for whom a report is; default: the project's customer")
+    giving.add_argument("--customer-logo", type=Path, metavar="FILE", help="PNG or JPEG that a report shows")
     giving.add_argument("--author", metavar="NAME", help="who makes a report; default: the user of this machine")
     giving.set_defaults(run=_export)
 
@@ -51,8 +52,9 @@ def _export(given: argparse.Namespace) -> int:
     if not folder and (not place.suffix or suffix not in {*INPUTS, *FORMATS}):
         raise InvalidScenario([f"{place.name} does not say what to write: name a {_suffixes()} file, or a folder."])
     is_report = not folder and suffix in FORMATS
-    if not is_report and (given.prices or given.customer is not None or given.author is not None):
-        raise InvalidEntry("--prices, --customer and --author belong to a report.")
+    of_report = (given.prices, given.customer, given.author, given.customer_logo)
+    if not is_report and any(one is not None for one in of_report):
+        raise InvalidEntry("--prices, --customer, --customer-logo and --author belong to a report.")
     scenario, customer = _asked(given)
     if folder:
         _export_manifests(scenario, place)
@@ -75,6 +77,7 @@ def _asked(given: argparse.Namespace) -> tuple[Scenario, str]:
 
 
 def _report(scenario: Scenario, suffix: str, given: argparse.Namespace, customer: str) -> bytes:
+    from sharing.formats.brand import read_logo
     from sharing.formats.source import source_of
     from sizing.planning.answered import Answer
 
@@ -84,6 +87,7 @@ def _report(scenario: Scenario, suffix: str, given: argparse.Namespace, customer
         made_at=datetime.now(UTC).replace(microsecond=0),
         author=owner().name if given.author is None else given.author,
         customer=customer if given.customer is None else given.customer,
+        customer_logo=b"" if given.customer_logo is None else read_logo(given.customer_logo),
     )
     return FORMATS[suffix].write(source)
 

@@ -60,7 +60,12 @@ class Brand(BaseModel):
     @property
     def logo_type(self) -> str:
         """What the logo is; empty without one."""
-        return next((kind for start, kind in LOGOS.items() if self.logo.startswith(start)), "")
+        return image_type(self.logo)
+
+
+def image_type(content: bytes) -> str:
+    """What an image is that every format can hold; empty for anything else."""
+    return next((kind for start, kind in LOGOS.items() if content.startswith(start)), "")
 
 
 def configured_brand() -> Brand:
@@ -85,6 +90,17 @@ def read_brand(file: Path) -> Brand:
         where = ".".join(map(str, fault["loc"])) or "the file"
         raise BadBrand(f"{file.name}: {where}: {fault['msg'][0].lower()}{fault['msg'][1:]}.") from None
     return brand.model_copy(update=beside)
+
+
+def read_logo(file: Path) -> bytes:
+    """A customer's logo. Raises BadBrand with one sentence."""
+    try:
+        content = _bytes(file)
+    except OSError:
+        raise BadBrand(f"{file.name} cannot be read.") from None
+    if not image_type(content):
+        raise BadBrand(f"{file.name} is no {FILES['logo'][1]}.")
+    return content
 
 
 def _keys(file: Path) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from sharing.formats.brand import Brand
+from sharing.formats.brand import image_type
 from sharing.formats.cells import cell_text, day_and_time, heading
 from sharing.formats.charts import picture
 from sharing.formats.picture import DARK, LIGHT, Box, Label, Line, Picture, Role, Shape
@@ -35,7 +35,8 @@ def write(source: ReportSource) -> bytes:
     page = template.render(
         report=source.report,
         brand=source.brand,
-        logo=_logo(source.brand),
+        logo=_logo(source.brand.logo),
+        customer_logo=_logo(source.customer_logo),
         made=day_and_time(source.report.made_at),
         light=_colours(LIGHT, source.brand.primary, source.brand.accent),
         dark=_colours(DARK, None, None),
@@ -68,11 +69,10 @@ def _colours(roles: Mapping[Role, str], primary: str | None, accent: str | None)
     return colours | {role: colour for role, colour in own.items() if colour is not None}
 
 
-def _logo(brand: Brand) -> str:
-    """The logo within the page; empty without one."""
-    if not brand.logo_type:
-        return ""
-    return f"data:{brand.logo_type};base64,{base64.b64encode(brand.logo).decode()}"
+def _logo(content: bytes) -> str:
+    """A logo within the page; empty without one."""
+    kind = image_type(content)
+    return f"data:{kind};base64,{base64.b64encode(content).decode()}" if kind else ""
 
 
 def svg(picture: Picture, kind: str) -> str:

@@ -8,37 +8,62 @@ from io import BytesIO
 from PIL import Image as Pillow
 from reportlab.graphics.shapes import Drawing, PolyLine, Rect, String
 from reportlab.lib.colors import Color, HexColor
+from reportlab.lib.enums import TA_LEFT, TA_RIGHT
 from reportlab.lib.pagesizes import A4
 from reportlab.lib.units import mm
-from reportlab.platypus import CondPageBreak, Flowable, Image, KeepTogether, ListFlowable, ListItem, Paragraph, Spacer
+from reportlab.platypus import (
+    CondPageBreak,
+    Flowable,
+    Image,
+    KeepTogether,
+    ListFlowable,
+    ListItem,
+    PageBreak,
+    Paragraph,
+    Spacer,
+    TableStyle,
+)
+from reportlab.platypus import Table as Grid
 
-from sharing.formats.brand import BadBrand, Brand
+from sharing.formats.brand import BadBrand
 from sharing.formats.cells import day_and_time
 from sharing.formats.charts import picture
 from sharing.formats.pdf_pages import WIDTH, Document
 from sharing.formats.pdf_style import Style, style_of
-from sharing.formats.pdf_table import facts, table
+from sharing.formats.pdf_table import facts, is_narrow, table
 from sharing.formats.pdf_text import missing, runs, width_of
 from sharing.formats.picture import LIGHT, TEXT_SIZE, Box, Label, Line, Picture, Role, Shape
 from sharing.formats.source import ReportSource
 from sharing.report.content import Block, Bullets, Chart, Facts, Report, Section, Table
 from sharing.report.content import Paragraph as Text
 
-CHART_PIXELS = 740.0
-"""Width that charts are laid out for; they are scaled to the page, and their texts with them."""
+CHART_PIXELS, HALF_PIXELS = 740.0, 360.0
+"""Widths that charts are laid out for; they are scaled to the page or half of it, and their texts with them."""
 
-ROOM = {"cost": 90 * mm, "sensitivity": 140 * mm, "formulas": 90 * mm}
-"""What has to be left of a page for a chapter to begin on it; the second begins with a tall chart."""
+GUTTER = 6 * mm
+"""Between two that stand beside each other."""
 
-START, ROWS = 60 * mm, 42 * mm
-"""The same for any other, and for the title and first rows of a long table."""
+START, ROWS = 45 * mm, 42 * mm
+"""What has to be left of a page for a chapter to begin on it, and for the title and first rows of a long table."""
 
-LONG = 85 * mm
+LONG = 60 * mm
 """Height from which on a table may run over two pages."""
+
+HALF = (WIDTH - GUTTER) / 2.0
+"""Width of each of them in points."""
+
+HOURS = 24
+"""Bars of a chart that need the whole width."""
+
+UNLIKE = 3.0
+"""Times the height of one from which on another does not stand beside it: the page would stay empty below it."""
+
+SUMMARY = "answer"
+"""Key of the chapter that has the first page for itself."""
 
 NOT_SHOWN = "Letters for which this file has no font stand as ?: the same report as a web page shows them."
 
-LOGO_HEIGHT, LOGO_WIDTH = 11 * mm, 60 * mm
+LOGO_HEIGHT, LOGO_WIDTH = 13 * mm, 60 * mm
 
 
 def write(source: ReportSource) -> bytes:
@@ -46,14 +71,14 @@ def write(source: ReportSource) -> bytes:
     report, style = source.report, style_of(source.brand)
     content = BytesIO()
     document = Document(content, report, source.brand, style)
-    document.build([*_top(report, source.brand, style), *_chapters(report, style)])
+    document.build([*_top(source, style), *_chapters(report, style)])
     return content.getvalue()
 
 
-def _top(report: Report, brand: Brand, style: Style) -> Iterator[Flowable]:
-    if brand.logo:
-        yield _logo(brand)
-        yield Spacer(1, 3 * mm)
+def _top(source: ReportSource, style: Style) -> Iterator[Flowable]:
+    report, brand = source.report, source.brand
+    yield _letterhead(source, style)
+    yield Spacer(1, 5 * mm)
     company = f"{brand.name} · " if brand.name else ""
     yield Paragraph(style.shown(f"{company}Sizing of an LLM inference deployment"), style.text(9.0, quiet=True))
     yield Paragraph(
@@ -72,21 +97,38 @@ def _top(report: Report, brand: Brand, style: Style) -> Iterator[Flowable]:
         yield Paragraph(style.shown(NOT_SHOWN), style.text(8.5, quiet=True, spaceAfter=6))
 
 
-def _logo(brand: Brand) -> Image:
-    """The logo as high as a line of it may be, its proportions kept."""
+def _letterhead(source: ReportSource, style: Style) -> Flowable:
+    """Who makes the report on the left, and on the right the place of the customer's logo: without one, their name."""
+    ours, theirs = (
+        _logo(image) if image else Paragraph(style.shown(name, bold=True), style.text(15.0, bold=True, alignment=side))
+        for image, name, side in (
+            (source.brand.logo, source.brand.name, TA_LEFT),
+            (source.customer_logo, source.report.customer, TA_RIGHT),
+        )
+    )
+    head = Grid([[ours, theirs]], colWidths=[WIDTH / 2.0] * 2, rowHeights=[LOGO_HEIGHT + 2 * mm])
+    sides = [("LEFTPADDING", (0, 0), (-1, -1), 0), ("RIGHTPADDING", (0, 0), (-1, -1), 0)]
+    placed = [("ALIGN", (1, 0), (1, 0), "RIGHT"), ("VALIGN", (0, 0), (-1, -1), "MIDDLE")]
+    head.setStyle(TableStyle([*sides, *placed, ("LINEBELOW", (0, 0), (-1, -1), 0.5, style.line)]))
+    return head
+
+
+def _logo(content: bytes) -> Image:
+    """A logo as high as a line of it may be, its proportions kept."""
     try:
-        with Pillow.open(BytesIO(brand.logo)) as opened:
+        with Pillow.open(BytesIO(content)) as opened:
             width, height = opened.size
     except (OSError, Pillow.DecompressionBombError):
-        raise BadBrand("The logo of the brand is no image that can be read.") from None
+        raise BadBrand("The logo is no image that can be read.") from None
     share = min(LOGO_HEIGHT / height, LOGO_WIDTH / width)
-    return Image(BytesIO(brand.logo), width=width * share, height=height * share, hAlign="LEFT")
+    return Image(BytesIO(content), width=width * share, height=height * share)
 
 
 def _chapters(report: Report, style: Style) -> Iterator[Flowable]:
     for number, section in enumerate(report.sections):
         if number:
-            yield CondPageBreak(ROOM.get(section.key, START) if _is_large(section) else 0)
+            is_after_summary = report.sections[number - 1].key == SUMMARY
+            yield PageBreak() if is_after_summary else CondPageBreak(START if _is_large(section) else 0)
         yield from _chapter(section, report, style)
 
 
@@ -103,9 +145,62 @@ def _chapter(section: Section, report: Report, style: Style) -> Iterator[Flowabl
     title.outline = (section.key, section.title)
     if not section.blocks:
         yield title
-    for place, block in enumerate(section.blocks):
-        lead = section.key == "answer" and place == 0
-        yield from _block(block, report.currency, style, () if place else (title,), lead=lead)
+    rows = list(_beside(section.blocks, report.currency, style))
+    for place, row in enumerate(rows):
+        above = () if place else (title,)
+        if len(row) == 1:
+            yield from _block(row[0], report.currency, style, above, lead=section.key == SUMMARY and place == 0)
+        else:
+            halves = [list(_half(one, report.currency, style)) for one in row]
+            yield KeepTogether([*above, _pair(halves), Spacer(1, 8)])
+
+
+def _beside(blocks: Sequence[Block], currency: str, style: Style) -> Iterator[tuple[Block, ...]]:
+    """The blocks, two that fit beside each other together."""
+    rest = list(blocks)
+    while rest:
+        if len(rest) > 1 and all(_is_half(one, currency, style) for one in rest[:2]):
+            heights = [sum(part.wrap(HALF, A4[1])[1] for part in _half(one, currency, style)) for one in rest[:2]]
+            if max(heights) <= UNLIKE * min(heights):
+                yield rest.pop(0), rest.pop(0)
+                continue
+        yield (rest.pop(0),)
+
+
+def _is_half(block: Block, currency: str, style: Style) -> bool:
+    """Whether half of the width is enough for it."""
+    match block:
+        case Chart():
+            return block.draws != "tornado" and len(block.x) != HOURS
+        case Table():
+            return is_narrow(block, currency, style, HALF)
+        case _:
+            return False
+
+
+def _half(block: Block, currency: str, style: Style) -> Iterator[Flowable]:
+    """A chart or table that has half of the width."""
+    if isinstance(block, Chart):
+        drawn: Flowable = drawing(picture(block, HALF_PIXELS), HALF, style)
+    else:
+        assert isinstance(block, Table)
+        drawn = table(block, currency, style, HALF)
+    yield from (*_named(block.title, style), drawn, *_note(block.note, style))
+
+
+def _pair(halves: Sequence[Sequence[Flowable]]) -> Flowable:
+    """Two columns."""
+    left, right = halves
+    grid = Grid([[list(left), "", list(right)]], colWidths=[HALF, GUTTER, HALF])
+    grid.setStyle(
+        TableStyle(
+            [
+                ("VALIGN", (0, 0), (-1, -1), "TOP"),
+                *((f"{side}PADDING", (0, 0), (-1, -1), 0) for side in ("LEFT", "RIGHT", "TOP", "BOTTOM")),
+            ]
+        )
+    )
+    return grid
 
 
 def _block(block: Block, currency: str, style: Style, above: Sequence[Flowable], *, lead: bool) -> Iterator[Flowable]:

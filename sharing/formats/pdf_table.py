@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 
@@ -32,6 +33,15 @@ SIGNS = re.compile(r"[^/_=&.,-]*[/_=&.,-]?")
 """A part of a word up to the next sign that may end a line."""
 
 FACTS_IN_A_ROW = 5
+
+STEP, STEEP = 6.0, 6
+"""Points by which a column is widened at a time, and how close to a maximum the lines of a row are counted."""
+
+WORDS = 1.08
+"""What lines lose at their ends, where the next word does not fit."""
+
+FEW_COLUMNS, FEW_ROWS = 4, 12
+"""Most of a table that stands beside another."""
 
 
 def table(block: Table, currency: str, style: Style, width: float) -> LongTable:
@@ -95,7 +105,26 @@ def _height(row: Sequence[Paragraph], widths: Sequence[float]) -> float:
 def _widths(
     rows: Sequence[Sequence[str]], right: Sequence[bool], size: float, style: Style, width: float
 ) -> list[float]:
-    """What each column needs; where that is too much, what its longest word needs and a share of the rest."""
+    """What each column needs; where that is too much, what its longest word needs, and of the rest what makes the table
+    lowest: each step widens the column whose texts take most lines then."""
+    wanted, least = _wanted(rows, right, size, style)
+    if (rest := width - sum(wanted)) >= 0:
+        cut = [place for place, each in enumerate(wanted) if each >= WIDEST]
+        return [each + (rest / len(cut) if place in cut else 0.0) for place, each in enumerate(wanted)]
+    if sum(least) >= width:
+        return [each * width / sum(least) for each in least]
+    lengths = [[style.width(text, size) for text in row] for row in rows]
+    widths = list(least)
+    while sum(widths) + STEP <= width:
+        gains = [_lines(lengths, widths) - _lines(lengths, _widened(widths, place)) for place in range(len(widths))]
+        widths = _widened(widths, max(range(len(widths)), key=lambda place: (gains[place], -widths[place])))
+    return [each + (width - sum(widths)) / len(widths) for each in widths]
+
+
+def _wanted(
+    rows: Sequence[Sequence[str]], right: Sequence[bool], size: float, style: Style
+) -> tuple[list[float], list[float]]:
+    """What each column needs for its texts on one line, up to a limit, and for its longest word."""
     wanted, least = [], []
     for place in range(len(right)):
         texts = [row[place] for row in rows]
@@ -105,13 +134,35 @@ def _widths(
         least.append(min(max(style.width(word, size, bold=True) for word in words), LONGEST_WORD) + gap)
         if right[place]:
             wanted[-1] = min(wanted[-1], least[-1] + 45.0)
-    if (rest := width - sum(wanted)) >= 0:
-        cut = [place for place, each in enumerate(wanted) if each >= WIDEST]
-        return [each + (rest / len(cut) if place in cut else 0.0) for place, each in enumerate(wanted)]
-    if sum(least) >= width:
-        return [each * width / sum(least) for each in least]
-    share = (width - sum(least)) / (sum(wanted) - sum(least))
-    return [low + (high - low) * share for low, high in zip(least, wanted, strict=True)]
+    return wanted, least
+
+
+def _widened(widths: Sequence[float], place: int) -> list[float]:
+    return [each + (STEP if k == place else 0.0) for k, each in enumerate(widths)]
+
+
+def _lines(lengths: Sequence[Sequence[float]], widths: Sequence[float]) -> float:
+    """Lines that all rows take, about: a smooth maximum over the cells of each, so that every step counts."""
+    return sum(
+        sum(_cell_lines(length / (each - GAP)) ** STEEP for length, each in zip(row, widths, strict=True))
+        ** (1.0 / STEEP)
+        for row in lengths
+    )
+
+
+def _cell_lines(times: float) -> float:
+    """Lines of a text that is so many times as long as its column is wide: whole ones, and a part for every step."""
+    return max(math.ceil(times * WORDS), 1) + max(times, 1.0)
+
+
+def is_narrow(block: Table, currency: str, style: Style, width: float) -> bool:
+    """Whether the table has few columns and rows, whose texts stand on one line within the width."""
+    if len(block.columns) > FEW_COLUMNS or len(block.rows) > FEW_ROWS:
+        return False
+    heads = [heading(column, currency) for column in block.columns]
+    cells = [[cell_text(*pair) for pair in zip(block.columns, row, strict=True)] for row in block.rows]
+    right = [column.holds != "text" for column in block.columns]
+    return sum(_wanted([heads, *cells], right, SIZE, style)[0]) <= width
 
 
 def facts(block: Facts, style: Style, width: float) -> Grid:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sharing.formats.brand import Brand, configured_brand
+from sharing.formats.brand import BadBrand, Brand, configured_brand, image_type
 from sharing.report.build import Progress, build_report
 from sharing.report.content import Released, Report
 from sharing.report.money import Dollars, Money
@@ -17,12 +17,13 @@ from sizing.planning.answered import Answer, Planner
 @dataclass(frozen=True, kw_only=True)
 class ReportSource:
     """A report with the answer behind it, with no more money in it than is released; ``money``: the currency of the
-    report."""
+    report. ``customer_logo``: a PNG or JPEG; without one the customer's name stands in its place."""
 
     answer: Answer
     report: Report
     brand: Brand
     money: Money = field(default_factory=Dollars)
+    customer_logo: bytes = b""
 
 
 def source_of(
@@ -37,17 +38,24 @@ def source_of(
     answers: Answers | None = None,
     progress: Progress | None = None,
     brand: Brand | None = None,
+    customer_logo: bytes = b"",
 ) -> ReportSource:
     """The report of an answer and everything that its files are made from; ``answers`` as for :func:`build_report`.
 
     At list prices the scenario is planned again where that differs. ``brand``: that of
     the configuration if left out. Raises InvalidScenario where the scenario cannot be planned without its own prices,
-    BadBrand for its file.
+    BadBrand for its file, and for a ``customer_logo`` that is neither PNG nor JPEG.
     """
+    if customer_logo and not image_type(customer_logo):
+        raise BadBrand("The customer's logo is no PNG or JPEG image.")
     subject = subject_of(answer, released, money=money, planner=planner)
     report = build_report(
         subject, made_at=made_at, author=author, customer=customer, answers=answers, progress=progress
     )
     return ReportSource(
-        answer=subject.answer, report=report, brand=configured_brand() if brand is None else brand, money=subject.money
+        answer=subject.answer,
+        report=report,
+        brand=configured_brand() if brand is None else brand,
+        money=subject.money,
+        customer_logo=customer_logo,
     )

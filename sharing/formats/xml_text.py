@@ -23,10 +23,9 @@ def shortened(text: str, most: int) -> str:
 
 
 def begun(text: str, most: int) -> str:
-    """The text, cut after a whole sentence and with an ellipsis where it has more than so many characters; after a word
+    """The text, cut after a whole sentence where it has more than so many characters; after a word, with an ellipsis,
     where its first sentence has more."""
     if len(text) <= most:
         return text
     ends = [match.start() + 1 for match in _SENTENCE_END.finditer(text, 0, most)]
-    whole = [end for end in ends if end + len(ELLIPSIS) < most]
-    return f"{text[: whole[-1]]} {ELLIPSIS}" if whole else shortened(text, most)
+    return text[: ends[-1]] if ends else shortened(text, most)

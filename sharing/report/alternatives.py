@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharing.report.answer import gpu_range, layout
+from sharing.report.answer import gpu_span, layout
 from sharing.report.content import Block, Cell, Chart, Column, Paragraph, Section, Series, Table
 from sharing.report.money import amounts
 from sharing.report.names import ORIGIN, engine_name, gpu_name, precision_name
@@ -46,18 +46,20 @@ def _table(subject: Subject, others: Sequence[Candidate]) -> Table:
         Column(label="Deployment"),
         Column(label="One instance"),
         Column(label="GPUs", holds="number", digits=0),
-        Column(label="Systems", holds="number", digits=0),
-        *(Column(label=f"{subject.at} {name}", unit="ms", holds="number") for name in ("TTFT", "ITL", "E2E")),
+        Column(label="GPUs, 80 % interval"),
+        Column(label="Systems", holds="number", digits=0, detail=True),
+        *(
+            Column(label=f"{subject.at} {name}", unit="ms", holds="number", detail=name == "E2E")
+            for name in ("TTFT", "ITL", "E2E")
+        ),
         *money,
-        Column(label="Power", unit="kW", holds="number"),
-        Column(label="GPUs, 80 %"),
-        Column(label="Figures"),
+        Column(label="Power", unit="kW", holds="number", detail=True),
+        Column(label="Figures", detail=True),
     )
     rows = [_planned(subject), *(_row(subject, one) for one in others)]
-    note = (
-        "" if len(subject.plan.alternatives) <= LISTED else f"The first {LISTED} of {len(subject.plan.alternatives)}."
-    )
-    estimates = "Figures called estimate are those of the analytic load model."
+    others_there_are = len(subject.plan.alternatives)
+    note = "" if others_there_are <= LISTED else f"{count(others_there_are)} others do; the best {LISTED} are listed."
+    estimates = "What was not simulated is estimated by the analytic load model."
     return Table(
         title="The plan and other deployments that meet the limits, best first",
         columns=columns,
@@ -75,26 +77,25 @@ def _named(deployed: Deployed, subject: Subject) -> str:
     return ", ".join(parts)
 
 
-def _what(deployed: Deployed, subject: Subject) -> tuple[Cell, ...]:
-    return _named(deployed, subject), layout(deployed), deployed.gpus, deployed.systems
+def _what(deployed: Deployed, subject: Subject, low: int | None, high: int | None) -> tuple[Cell, ...]:
+    return _named(deployed, subject), layout(deployed), deployed.gpus, gpu_span(low, high), deployed.systems
 
 
 def _planned(subject: Subject) -> tuple[Cell, ...]:
     plan = subject.plan
     assert plan.deployment is not None
-    name, *rest = _what(plan.deployment, subject)
+    name, *rest = _what(plan.deployment, subject, plan.gpus_low, plan.gpus_high)
     now = plan.latency
     latencies = (now.ttft_ms.at_percentile, now.itl_ms.at_percentile, now.e2e_ms.at_percentile) if now else (None,) * 3
     usd, power = (plan.cost.hardware_usd_per_month, plan.cost.power_kw) if plan.cost else (None, None)
-    about = gpu_range(plan.gpus_low, plan.gpus_high).removesuffix(" (80 % interval)")
-    return f"Plan: {name}", *rest, *latencies, *_amount(subject, usd), power, about, ORIGIN[plan.decided_by]
+    return f"Plan: {name}", *rest, *latencies, *_amount(subject, usd), power, ORIGIN[plan.decided_by]
 
 
 def _row(subject: Subject, one: Candidate) -> tuple[Cell, ...]:
-    about = gpu_range(one.gpus_low, one.gpus_high).removesuffix(" (80 % interval)")
     latencies = (one.ttft_ms, one.itl_ms, one.e2e_ms)
     money = _amount(subject, one.hardware_usd_per_month)
-    return *_what(one.deployment, subject), *latencies, *money, one.power_kw, about, ORIGIN[one.decided_by]
+    what = _what(one.deployment, subject, one.gpus_low, one.gpus_high)
+    return *what, *latencies, *money, one.power_kw, ORIGIN[one.decided_by]
 
 
 def _amount(subject: Subject, usd: float | None) -> tuple[Cell, ...]:

@@ -1,18 +1,20 @@
-"""The answer: its sentences, the figures that a customer looks for first, and what is to be deployed."""
+"""The executive summary: the answer, the figures that a customer looks for first, and what to know about them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sharing.report.content import Block, Column, Fact, Facts, Paragraph, Released, Section, Table
-from sharing.report.names import engine_name, gpu_name, kv_name, precision_name
+from sharing.report.asked import length_text, limits_text
+from sharing.report.content import Block, Bullets, Column, Fact, Facts, Paragraph, Released, Section, Table
 from sharing.report.prices import has_own_prices
 from sharing.report.subject import Subject
 from sizing.base.deployed import Deployed
 from sizing.base.format import count, interval, kilowatts, ms, significant
 from sizing.base.latency_and_cost import Latency
-from sizing.base.result import Plan
+from sizing.base.result import AnswerPart, Plan
+from sizing.base.units import BILLION
 from sizing.planning.answer import NO_ROOM, hardware_price
+from sizing.planning.business import load_in_words
 from sizing.planning.sentences import split_text, systems_named
 from sizing.question.configuration import parallelism_text
 
@@ -24,18 +26,63 @@ RELEASED = {
 }
 """Which prices stand behind a report, in a sentence."""
 
+FIRST: tuple[AnswerPart, ...] = ("bought", "serves", "cost", "infeasible")
+"""Sentences of the answer that a reader sees first; the others are points below its figures."""
+
+MOST_WARNINGS = 3
+"""Warnings that the summary repeats."""
+
 HOLDS = {True: "within", False: "above"}
 
 
 def answer(subject: Subject) -> Section:
     """The chapter."""
-    blocks: list[Block] = [Paragraph(text=answer_text(subject))]
+    said = tuple(_sentences(subject))
+    first = tuple(text for about, text in said if about in FIRST) or tuple(text for _, text in said)
+    blocks: list[Block] = [Paragraph(text=" ".join(first))]
     if facts := tuple(_facts(subject)):
         blocks.append(Facts(facts=facts))
     if subject.plan.deployment is not None:
-        blocks.append(_deployed(subject, subject.plan.deployment))
+        blocks.append(_asked(subject))
+    if points := (*(text for _, text in said if text not in first), *_warnings(subject)):
+        blocks += [Paragraph(text="What to know before deciding:"), Bullets(items=points)]
+    if subject.plan.deployment is not None:
+        blocks.append(_next_steps(subject))
     blocks.append(Paragraph(text=_released(subject)))
-    return Section(key="answer", title="The answer", blocks=tuple(blocks))
+    return Section(key="answer", title="Executive summary", blocks=tuple(blocks))
+
+
+def _asked(subject: Subject) -> Table:
+    """The question in brief: the plan holds for it alone."""
+    workload, day, model = subject.scenario.workload, subject.plan.business, subject.question.model
+    at_peak = load_in_words(subject.question.demand)
+    users = "" if workload.mode == "offline" else f", {count(day.daily_users)} users"
+    rows = (
+        ("Model", f"{model.id}, {significant(model.params_total / BILLION)} billion parameters"),
+        ("Load", f"{at_peak}; {count(day.requests_per_day)} requests a day{users}"),
+        ("Prompts and answers", f"{length_text(workload.input_tokens)}; {length_text(workload.output_tokens)}"),
+        ("Promise", limits_text(subject.scenario.limits, workload.mode)),
+    )
+    return Table(title="What it has to do", columns=(Column(label="Asked"), Column(label="Value")), rows=rows)
+
+
+def _warnings(subject: Subject) -> Iterator[str]:
+    """What speaks against the plan, in the words of its warnings; notes stand in the chapter on risks."""
+    grave = [one for one in subject.plan.warnings if one.severity != "info"]
+    yield from (one.message for one in sorted(grave, key=lambda one: one.severity != "error")[:MOST_WARNINGS])
+
+
+def _next_steps(subject: Subject) -> Table:
+    """What confirms the plan before it is ordered."""
+    vendor, money = "Vendor, purchasing", subject.shows_money
+    quoted = "A quotation of the systems, their rack units, power and delivery"
+    columns = (Column(label="Next step"), Column(label="Who"), Column(label="Why"))
+    rows = [
+        ("Confirm load, lengths and limits", "Customer", "they move the answer most; the chapter on sensitivity says how far"),
+        (quoted, vendor, "list prices and maximum power are budgets" if money else "maximum power is a budget"),
+        ("Measure one instance with the customer's own requests", "Architect", "replaces the estimate by a measurement"),
+    ]
+    return Table(title="Before the order", columns=columns, rows=tuple(rows))
 
 
 def _released(subject: Subject) -> str:
@@ -47,16 +94,16 @@ def _released(subject: Subject) -> str:
 
 def answer_text(subject: Subject) -> str:
     """The answer of the plan, its price in the currency of the report."""
-    return " ".join(_sentences(subject))
+    return " ".join(text for _, text in _sentences(subject))
 
 
-def _sentences(subject: Subject) -> Iterator[str]:
+def _sentences(subject: Subject) -> Iterator[tuple[AnswerPart, str]]:
     cost = subject.plan.cost
     for one in subject.plan.sentences:
         if one.about == "cost" and cost is not None and cost.hardware_usd_per_month is not None:
-            yield hardware_price(cost, subject.written(cost.hardware_usd_per_month))
+            yield one.about, hardware_price(cost, subject.written(cost.hardware_usd_per_month))
         else:
-            yield one.text
+            yield one.about, one.text
 
 
 def _facts(subject: Subject) -> Iterator[Fact]:
@@ -74,11 +121,16 @@ def _facts(subject: Subject) -> Iterator[Fact]:
         yield Fact(label="Power", value=kilowatts(plan.cost.power_kw), note="whole systems at their maximum")
 
 
-def gpu_range(low: int | None, high: int | None) -> str:
-    """The range that 80 % of such estimates fall in, without one where it is not known."""
+def gpu_span(low: int | None, high: int | None) -> str:
+    """The range that 80 % of such estimates fall in; empty where it is not known."""
     if low is None:
         return ""
-    return f"{count(low)} or more" if high is None else f"{interval(low, high)} (80 % interval)"
+    return f"{count(low)} or more" if high is None else interval(low, high)
+
+
+def gpu_range(low: int | None, high: int | None) -> str:
+    """The same with what it means: "2 to 4 in 8 of 10 cases"."""
+    return f"{span} in 8 of 10 cases" if (span := gpu_span(low, high)) else ""
 
 
 def _latencies(subject: Subject) -> Iterator[Fact]:
@@ -126,23 +178,6 @@ def _money(subject: Subject) -> Iterator[Fact]:
         low, high = subject.money.written(cost.low), subject.money.written(cost.high)
         note = f"at least {low}" if cost.high is None else f"{low} to {high}"
         yield Fact(label="All costs a month", value=subject.money.written(cost.usd_per_month), note=note)
-
-
-def _deployed(subject: Subject, deployed: Deployed) -> Table:
-    rows = [
-        ("Model", subject.question.model.id),
-        ("Weight format", precision_name(deployed.weight_precision)),
-        ("KV-cache format", kv_name(deployed.kv_precision)),
-        ("Serving engine", engine_name(deployed.engine)),
-        ("GPU", gpu_name(deployed.gpu, subject.question)),
-        ("Systems", systems_named(deployed.systems, deployed.system)),
-        ("Instances", instances(deployed)),
-        ("Spare instances", count(deployed.spare_instances)),
-    ]
-    if deployed.batch_limit is not None:
-        rows.append(("Batch limit", f"{count(deployed.batch_limit)} requests in flight per instance"))
-    columns = (Column(label="What"), Column(label="Value"))
-    return Table(title="What is deployed", columns=columns, rows=tuple(rows))
 
 
 def instances(deployed: Deployed) -> str:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from pydantic import BaseModel
+
+from sharing.form.presets import presets
 from sharing.report.content import Block, Bullets, Cell, Column, Paragraph, Section, Table
 from sharing.report.names import engine_name, gpu_name, kv_name, precision_name, titled
 from sharing.report.subject import Subject
@@ -14,7 +17,12 @@ from sizing.decision.keys import WHOLE, values_of
 from sizing.decision.text import shown
 from sizing.economics.assumptions import Basis
 
-CUSTOMER, DEFAULT, CATALOGUE = "Customer input", "Default, kept", "Catalogue"
+CUSTOMER, DEFAULT, CATALOGUE = "Customer input", "Product default", "Catalogue"
+PRESET = "Preset: {title}"
+"""Who stated a value that a starting point of the product brought."""
+
+LENGTHS = ("workload.input_tokens", "workload.output_tokens")
+"""Keys by whose values a preset is recognised."""
 BASIS: dict[Basis, str] = {
     "scenario": CUSTOMER,
     "sourced": CATALOGUE,
@@ -43,10 +51,16 @@ CHOSEN = {"on_prem": "on premises", "poisson": "random (Poisson)", "kernel": "ke
 def assumptions(subject: Subject) -> Section:
     """The chapter."""
     columns = (Column(label="Assumption"), Column(label="Value"), Column(label="Stated by"))
-    given_first = sorted(_inputs(subject), key=lambda row: row[-1] != CUSTOMER)
+    inputs = tuple(_inputs(subject))
+    given = sorted((row for row in inputs if row[-1] != DEFAULT), key=lambda row: row[-1] != CUSTOMER)
     blocks: list[Block] = [
-        Table(title="Inputs and settings", columns=columns, rows=tuple(given_first)),
-        _facts(subject),
+        Table(title="What was stated", columns=columns, rows=tuple(given)),
+        Table(
+            title="What else applies",
+            columns=columns[:2],
+            rows=tuple(row[:2] for row in inputs if row[-1] == DEFAULT),
+            note=f"{DEFAULT}: what the product takes where nothing else is stated.",
+        ),
     ]
     if taken := subject.plan.assumptions:
         blocks += [Paragraph(text="What follows from them, and what is taken for granted:"), Bullets(items=taken)]
@@ -56,14 +70,38 @@ def assumptions(subject: Subject) -> Section:
 def _inputs(subject: Subject) -> Iterator[tuple[Cell, ...]]:
     """Every input that has a value: whose it is follows from whether it differs from the default."""
     unused = () if subject.scenario.workload.average_rps is not None else ("workload.peak_percentile",)
-    stated = _opened(subject.scenario.model_dump(mode="json", exclude_defaults=True))
-    for key, value in values_of(subject.scenario).items():
+    stated = _opened(subject.scenario.model_dump(mode="json", exclude_defaults=True)) | set(_typed(subject.scenario))
+    values = values_of(subject.scenario)
+    title, preset = _preset(values)
+    for key, value in values.items():
         if not any(key == hidden or key.startswith(f"{hidden}.") for hidden in (*_NOT_SHOWN, *unused)) and value != []:
-            yield titled(key), _short(key, value), CUSTOMER if key in stated else DEFAULT
+            by = DEFAULT if key not in stated else PRESET.format(title=title) if preset.get(key) == value else CUSTOMER
+            yield titled(key), _short(key, value), by
     if record := subject.scenario.measured:
         yield "Measured record", f"{record.system}, {record.rps_per_system:g} requests/s per system", CUSTOMER
     if one := subject.scenario.benchmark:
         yield "Own benchmark", f"{len(one.points)} points on {gpu_name(one.gpu)}", CUSTOMER
+
+
+def _typed(part: BaseModel, prefix: str = "") -> Iterator[str]:
+    """Dotted keys that a file names itself, whatever their values; none of a part that names all of its keys, as the
+    form and the library do, who write defaults down too."""
+    fields = type(part).model_fields
+    for name in fields:
+        value, key = getattr(part, name), f"{prefix}{name}"
+        if isinstance(value, BaseModel) and key not in WHOLE:
+            yield from _typed(value, f"{key}.")
+        elif name in part.model_fields_set and part.model_fields_set < set(fields):
+            yield key
+
+
+def _preset(values: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """Title and values of the preset that most of the values are those of; nothing where the lengths are of none."""
+    alike = {one.title: values_of(one.scenario) for one in presets().values()}
+    alike = {title: of for title, of in alike.items() if all(values.get(key) == of.get(key) for key in LENGTHS)}
+    return max(
+        alike.items(), key=lambda one: sum(values.get(key) == value for key, value in one[1].items()), default=("", {})
+    )
 
 
 def _opened(values: dict[str, Any], prefix: str = "") -> set[str]:
@@ -86,10 +124,11 @@ def _chosen(key: str, value: Any) -> str:
     return CHOSEN[value] if isinstance(value, str) and value in CHOSEN else shown(key, value)
 
 
-def _facts(subject: Subject) -> Table:
-    """Facts of the catalogue behind the plan, each with its source and day."""
+def sources(subject: Subject) -> Section:
+    """The chapter on facts of the catalogue behind the plan, each with its source and day."""
     columns = (Column(label="Fact"), Column(label="Source"), Column(label="Date"))
-    return Table(title="Facts of the catalogue", columns=columns, rows=tuple(_sources(subject)))
+    table = Table(title="Facts of the catalogue", columns=columns, rows=tuple(_sources(subject)))
+    return Section(key="sources", title="Appendix: sources", blocks=(table,))
 
 
 def _sources(subject: Subject) -> Iterator[tuple[Cell, ...]]:

@@ -12,8 +12,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-FORMAT_VERSION = 1
-"""Version of this form. A stored report of a newer one is refused, an older one is read."""
+FORMAT_VERSION = 2
+"""Version of this form; 2 since columns say whether they are details. A stored report of a newer one is refused, an older one is read."""
 
 Cell = float | int | str | None
 """A value of a table; None where there is none, which is drawn as a dash, never as zero."""
@@ -67,12 +67,16 @@ class Facts(Frozen):
 
 
 class Column(Frozen):
-    """A column of a table: ``digits`` are decimals of its numbers, None where they have three significant digits."""
+    """A column of a table: ``digits`` are decimals of its numbers, None where they have three significant digits.
+
+    ``detail``: what a slide leaves to the documents.
+    """
 
     label: str
     unit: str = ""
     holds: Literal["text", "number", "money"] = "text"
     digits: int | None = None
+    detail: bool = False
 
 
 class Table(Frozen):

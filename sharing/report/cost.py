@@ -104,9 +104,9 @@ def _ways(answer: CostAnswer) -> Table:
         Column(label="Way to pay"),
         *map(amounts, ("A month", "Low", "High")),
         Column(label="What"),
-        Column(label="Utilisation", unit="%", holds="number"),
-        Column(label="Energy", unit="kWh a month", holds="number"),
-        Column(label="Carbon", unit="kg CO2e a month", holds="number"),
+        Column(label="Utilisation", unit="%", holds="number", detail=True),
+        Column(label="Energy", unit="kWh a month", holds="number", detail=True),
+        Column(label="Carbon", unit="kg CO2e a month", holds="number", detail=True),
     )
     return Table(title="Ways to pay", columns=columns, rows=tuple(map(_way, answer.ways))).without_empty_columns()
 

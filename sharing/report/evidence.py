@@ -29,7 +29,7 @@ def evidence(subject: Subject) -> Section:
     if figures := accuracy_figures():
         blocks += [Paragraph(text=text) for text in (conclusions_in_words(figures), capacity_in_words(figures)[0])]
         blocks.append(_targets(figures["targets"]))
-    return Section(key="evidence", title="Evidence and accuracy", blocks=tuple(blocks))
+    return Section(key="evidence", title="Appendix: evidence and accuracy", blocks=tuple(blocks))
 
 
 def _origin(subject: Subject) -> Iterator[str]:
@@ -101,14 +101,21 @@ def _targets(targets: list[Mapping[str, Cell]]) -> Table:
 def formulas(subject: Subject) -> Section | None:
     """The chapter on every figure from formula to source; those of money in USD alone, as the engine computes them."""
     hidden = () if subject.money.code == DOLLARS else ("usd_",)
+    shown = [one for one in subject.plan.explained if not one.name.startswith(hidden)]
+    numbers = {source: number for number, source in enumerate(dict.fromkeys(one.source for one in shown), start=1)}
     rows = tuple(
-        (_labels().get(one.name, one.name), one.value, one.formula, one.numbers, one.source)
-        for one in subject.plan.explained
-        if not one.name.startswith(hidden)
+        (_labels().get(one.name, one.name), one.value, one.formula, one.numbers, f"[{numbers[one.source]}]")
+        for one in shown
     )
     columns = tuple(Column(label=label) for label in ("Figure", "Value", "Formula", "With numbers", "Source"))
     table = Table(title="Formulas with the numbers of this plan", columns=columns, rows=rows)
-    return Section(key="formulas", title="Every figure, from formula to source", blocks=(table,)) if rows else None
+    listed = Table(
+        title="Sources of the formulas",
+        columns=(Column(label="Number"), Column(label="Source")),
+        rows=tuple((f"[{number}]", source) for source, number in numbers.items()),
+        note="Modules are those of this product; its methodology describes each of them.",
+    )
+    return Section(key="formulas", title="Appendix: every figure, from formula to source", blocks=(table, listed)) if rows else None
 
 
 @cache

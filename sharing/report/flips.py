@@ -23,7 +23,7 @@ NEAR = 1.06
 
 MEANS = (
     "The nearest values found at which another GPU type, weight format or number of systems would be ordered, "
-    "everything else as it is. Where between both values that is, was not looked for."
+    "everything else as it is. The answer changes between “Unchanged to” and “Flips at”."
 )
 
 
@@ -36,7 +36,8 @@ def flips_found(subject: Subject, answers: Answers) -> Iterator[Block]:
         yield Paragraph(text=f"No input alone was found to flip the answer. {_not_found(unmoved)}".strip())
         return
     columns = (
-        *(Column(label=label) for label in ("Input", "Now", "Flips at", "What would be ordered then", "Unchanged to")),
+        *(Column(label=label) for label in ("Input", "Now", "Flips at", "What would be ordered then")),
+        Column(label="Unchanged to", detail=True),
         *money_columns(subject, ("A month then",)),
     )
     rows = tuple(_row(one, subject) for one in turning)

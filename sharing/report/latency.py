@@ -35,15 +35,16 @@ def latency(subject: Subject) -> Section | None:
     plan = subject.plan
     if plan.deployment is None or plan.latency is None:
         return None
-    blocks: list[Block] = [_percentiles(subject), *_curves(subject)]
+    blocks: list[Block] = []
+    if load := _load(plan):
+        blocks.append(Paragraph(text=f"{load} Limited by: {plan.limited_by}."))
+    blocks += [_percentiles(subject), *_curves(subject)]
     if memory_parts(plan):
         blocks += [_memory_chart(plan), _memory_table(plan)]
         if lines := start_up_lines(plan):
             blocks.append(
                 Paragraph(text=f"The first start of an instance checks this; its log should say: {'; '.join(lines)}.")
             )
-    if load := _load(plan):
-        blocks.append(Paragraph(text=f"{load} Limited by: {plan.limited_by}."))
     return Section(key="latency", title="Latency and memory", blocks=tuple(blocks))
 
 
@@ -69,7 +70,10 @@ def _an_instance(plan: Plan) -> str:
 def _percentiles(subject: Subject) -> Table:
     columns = (
         Column(label="Latency"),
-        *(Column(label=name_of(percent), unit="ms", holds="number") for percent in Latency.percents()),
+        *(
+            Column(label=name_of(percent), unit="ms", holds="number", detail=percent == Latency.percents()[0])
+            for percent in Latency.percents()
+        ),
         Column(label="Promise"),
         Column(label="80 % interval"),
     )

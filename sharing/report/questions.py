@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sharing.report.asked import length_text, limits_text
 from sharing.report.content import Block, Chart, Column, Section, Series, Table
 from sharing.report.names import gpu_name
 from sharing.report.subject import Subject
 from sizing.base.choices import RANKED_BY
-from sizing.base.format import UNKNOWN, count, ms, percent, requests_per_s, significant
+from sizing.base.format import UNKNOWN, count, percent, requests_per_s, significant
 from sizing.base.units import BILLION
 from sizing.scenario.demand import hourly
-from sizing.scenario.schema import Limits
-from sizing.scenario.traffic import Length, LengthSpread, LengthTrace
 
 WHERE = {"on_prem": "in a data centre of one's own", "cloud": "rented in the cloud", "hybrid": "owned and rented"}
 MODES = {
@@ -44,32 +43,16 @@ def _rows(subject: Subject) -> Iterator[tuple[str, str, str]]:
     yield "Which model?", model.id, size
     cached = workload.prefix_cached_tokens
     note = f"{count(cached)} of them cached from earlier requests" if cached else "none of them cached"
-    yield "How long are the prompts?", _length(workload.input_tokens), note
-    yield "How long are the answers?", _length(workload.output_tokens), ""
+    yield "How long are the prompts?", length_text(workload.input_tokens), note
+    yield "How long are the answers?", length_text(workload.output_tokens), ""
     yield "How much load at the busiest time?", requests_per_s(demand.sustained_rps), demand.how
-    yield "How fast must it be?", _limits(subject.scenario.limits, workload.mode), MODES[workload.mode]
+    yield "How fast must it be?", limits_text(subject.scenario.limits, workload.mode), MODES[workload.mode]
     place = WHERE[subject.scenario.deployment.location]
     yield (
         "Which GPUs may serve it?",
         _gpus(subject),
         f"{place}; ranked by {RANKED_BY[subject.scenario.deployment.objective]}",
     )
-
-
-def _length(length: Length) -> str:
-    if isinstance(length, LengthSpread):
-        return f"{count(length.p50)} tokens in the median, {count(length.p95)} at the 95th percentile"
-    if isinstance(length, LengthTrace):
-        return f"as in a trace: {count(length.p50)} tokens in the median, {count(length.p95)} at the 95th percentile"
-    return f"{count(length)} tokens on average"
-
-
-def _limits(limits: Limits, mode: str) -> str:
-    if mode == "offline":
-        return "no limit"
-    each = (("TTFT", limits.ttft_ms), ("ITL", limits.itl_ms), ("E2E", limits.e2e_ms))
-    named = [f"{name} {ms(limit)}" for name, limit in each if limit is not None]
-    return f"{', '.join(named)} at p{limits.percentile:g}" if named else "no limit"
 
 
 def _gpus(subject: Subject) -> str:

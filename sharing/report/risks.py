@@ -28,8 +28,6 @@ def risks(subject: Subject) -> Section:
         blocks.append(Table(title="What a careful architect would point out", columns=columns, rows=rows))
     if points := tuple(_uncertain(subject)):
         blocks.append(Bullets(items=points))
-    if plan.excluded:
-        blocks.append(_excluded(subject))
     if not blocks:
         blocks.append(Paragraph(text="Nothing is known that would speak against this plan."))
     return Section(key="risks", title="Risks", blocks=tuple(blocks))
@@ -50,11 +48,17 @@ def _uncertain(subject: Subject) -> Iterator[str]:
         yield f"Not in the cost, because the scenario leaves it out: {', '.join(left_out(subject.cost))}."
 
 
-def _excluded(subject: Subject) -> Table:
-    rows: list[tuple[Cell, ...]] = [
-        (gpu_name(one.gpu, subject.question), one.reason, one.relaxation, one.closest) for one in subject.plan.excluded
-    ]
+def excluded(subject: Subject) -> Section | None:
+    """The chapter on GPU types that cannot serve it; None where every one could."""
+    if not subject.plan.excluded:
+        return None
+    alike: dict[tuple[str, str, str], list[str]] = {}
+    for one in subject.plan.excluded:
+        names = alike.setdefault((one.reason, one.relaxation, one.closest), [])
+        names.append(gpu_name(one.gpu, subject.question))
+    rows: list[tuple[Cell, ...]] = [(", ".join(names), *why) for why, names in alike.items()]
     columns = tuple(
-        Column(label=label) for label in ("GPU", "Why not", "Smallest change that lets it in", "Nearest configuration")
+        Column(label=label) for label in ("GPUs", "Why not", "Smallest change that lets it in", "Nearest configuration")
     )
-    return Table(title="What cannot serve this", columns=columns, rows=tuple(rows))
+    table = Table(title="GPU types that were ruled out", columns=columns, rows=tuple(rows))
+    return Section(key="excluded", title="Appendix: what cannot serve this", blocks=(table,))

@@ -36,6 +36,7 @@ class Wanted:
     suffix: str
     released: Released
     customer: str
+    customer_logo: bytes
     author: str
     currency: Currency
 
@@ -119,11 +120,18 @@ def _questions(scenario: Scenario) -> Wanted:
         help="With list prices the scenario is planned again without prices, discounts and constants of your own.",
     )
     customer, author = _people()
+    logo = st.file_uploader(
+        "Customer's logo",
+        type=["png", "jpg", "jpeg"],
+        key="export_logo",
+        help="Stands on the first page; without one the customer's name does.",
+    )
     return Wanted(
         scenario=scenario.model_dump_json(),
         suffix=suffix,
         released=released,
         customer=customer,
+        customer_logo=logo.getvalue() if logo else b"",
         author=author,
         currency=chosen_currency(),
     )
@@ -164,6 +172,7 @@ def _build(answer: Answer, scenario: Scenario, wanted: Wanted) -> None:
                 made_at=datetime.now(UTC).replace(microsecond=0),
                 author=wanted.author,
                 customer=wanted.customer,
+                customer_logo=wanted.customer_logo,
                 money=wanted.currency,
                 answers=_answers(wanted.scenario),
                 progress=progress,

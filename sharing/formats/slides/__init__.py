@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from pptx.enum.text import MSO_ANCHOR
 from pptx.slide import Slide
@@ -18,13 +19,15 @@ from sharing.formats.source import ReportSource
 from sharing.formats.xml_text import begun
 from sharing.report.content import Chart, Fact, Released, Report
 
-STRIP_SHARE, FACTS_SHARE = 0.27, 0.6
+STRIP_SHARE = 0.27
+"""Of the area: the most that texts above charts take."""
 LABEL_SHARE, VALUE_SHARE = 0.22, 0.39
 """Of the height of a card: in the lowest of cards the rest takes two lines of the smallest letters."""
-"""Of the area: the most that texts above charts take, and what figures take beside a table."""
-CARDS = 12
-WIDE_TABLE, NARROW_TABLE = 4, 3
-"""Columns from which on a table gets more room than a chart beside it, and below which it gets less."""
+CARDS, CARDS_IN_A_ROW, CARD_HEIGHT = 15, 5, 82
+"""Figures of a slide at most, and beside each other; points that a card is high."""
+BROAD_TABLE, WIDE_TABLE, NARROW_TABLE = 6, 4, 3
+"""Columns from which on a table gets twice or more of the room of what stands beside it, and below which it gets less.
+Details, which a slide leaves out, are not counted."""
 CHARACTERS = 330
 """Of a text beside charts and tables; all of it stands in the notes."""
 
@@ -39,7 +42,9 @@ def to_pptx(source: ReportSource) -> bytes:
     report, brand = source.report, source.brand
     deck = Deck(brand, " \N{MIDDLE DOT} ".join(text for text in (brand.name, brand.footer) if text) or report.title)
     deck.describe(report.title, report.author)
-    deck.notes(deck.cover(report.title, _about(report)), [report.answer])
+    cover = deck.cover(report.title, _about(report))
+    deck.customer(cover, report.customer, source.customer_logo)
+    deck.notes(cover, [report.answer])
     for page in pages_of(report):
         slide = deck.slide(page.title)
         shown = _draw(deck, slide, page, report.currency)
@@ -61,24 +66,42 @@ def _draw(deck: Deck, slide: Slide, page: Page, currency: str) -> tuple[str, ...
     area, shown = deck.area, tuple[str, ...]()
     if page.texts and not (page.visuals or page.facts):
         return deck.text(slide, area, page.texts)
+    if page.facts:
+        return _summary(deck, slide, page, currency)
     if is_small(page.visuals, page.texts):
         left, right = area.columns([0.5, 0.5], 2 * GAP)
-        shown = deck.text(slide, left, [begun(text, CHARACTERS) for text in page.texts], sizes=(14, 13, 12))
+        shown = deck.text(slide, left, [begun(text, CHARACTERS) for text in page.texts], sizes=(18, 16, 14, 13, 12))
         _visuals(deck, slide, right, page.visuals, currency)
         return shown
-    if page.lead or (page.facts and page.texts):
-        texts = page.texts if page.facts else tuple(begun(text, CHARACTERS) for text in page.lead)
-        most = area.upper(int(area.height * STRIP_SHARE))
-        size, kept = fitting(texts, most, TEXT_SIZES)
-        strip = most.upper(height_of(kept, size, most.width) + emu(4))
-        shown = deck.text(slide, strip, kept, sizes=(size,))
-        area = area.below(strip.height, GAP)
-    if page.facts:
-        shares = [FACTS_SHARE, 1.0 - FACTS_SHARE] if page.visuals else [1.0]
-        boxes = area.columns(shares, GAP)
-        _facts(deck, slide, boxes[0], page.facts[:CARDS], columns=3 if page.visuals else 4)
-        area = boxes[-1]
+    if page.lead:
+        shown, area = _strip(deck, slide, area, [begun(text, CHARACTERS) for text in page.lead])
     _visuals(deck, slide, area, page.visuals, currency)
+    return shown
+
+
+def _strip(deck: Deck, slide: Slide, area: Box, lead: Sequence[str]) -> tuple[tuple[str, ...], Box]:
+    """Sentences over the whole width; the area that they leave."""
+    most = area.upper(int(area.height * STRIP_SHARE))
+    size, kept = fitting(lead, most, TEXT_SIZES)
+    strip = most.upper(height_of(kept, size, most.width) + emu(4))
+    return deck.text(slide, strip, kept, sizes=(size,)), area.below(strip.height, GAP)
+
+
+def _summary(deck: Deck, slide: Slide, page: Page, currency: str) -> tuple[str, ...]:
+    """Lead, figures over the whole width, and below them points beside a table."""
+    area, texts, shown = deck.area, [text for text in page.texts if text not in page.lead], tuple[str, ...]()
+    if page.lead:
+        shown, area = _strip(deck, slide, area, page.lead)
+    facts = page.facts[:CARDS]
+    rows = math.ceil(len(facts) / CARDS_IN_A_ROW)
+    cards = area.upper(min(rows * emu(CARD_HEIGHT), area.height))
+    _facts(deck, slide, cards, facts, columns=CARDS_IN_A_ROW)
+    area = area.below(cards.height, GAP)
+    boxes = area.columns([1.0] * sum(map(bool, (texts, page.visuals))), 2 * GAP) if texts or page.visuals else []
+    if texts:
+        shown = (*shown, *deck.text(slide, boxes[0], [begun(text, CHARACTERS) for text in texts], sizes=TEXT_SIZES))
+    if page.visuals:
+        _visuals(deck, slide, boxes[-1], page.visuals, currency)
     return shown
 
 
@@ -97,7 +120,10 @@ def _visuals(deck: Deck, slide: Slide, area: Box, visuals: tuple[Visual, ...], c
 def _share(visual: Visual, beside: int) -> float:
     if beside == 1 or isinstance(visual, Chart):
         return 1.0
-    return 1.4 if len(visual.columns) >= WIDE_TABLE else 0.8 if len(visual.columns) < NARROW_TABLE else 1.2
+    columns = sum(not column.detail for column in visual.columns)
+    if columns >= BROAD_TABLE:
+        return 2.2
+    return 1.5 if columns >= WIDE_TABLE else 0.8 if columns < NARROW_TABLE else 1.2
 
 
 def _facts(deck: Deck, slide: Slide, area: Box, facts: tuple[Fact, ...], columns: int) -> None:

@@ -25,7 +25,7 @@ DASHES = (None, MSO_LINE.LONG_DASH, MSO_LINE.ROUND_DOT, MSO_LINE.DASH_DOT)
 MARKED = (MSO_LINE.DASH, MSO_LINE.ROUND_DOT)
 """The same of limits and the planned load, which are thin."""
 
-PLACE_CHARACTERS = 34
+PLACE_CHARACTERS = 60
 """Of a name beside a bar."""
 GRID, NUMBERS = "#dde3e9", "#,##0.####"
 

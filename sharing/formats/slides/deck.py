@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 
+from PIL import UnidentifiedImageError
 from pptx import Presentation
 from pptx.dml.color import RGBColor
 from pptx.enum.shapes import MSO_SHAPE, PP_PLACEHOLDER
@@ -12,6 +13,7 @@ from pptx.enum.text import MSO_ANCHOR, MSO_AUTO_SIZE, PP_ALIGN
 from pptx.oxml.ns import qn
 from pptx.presentation import Presentation as Opened
 from pptx.shapes.base import BaseShape
+from pptx.shapes.picture import Picture
 from pptx.slide import Slide, SlideLayout
 from pptx.text.text import TextFrame
 from pptx.util import Emu, Inches, Pt
@@ -85,6 +87,14 @@ class Deck:
         self._without_empty(slide)
         self._marks(slide, None)
         return slide
+
+    def customer(self, slide: Slide, name: str, logo: bytes) -> None:
+        """Whom it is for, in the upper left corner of the cover: their logo, or their name in its place."""
+        box = Box(MARGIN, TITLE_TOP, self.width // 2, TITLE_HEIGHT)
+        if logo:
+            self._logo(slide, logo, box.left, TITLE_HEIGHT)
+        elif name and self.own:
+            self.text(slide, box, [name], sizes=(24, 20, 16, 12), bold=True, anchor=MSO_ANCHOR.MIDDLE)
 
     def slide(self, title: str) -> Slide:
         """A further slide, empty below its title."""
@@ -181,16 +191,24 @@ class Deck:
         if not self.own:
             return
         if self.brand.logo:
-            picture = slide.shapes.add_picture(io.BytesIO(self.brand.logo), 0, TITLE_TOP, height=LOGO_HEIGHT)
-            if picture.width > LOGO_WIDTH:
-                picture.height = Emu(int(picture.height * LOGO_WIDTH / picture.width))
-                picture.width = LOGO_WIDTH
+            picture = self._logo(slide, self.brand.logo, 0, LOGO_HEIGHT)
             picture.left = Emu(self.width - MARGIN - picture.width)
         foot = Box(MARGIN, self.height - FOOTER_HEIGHT, self.width - 2 * MARGIN, FOOTER_HEIGHT - emu(8))
         left, right = foot.columns([0.9, 0.1], GAP)
         self.text(slide, left, [self.footer], sizes=(9, 8, 7), colour_of=MUTED)
         if number is not None:
             self.text(slide, right, [str(number)], sizes=(9,), colour_of=MUTED, align=PP_ALIGN.RIGHT)
+
+    def _logo(self, slide: Slide, content: bytes, left: int, height: int) -> Picture:
+        """An image as high as asked, or less where it would be too wide. Raises BadBrand."""
+        try:
+            picture: Picture = slide.shapes.add_picture(io.BytesIO(content), left, TITLE_TOP, height=height)
+        except (OSError, UnidentifiedImageError):
+            raise BadBrand("The logo is no image that can be read.") from None
+        if picture.width > LOGO_WIDTH:
+            picture.height = Emu(int(picture.height * LOGO_WIDTH / picture.width))
+            picture.width = LOGO_WIDTH
+        return picture
 
     def _without_empty(self, slide: Slide) -> None:
         """Placeholders that nothing was put into would ask to be filled."""

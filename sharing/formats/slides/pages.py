@@ -10,9 +10,9 @@ from sharing.formats.cells import cell_text
 from sharing.formats.xml_text import shortened
 from sharing.report.content import Bullets, Chart, Fact, Facts, Paragraph, Report, Section, Table
 
-MOST_SLIDES = 12
+MOST_SLIDES = 14
 """The cover included."""
-LEFT_TO_FILES = ("formulas", "glossary")
+LEFT_TO_FILES = ("excluded", "sources", "formulas", "glossary")
 """Chapters to look things up in, which nobody presents."""
 SMALL_COLUMNS, SMALL_ROWS, MANY_TEXTS = 3, 6, 3
 NOTE_CHARACTERS = 6_000
@@ -76,8 +76,8 @@ def _with_texts(page: Page, sections: Sequence[Section]) -> Page:
 def _split(section: Section) -> tuple[Page, tuple[Visual, ...]]:
     """The first slide of a chapter, and the charts and tables that it has no room for."""
     alone, points = _texts(section)
-    texts = [*alone, *points]
     facts = [fact for block in section.blocks if isinstance(block, Facts) for fact in block.facts]
+    texts = [*alone[:1], *points, *alone[1:]] if facts else [*alone, *points]
     visuals = tuple(block for block in section.blocks if isinstance(block, Chart | Table))
     shown = _together(visuals) if not facts else tuple(v for v in visuals if isinstance(v, Table))[:1]
     spoken = texts if len(texts) > 1 or not alone else []
@@ -114,10 +114,15 @@ def _together(visuals: Sequence[Visual]) -> tuple[Visual, ...]:
 
 
 def _by_need(rests: Sequence[Sequence[Visual]]) -> list[int]:
-    """Chapters that have more to show: those with further charts first, then those with most tables."""
-    with_more = [k for k, rest in enumerate(rests) if rest]
+    """Chapters that have more to show: those with further charts first, then those with most tables. One short table
+    alone makes no slide."""
+    with_more = [k for k, rest in enumerate(rests) if rest and not _is_short(rest)]
     charts = {k: sum(isinstance(visual, Chart) for visual in rests[k]) for k in with_more}
     return sorted(with_more, key=lambda k: (-charts[k], -len(rests[k]), k))
+
+
+def _is_short(visuals: Sequence[Visual]) -> bool:
+    return len(visuals) == 1 and isinstance(visuals[0], Table) and len(visuals[0].rows) <= SMALL_ROWS
 
 
 def is_small(visuals: Sequence[Visual], texts: Sequence[str]) -> bool:

@@ -1,4 +1,4 @@
-"""A table of the report as a native table: the columns and rows that can be read on a slide, the rest named."""
+"""A table of the report as a native table: the columns and rows that can be read on a slide."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from sharing.formats.slides.pages import SOURCE_COLUMNS
 from sharing.formats.xml_text import plain, shortened
 from sharing.report.content import Table
 
-SIZES = (12.0, 11.0, 10.0, 9.0)
+SIZES = (14.0, 13.0, 12.0, 11.0, 10.0, 9.0)
 MARGIN, PADDING = emu(4), emu(5)
 CHARACTERS = 170
 """Of a cell on a slide; all of it stands in the notes."""
 WIDEST, LONGEST_WORD, WORD_SIZE = 40, 14, 12.0
 """Characters that count for the width of a column, and the size of its letters."""
-POINTS_PER_COLUMN = 95.0
-"""Width from which on a column can be read. Chosen: eighteen letters of nine points."""
+TEXT_POINTS, NUMBER_POINTS = 70.0, 50.0
+"""Width from which on a column can be read. Chosen: a dozen letters of nine points, and nine digits."""
 CAPTION = emu(16)
 STAND_IN = 1.1
 """Width of the letters of DejaVu Sans, which stands in where the font of a deck is not installed, over our mean."""
@@ -32,7 +32,7 @@ STAND_IN = 1.1
 
 @dataclass(frozen=True)
 class Drawn:
-    """Texts of the head and of the rows that are drawn, at a size; ``left_out``: rows and columns that are not."""
+    """Texts of the head and of the rows that are drawn, at a size; ``rows_left_out``: how many are not."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -41,17 +41,11 @@ class Drawn:
     heights: tuple[int, ...]
     size: float
     rows_left_out: int
-    columns_left_out: int
 
     @property
     def remark(self) -> str:
-        """What is not on the slide; empty where all of it is."""
-        parts = []
-        if self.rows_left_out:
-            parts.append(f"the first {len(self.rows)} of {len(self.rows) + self.rows_left_out} rows")
-        if self.columns_left_out:
-            parts.append(f"{len(self.head)} of {len(self.head) + self.columns_left_out} columns")
-        return f"Shown: {', '.join(parts)}." if parts else ""
+        """That there are more rows; empty where all of them are on the slide."""
+        return f"{self.rows_left_out} more in the report." if self.rows_left_out else ""
 
 
 def add_table(deck: Deck, slide: Slide, box: Box, table: Table, currency: str) -> Drawn:
@@ -80,14 +74,13 @@ def add_table(deck: Deck, slide: Slide, box: Box, table: Table, currency: str) -
 
 def fitted(table: Table, box: Box, currency: str) -> Drawn:
     """What fits into the box: as large as all of it fits, else as many rows as fit at a size that can be read."""
-    most = max(int(box.width / emu(POINTS_PER_COLUMN)), 2)
-    while True:
+    for most in range(len(table.columns), 1, -1):
         kept = _columns(table, most)
         columns = [table.columns[k] for k in kept]
         head = tuple(plain(heading(column, currency)) for column in columns)
-        if most <= 2 or _heads_fit(head, SIZES[-1], box.width):
+        needed = sum(TEXT_POINTS if column.holds == "text" else NUMBER_POINTS for column in columns)
+        if emu(needed) <= box.width and _heads_fit(head, SIZES[-1], box.width):
             break
-        most -= 1
     rows = [
         tuple(shortened(plain(cell_text(table.columns[k], cells[k])), CHARACTERS) for k in kept) for cells in table.rows
     ]
@@ -108,18 +101,16 @@ def fitted(table: Table, box: Box, currency: str) -> Drawn:
         heights=tuple(heights[: shown + 1]),
         size=size,
         rows_left_out=len(rows) - shown,
-        columns_left_out=len(table.columns) - len(kept),
     )
 
 
 def _columns(table: Table, most: int) -> list[int]:
-    """Places of the columns to show: the first, then money, then other numbers, then texts, in their order. Those that
-    hold nothing come last; sources stand in the notes, unless the table holds nothing else."""
-    rank = {"money": 0, "number": 1, "text": 2}
-    empty = [all(row[k] is None for row in table.rows) for k in range(len(table.columns))]
-    unsourced = [k for k, column in enumerate(table.columns) if k and column.label not in SOURCE_COLUMNS]
-    others = unsourced or range(1, len(table.columns))
-    ranked = sorted(others, key=lambda k: (empty[k], rank[table.columns[k].holds]))
+    """Places of the columns to show: the first, then those that are no detail, money and texts before other numbers.
+    Those that hold nothing are left out; sources stand in the notes, unless the table holds nothing else."""
+    rank = {"money": 0, "text": 1, "number": 2}
+    filled = [k for k in range(1, len(table.columns)) if any(row[k] is not None for row in table.rows)]
+    told = [k for k in filled if table.columns[k].label not in SOURCE_COLUMNS and not table.columns[k].detail]
+    ranked = sorted(told or filled, key=lambda k: rank[table.columns[k].holds])
     return sorted([0, *ranked[: most - 1]])
 
 
