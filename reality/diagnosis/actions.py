@@ -118,7 +118,8 @@ class _Adviser:
         if missing is None or missing.measured >= missing.planned:
             return None
         lost = round(missing.planned - missing.measured)
-        which = f" ({missing.subject})" if missing.subject else ""
+        named = ", ".join(filter(None, (missing.subject, missing.words)))
+        which = f" ({named})" if named else ""
         what = f"{count(lost)} of {count(missing.planned)} planned replicas {'is' if lost == 1 else 'are'} gone{which}."
         after = replace(self._given.now, replicas=round(missing.planned))
         return self._action("restore", after, f"{what} Restore what is missing.", subject=missing.subject)
@@ -174,7 +175,7 @@ class _Adviser:
     def recalibrate(self) -> Action | None:
         """Plan with the step times that were learned."""
         learned, now = self._given.recalibration, self._given.now
-        if learned is None or not learned.identifiable or learned.factor_decode == learned.factor_prefill == 1.0:
+        if learned is None or not learned.offered:
             return None
         why = (
             f"Decode steps take {learned.factor_decode:.2f} and prompts {learned.factor_prefill:.2f} times as long as "

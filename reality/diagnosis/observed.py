@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy.optimize import brentq
 from collectors.prometheus.histograms import Distribution
 from collectors.questions.deployments import Deployed
 from collectors.questions.details import Details
+from collectors.questions.losses import LostReplica
 from collectors.reading.observation import Observation
 from reality.compare import Planned
 from reality.diagnosis.arrivals import Pattern, differs, pattern_of
@@ -252,13 +254,15 @@ class _Reader:
         live = self.observed.number("replicas")
         replicas = int(live) if live else instances
         if replicas != instances:
-            lost = self.details.lost
+            lost = self.details.lost[: max(instances - replicas, 0)]  # of all that went within a day, the last
             self.differences.append(
                 Difference(
                     cause="replicas",
                     planned=float(instances),
                     measured=float(replicas),
-                    subject=", ".join(lost[:3]) if lost and replicas < instances else None,
+                    subject=", ".join(one.name for one in lost[:3]) or None,
+                    since_s=max((one.since_s for one in lost), default=None),
+                    words=_errors_of(lost),
                 )
             )
         now = self._memory(replace(now, replicas=replicas))
@@ -397,6 +401,16 @@ class _Reader:
         if missing(-FARTHEST) > 0.0 or missing(FARTHEST) < 0.0:
             return None
         return math.exp(float(brentq(missing, -FARTHEST, FARTHEST, xtol=SAME_SLOWNESS)))
+
+
+def _errors_of(lost: Sequence[LostReplica]) -> str:
+    """ "XID 79 on its node"; "" where nothing shows why."""
+    codes = sorted({code for one in lost for code in one.xids})
+    if not codes:
+        return ""
+    where = "node" if any(one.on_node for one in lost) else "GPU"
+    owner = "its" if len(lost) == 1 else "their"
+    return f"XID {', '.join(map(str, codes))} on {owner} {where}{'' if len(lost) == 1 else 's'}"
 
 
 def planned_share(cached_tokens: float, prompt: Floats) -> float:

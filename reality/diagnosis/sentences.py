@@ -46,12 +46,23 @@ def cause_in_words(row: CauseRow, gap_ms: float) -> str:
     """ "Cause: replica 3 is gone, 13.7 of 14.8 ms"."""
     if row.cause == "unexplained":
         return f"No cause can be seen of {significant(row.share_ms)} of {significant(gap_ms)} ms"
-    return f"Cause: {described(row)}, {significant(row.share_ms)} of {significant(gap_ms)} ms"
+    seen = _gone(row).removesuffix(": ") or described(row)
+    return f"Cause: {seen}, {significant(row.share_ms)} of {significant(gap_ms)} ms"
+
+
+def _gone(row: CauseRow) -> str:
+    """ "vllm-3 is gone since 13:30 UTC (XID 79 on its GPU): " of a replica that is missing and known by name."""
+    if row.cause != "replicas" or not row.subject:
+        return ""
+    since = f" since {row.since[11:16]} UTC" if row.since else ""
+    return f"{row.subject} {'are' if ', ' in row.subject else 'is'} gone{since}{f' ({row.why})' if row.why else ''}: "
 
 
 def described(row: CauseRow) -> str:
     """What is seen of a cause, in half a sentence."""
     planned, measured = row.planned, row.measured
+    if row.cause == "unexplained":
+        return row.why
     if planned is None or measured is None:
         return NAMES[row.cause]
     ratio = measured / planned if planned else 0.0
@@ -68,8 +79,7 @@ def described(row: CauseRow) -> str:
         case "burstiness":
             return row.why or f"arrivals vary {significant(ratio)} times as much as planned"
         case "replicas":
-            gone = f"{row.subject} is gone: " if row.subject and measured < planned else ""
-            return f"{gone}{count(measured)} of {count(planned)} planned replicas serve"
+            return f"{_gone(row)}{count(measured)} of {count(planned)} planned replicas serve"
         case "kv_cache":
             return f"the KV cache holds {count(measured)} tokens, {count(planned)} were planned"
         case "batch_limit":
@@ -80,7 +90,8 @@ def described(row: CauseRow) -> str:
             who = row.subject or (
                 "all replicas, whose GPUs are slowed down," if row.cause == "slow_gpu" else "the engine"
             )
-            return f"{who} takes {significant(measured)} times {_than(row)}"
+            allowed = ", which the plan's interval allows" if row.why.startswith("within") else ""
+            return f"{who} takes {significant(measured)} times {_than(row)}{allowed}"
         case "weights":
             return row.why or "weights are in another format than planned"
         case _:

@@ -9,12 +9,14 @@ import streamlit as st
 from collectors.backends.backend import Backend
 from collectors.connect import SILENT
 from collectors.source import Source
+from sharing.bonds.records import Accepted
 from sizing.base.errors import SizingError
 from sizing.question.limits import LatencyLimits
 from sizing.scenario.schema import Scenario
 from ui import sources, state
 from ui.format import as_markdown
 from ui.library.opening import open_document
+from ui.reality.learned import draw_learned
 from ui.shell import draw_chart, draw_problems, draw_rows, draw_table, refreshed
 from ui.shell.progress import Held
 from ui.sources.moment import Window
@@ -33,6 +35,8 @@ STATES: dict[str, tuple[str, str, Literal["green", "orange", "red"]]] = {
 """Word, icon and colour of a state: never colour alone."""
 LOOK_EVERY_S = 1.0
 """Seconds between two looks while the reading is awaited."""
+AT_MOST_S = 60.0
+"""Seconds after which a diagnosis says what it knows."""
 MOST_KEPT = 128
 """Diagnoses kept in memory, over all viewers."""
 
@@ -43,8 +47,11 @@ def _held(key: tuple[str, ...]) -> Held[Diagnosis]:
     return Held()
 
 
-def draw_diagnosis(picked: Picked, scenario: Scenario, window: Window, served_as: str, *, every_s: float) -> None:
-    """What is concluded of the window, or that it is being read; read as often as the comparison beside it."""
+def draw_diagnosis(
+    picked: Picked, scenario: Scenario, window: Window, served_as: str, learned: Accepted | None, *, every_s: float
+) -> None:
+    """What is concluded of the window, or that it is being read; read as often as the comparison beside it.
+    ``learned``: the step times accepted for the scenario."""
     answer = _asked(picked, scenario, window, every_s)
     reading = answer.good or answer.newest
     if reading is None:
@@ -52,13 +59,14 @@ def draw_diagnosis(picked: Picked, scenario: Scenario, window: Window, served_as
             refreshed(_await, LOOK_EVERY_S)(picked, scenario, window, every_s)
         return
     json = scenario.model_dump_json()
-    key = (json, picked.known.key, str(window.span_s), str(reading.observed.at_s), served_as)
+    number = "" if learned is None else str(learned.id)
+    key = (json, picked.known.key, str(window.span_s), str(reading.observed.at_s), number, served_as)
     try:
-        diagnosis = _diagnosed(key, reading)
+        diagnosis = _diagnosed(key, reading, learned)
     except SizingError as error:
         draw_problems(error.problems)
         return
-    _draw(diagnosis, dark=st.context.theme.type == "dark")
+    _draw(diagnosis, learned, dark=st.context.theme.type == "dark")
 
 
 def _await(picked: Picked, scenario: Scenario, window: Window, every_s: float) -> None:
@@ -88,7 +96,7 @@ def _asked(picked: Picked, scenario: Scenario, window: Window, every_s: float) -
     )
 
 
-def _diagnosed(key: tuple[str, ...], reading: Reading) -> Diagnosis:
+def _diagnosed(key: tuple[str, ...], reading: Reading, learned: Accepted | None) -> Diagnosis:
     """The diagnosis of one reading, under a bar while it is computed. ``key``: the scenario as JSON first, the name
     under which the model is served last. Raises SizingError."""
     place = st.empty()
@@ -100,8 +108,8 @@ def _diagnosed(key: tuple[str, ...], reading: Reading) -> Diagnosis:
         from reality.compare import planned_of  # the simulator's compiler would slow down the start of every page
         from reality.diagnosis.diagnose import diagnose
 
-        planned = planned_of(answer_of(key[0]))
-        return diagnose(planned, reading, served_as=key[-1], progress=told)
+        planned = planned_of(answer_of(key[0]), None if learned is None else learned.calibration)
+        return diagnose(planned, reading, served_as=key[-1], progress=told, at_most_s=AT_MOST_S)
 
     try:
         return _held(key).computed(compute)
@@ -109,7 +117,7 @@ def _diagnosed(key: tuple[str, ...], reading: Reading) -> Diagnosis:
         place.empty()
 
 
-def _draw(diagnosis: Diagnosis, *, dark: bool) -> None:
+def _draw(diagnosis: Diagnosis, learned: Accepted | None, *, dark: bool) -> None:
     """Everything that is concluded; a diagnosis without limits says why nothing is."""
     from ui.figures.diagnosis import actions_table, limits_table
 
@@ -127,6 +135,7 @@ def _draw(diagnosis: Diagnosis, *, dark: bool) -> None:
         st.subheader("What would help", anchor=False)
         table = actions_table(diagnosis)
         draw_rows(table, key="diagnosis_actions", alt="Actions and what each gives", height="content")
+    draw_learned(diagnosis, learned)
     _draw_resize(diagnosis)
 
 
@@ -143,8 +152,6 @@ def _draw_resize(diagnosis: Diagnosis) -> None:
     measured = diagnosis.as_measured
     if measured is None:
         return
-    if diagnosis.recalibration is not None:
-        st.caption(as_markdown(diagnosis.recalibration.why))
     if st.button(
         "Size with this traffic",
         key="diagnosis_resize",
