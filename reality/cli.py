@@ -159,11 +159,13 @@ def _diagnosed(given: argparse.Namespace) -> tuple[Diagnosis, Chosen]:
         told(0.0, "Planning")
         answer, chosen, source = _asked(given)
         from reality.diagnosis.diagnose import diagnose_source
+        from sizing.planning.analytic import analytic_plan
 
         told(0.0, "Reading")
         return diagnose_source(
             answer,
             source,
+            planner=analytic_plan if given.analytic else None,
             at_s=given.at,
             window_s=given.window,
             served_as=given.served_as,

@@ -21,6 +21,7 @@ from reality.diagnosis.capacity import Promise, largest_load
 from reality.diagnosis.learning import Known, Learned, learn
 from reality.diagnosis.limits import Asked, asked_limits, limit_row, simulated_as, utc, worst
 from reality.diagnosis.observed import Seen, seen_of
+from reality.diagnosis.replan import with_new_plan
 from reality.diagnosis.resize import as_measured
 from reality.diagnosis.result import CauseRow, Diagnosis, LimitRow, Recalibration, Split, State
 from reality.diagnosis.sentences import headline
@@ -31,7 +32,7 @@ from sharing.bonds.records import Calibration
 from sizing.base.version import ENGINE_VERSION
 from sizing.catalog import data_version
 from sizing.evidence.error_factors import ErrorFactors
-from sizing.planning.answered import Answer
+from sizing.planning.answered import Answer, Planner
 from sizing.planning.spread import intervals_of
 from sizing.question.limits import LatencyLimits
 from sizing.scenario.schema import Scenario
@@ -65,6 +66,7 @@ def diagnose_source(
     scenario_or_answer: Scenario | Answer,
     source: Source,
     *,
+    planner: Planner | None = None,
     at_s: float | None = None,
     window_s: float | None = None,
     served_as: str = "",
@@ -74,12 +76,15 @@ def diagnose_source(
     learned: Calibration | None = None,
     at_most_s: float = math.inf,
 ) -> Diagnosis:
-    """Read the source and diagnose; a scenario is answered first, as by ``python -m sizing plan``. ``learned``: step
-    times that were accepted for it; ``at_most_s``: see :func:`diagnose`. Raises InvalidScenario."""
+    """Read the source, diagnose, and plan the measured traffic anew by ``planner`` (None: :func:`sizing.plan`); a
+    scenario is answered first, as by ``python -m sizing plan``. ``learned``: step times that were accepted for it;
+    ``at_most_s``: see :func:`diagnose`. Raises InvalidScenario."""
     planned = planned_of(scenario_or_answer, learned)
     limits = planned.answer.question.limits
     reading = read_for_diagnosis(limits, source, at_s=at_s, window_s=window_s, backend=backend, clock=clock)
-    return diagnose(planned, reading, served_as=served_as, progress=progress, at_most_s=at_most_s)
+    diagnosis = diagnose(planned, reading, served_as=served_as, progress=progress, at_most_s=at_most_s)
+    measured = diagnosis.as_measured
+    return diagnosis if measured is None else with_new_plan(diagnosis, planned, Answer.of(measured, planner))
 
 
 def read_for_diagnosis(
@@ -241,6 +246,7 @@ def _unclear(
         actions=(),
         recalibration=None,
         as_measured=None,
+        replanned=None,
         assumptions=(),
         runs=0,
         engine_version=ENGINE_VERSION,

@@ -21,14 +21,17 @@ def change_of(misfits: Sequence[float], spread: float, *, before: int = 0) -> in
     """Index of the first window after a change; None where all may have the same step times.
 
     ``misfits``: log(measured / predicted) of each window, oldest first, each with the standard error ``spread``;
-    ``before``: windows that the prediction rests on, whose mean misfit is 0. Of several splits the clearest.
+    ``before``: windows that the prediction rests on, whose mean misfit is 0. Of several splits the clearest, of those
+    in which every newer window lies on the same side: one that was disturbed is no change.
     """
     every = [*([0.0] * before), *misfits]
     clearest, at = SURE, None
     for split in range(max(before, FEWEST_NEWER), len(every) - FEWEST_NEWER + 1):
         older, newer = every[:split], every[split:]
-        apart = abs(sum(newer) / len(newer) - sum(older) / len(older))
-        errors = apart / (spread * math.sqrt(1.0 / len(older) + 1.0 / len(newer)))
-        if apart >= LEAST_CHANGE and errors > clearest:
+        mean = sum(older) / len(older)
+        change = sum(newer) / len(newer) - mean
+        each = min((one - mean) * math.copysign(1.0, change) for one in newer)
+        errors = abs(change) / (spread * math.sqrt(1.0 / len(older) + 1.0 / len(newer)))
+        if abs(change) >= LEAST_CHANGE and each >= LEAST_CHANGE / 2.0 and errors > clearest:
             clearest, at = errors, split - before
     return at

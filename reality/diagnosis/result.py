@@ -189,6 +189,23 @@ class Recalibration(Result):
     why: Annotated[str, described("Why", help="What was learned, or why nothing was.")]
 
 
+class Replanned(Result):
+    """The scenario as measured, planned anew, against the plan."""
+
+    answer: Annotated[str, described("Answer", help="What the new plan says.")]
+    deployment: Annotated[str, described("Deployment", help="Instances and their configuration.")]
+    same_configuration: Annotated[bool, described("Same configuration", help="Whether it is that of the plan.")]
+    instances: Annotated[int | None, described("Instances", "instances", "planned", "None where nothing serves it.")]
+    gpus: Annotated[int | None, described("GPUs", "GPUs", "planned", "GPUs that run the model.")]
+    system: Annotated[str, described("System", help="Server, rack or cloud instance.")]
+    systems: Annotated[int | None, described("Systems", "systems", "planned", "Whole systems to buy or rent.")]
+    usd_per_month: Annotated[float | None, described("Cost", "USD/month", "hardware", "None where no price is known.")]
+    more_instances: Annotated[int | None, described("More instances", "instances", "new - old", "Against the plan.")]
+    more_gpus: Annotated[int | None, described("More GPUs", "GPUs", "new - old", "Against the plan.")]
+    more_systems: Annotated[int | None, described("More systems", "systems", "new - old", "Against the plan.")]
+    more_usd_per_month: Annotated[float | None, described("More cost", "USD/month", "new - old", "Against the plan.")]
+
+
 class Diagnosis(Result):
     """Whether the limits hold, what made the difference to the plan, and what would help."""
 
@@ -240,6 +257,9 @@ class Diagnosis(Result):
         described(
             "Scenario as measured", help="With the measured lengths, arrivals, hits and step times: to size it again."
         ),
+    ]
+    replanned: Annotated[
+        Replanned | None, described("Planned anew", help="The scenario as measured, against the plan.")
     ]
     assumptions: Annotated[
         tuple[str, ...], described("Assumptions", help="What could not be seen and is taken as planned.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reality.diagnosis.causes import Cause
-from reality.diagnosis.result import Action, CauseRow, Diagnosis, LimitRow
+from reality.diagnosis.result import Action, CauseRow, Diagnosis, LimitRow, Replanned
 from sizing.base.format import count, ms, percent, requests_per_s, significant, usd
 
 SHORT = {"ttft_ms": "TTFT", "tpot_ms": "TPOT", "itl_ms": "ITL", "e2e_ms": "E2E"}
@@ -163,6 +163,37 @@ def _room(load: float, capacity: float | None, *, broken: bool) -> str:
     return f" It holds {requests_per_s(capacity)} within the limits, the load is {requests_per_s(load)}."
 
 
+def _money(given: Diagnosis) -> list[str]:
+    """What this traffic takes against the plan, by the replicas of the plan and planned anew."""
+    lines, anew = [], given.replanned
+    if given.gap_replicas:
+        more = given.gap_usd_per_month
+        cost = "" if more is None else f", {usd(abs(more))} a month"
+        which = "more" if given.gap_replicas > 0 else "fewer"
+        lines.append(f"Against the plan: {count(abs(given.gap_replicas))} replicas {which}{cost}")
+    if anew is not None:
+        more = anew.more_usd_per_month
+        cost = "" if not more else f" {usd(abs(more))} a month {'more' if more > 0 else 'less'}."
+        lines.append(f"{against_the_plan(anew)}{cost}")
+    return lines
+
+
+def against_the_plan(one: Replanned) -> str:
+    """ "Planned anew for this traffic: 5 x ...; 2 systems more than planned."."""
+    if one.instances is None:
+        return f"Planned anew for this traffic: {one.answer}"
+    parts = (_more(one.more_systems, "system"), _more(one.more_gpus, "GPU"))
+    text = ", ".join(part for part in parts if part) or "as many systems and GPUs as planned"
+    return f"Planned anew for this traffic: {one.deployment}; {text}."
+
+
+def _more(number: int | None, what: str) -> str:
+    if not number:
+        return ""
+    which = "more" if number > 0 else "fewer"
+    return f"{count(abs(number))} {what}{'' if abs(number) == 1 else 's'} {which} than planned"
+
+
 def as_text(given: Diagnosis) -> str:
     """The diagnosis for a terminal."""
     lines = [
@@ -188,6 +219,7 @@ def as_text(given: Diagnosis) -> str:
         lines.append(f"{NAMES[one.cause]:28} {significant(one.share_ms):>9} {ends:>22}  {described(one)}")
     lines += ["", *(f"Action: {one.why}" for one in given.actions)]
     lines += [f"Cost: {usd(one.usd_per_month)} a month" for one in given.actions[:1] if one.usd_per_month]
+    lines += _money(given)
     if given.recalibration is not None:
         lines.append(f"Step times: {given.recalibration.why}")
     return "\n".join([*lines, *(f"Assumed: {text}" for text in given.assumptions)])

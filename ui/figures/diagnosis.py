@@ -159,6 +159,7 @@ def actions_table(diagnosis: Diagnosis) -> pd.DataFrame:
                 "Replicas": known(one.replicas),
                 "GPUs": known(one.gpus),
                 "Within the limits (requests/s)": known(one.capacity_within_limits_rps),
+                "Cost (USD/month)": known(one.usd_per_month),
                 "Enough": "" if one.enough is None else ("yes" if one.enough else "no"),
                 "Why": one.why,
             }

@@ -11,13 +11,14 @@ from collectors.connect import SILENT
 from collectors.source import Source
 from sharing.bonds.records import Accepted
 from sizing.base.errors import SizingError
+from sizing.base.format import UNKNOWN, count, significant
 from sizing.question.limits import LatencyLimits
 from sizing.scenario.schema import Scenario
 from ui import sources, state
 from ui.format import as_markdown
 from ui.library.opening import open_document
 from ui.reality.learned import draw_learned
-from ui.shell import draw_chart, draw_problems, draw_rows, draw_table, refreshed
+from ui.shell import chosen_currency, draw_chart, draw_problems, draw_rows, draw_table, refreshed
 from ui.shell.progress import Held
 from ui.sources.moment import Window
 from ui.sources.picker import Picked
@@ -107,9 +108,14 @@ def _diagnosed(key: tuple[str, ...], reading: Reading, learned: Accepted | None)
     def compute() -> Diagnosis:
         from reality.compare import planned_of  # the simulator's compiler would slow down the start of every page
         from reality.diagnosis.diagnose import diagnose
+        from reality.diagnosis.replan import with_new_plan
 
         planned = planned_of(answer_of(key[0]), None if learned is None else learned.calibration)
-        return diagnose(planned, reading, served_as=key[-1], progress=told, at_most_s=AT_MOST_S)
+        diagnosis = diagnose(planned, reading, served_as=key[-1], progress=told, at_most_s=AT_MOST_S)
+        measured = diagnosis.as_measured
+        return (
+            diagnosis if measured is None else with_new_plan(diagnosis, planned, answer_of(measured.model_dump_json()))
+        )
 
     try:
         return _held(key).computed(compute)
@@ -127,6 +133,7 @@ def _draw(diagnosis: Diagnosis, learned: Accepted | None, *, dark: bool) -> None
         st.markdown(f"### {as_markdown(diagnosis.headline)}")
     if not diagnosis.limits:
         return
+    _figures(diagnosis)
     draw_rows(limits_table(diagnosis), key="diagnosis_limits", alt="Limits beside what is measured", height="content")
     split = next((one for one in diagnosis.splits if one.quantity == diagnosis.worst_limit), None)
     if split is not None and diagnosis.causes:
@@ -137,6 +144,42 @@ def _draw(diagnosis: Diagnosis, learned: Accepted | None, *, dark: bool) -> None
         draw_rows(table, key="diagnosis_actions", alt="Actions and what each gives", height="content")
     draw_learned(diagnosis, learned)
     _draw_resize(diagnosis)
+
+
+def _figures(diagnosis: Diagnosis) -> None:
+    """Load, what the limits carry, and what this traffic takes against the plan, in replicas and money."""
+    currency, more, anew = chosen_currency(), diagnosis.gap_replicas, diagnosis.replanned
+
+    def month(usd: float | None) -> str:
+        return UNKNOWN if usd is None else signed(currency.written(currency.of(abs(usd))), usd)
+
+    figures = (
+        ("Load, requests/s", significant(diagnosis.load_rps), "Mean of the arrivals over the window."),
+        (
+            "Within the limits, requests/s",
+            significant(diagnosis.capacity_within_limits_rps),
+            "The largest load that keeps every limit as it runs now.",
+        ),
+        (
+            "Replicas against the plan",
+            UNKNOWN if more is None else signed(count(abs(more)), more),
+            "What this traffic needs of the planned replicas, less those planned.",
+        ),
+        ("Their cost a month", month(diagnosis.gap_usd_per_month), "By what a replica of the plan costs."),
+        (
+            "Planned anew, a month",
+            month(None if anew is None else anew.more_usd_per_month),
+            "Cost of the plan for this traffic, less that of the plan.",
+        ),
+    )
+    with st.grid(5, min_column_width=150, gap="small", border=True):
+        for title, value, help_text in figures:
+            st.metric(title, value, help=help_text)
+
+
+def signed(text: str, value: float) -> str:
+    """An amount with its sign; 0 has none."""
+    return text if value == 0 else f"{'+' if value > 0 else '−'}{text}"
 
 
 def _draw_split(split: Split, *, dark: bool) -> None:
@@ -152,6 +195,10 @@ def _draw_resize(diagnosis: Diagnosis) -> None:
     measured = diagnosis.as_measured
     if measured is None:
         return
+    if diagnosis.replanned is not None:
+        from reality.diagnosis.sentences import against_the_plan
+
+        st.caption(as_markdown(against_the_plan(diagnosis.replanned)))
     if st.button(
         "Size with this traffic",
         key="diagnosis_resize",
