@@ -19,9 +19,13 @@ ROOM = 1.0
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Situation:
-    """What actions are chosen from: how it runs now and as measured, what differs, whether the limits are kept."""
+    """What actions are chosen from: how it runs now and as measured, what differs, whether the limits are kept.
+
+    ``load_rps``: as measured, which is said and compared; ``now`` has the plan's where they differ by noise alone.
+    """
 
     planned: Planned
+    load_rps: float
     now: Circumstances
     differences: tuple[Difference, ...]
     main: Cause | None
@@ -100,16 +104,16 @@ class _Adviser:
             change=change,
             subject=subject,
             capacity_within_limits_rps=carried,
-            enough=carried is not None and carried >= ROOM * given.rps,
+            enough=carried is not None and carried >= ROOM * self._given.load_rps,
             usd_per_month=usd_per_month(self._given.planned, change),
             why=why + self._effect(carried),
         )
 
     def _effect(self, carried: float | None) -> str:
-        load = requests_per_s(self._given.now.rps)
+        load = requests_per_s(self._given.load_rps)
         if carried is None:
             return " Even then no load is within the limits."
-        enough = "enough" if carried >= self._given.now.rps else "not enough"
+        enough = "enough" if carried >= ROOM * self._given.load_rps else "not enough"
         return f" Then {requests_per_s(carried)} are within the limits: {enough} for the load of {load}."
 
     def restore(self) -> Action | None:

@@ -372,6 +372,7 @@ class _Diagnosis:
     ) -> Situation:
         return Situation(
             planned=self.planned,
+            load_rps=self.reading.observed.number("arrivals_rps") or given.now.rps,
             now=given.now,
             differences=tuple(splitter.differences.values()),
             main=None if main is None else main.cause,

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import brentq
 
-from collectors.prometheus.histograms import Distribution
 from collectors.questions.deployments import Deployed
 from collectors.questions.details import Details
 from collectors.questions.losses import LostReplica
@@ -20,7 +19,7 @@ from reality.diagnosis.causes import FIELDS, Cause, Difference
 from reality.diagnosis.fitting import FARTHEST
 from reality.diagnosis.slow_replicas import ReplicaSlowness, fleet_of, follows_speed
 from reality.diagnosis.worlds import Circumstances, Worlds
-from reality.lengths import DRAWS, from_histogram, from_plan, shared_prefix
+from reality.lengths import fits_planned, from_histogram, from_plan, shared_prefix
 from reality.sampling import variation
 from sizing.base.arrays import Floats
 from sizing.base.units import MS_PER_S
@@ -34,10 +33,6 @@ SURE = 3.0
 LEAST_LOAD, LEAST_LENGTH, LEAST_HITS, LEAST_KV = 0.04, 0.04, 0.03, 0.10
 """Differences below which nothing is called different: of the load and of mean lengths, relative; of the hit rate, in
 parts of the prompt; of the KV cache, relative, which the plan itself does not know better."""
-SHAPE = 0.03
-"""Share of requests by which a histogram may miss the planned shape of lengths and still have it."""
-KOLMOGOROV_99 = 1.63
-"""Quantile of Kolmogorov's distribution at 99 %: by how much, times sqrt(n), a sample misses its distribution."""
 SAME_KV = 0.06
 """Relative difference of the KV cache from that of another weight format up to which it is that format's."""
 SAME_SLOWNESS = 0.005
@@ -190,7 +185,7 @@ class _Reader:
             self.assumed.append(f"{name.split('_')[0].capitalize()} lengths as planned: they are not reported.")
             return as_planned, as_planned
         ratio = mean / float(as_planned.mean())
-        fits = _fits(distribution, as_planned * ratio)
+        fits = fits_planned(distribution, as_planned * ratio)
         histogram = None if fits else from_histogram(distribution)
         if histogram is not None and isinstance(planned, FixedLength):
             as_planned = np.maximum(histogram / ratio, 1.0)
@@ -417,14 +412,3 @@ def planned_share(cached_tokens: float, prompt: Floats) -> float:
     """Share of prompt tokens that a cached first part of so many tokens has."""
     cached = min(cached_tokens, float(prompt.max()) - 1.0)
     return float(np.clip(prompt - 1.0, 0.0, cached).mean() / prompt.mean())
-
-
-def _fits(distribution: Distribution, lengths: Floats) -> bool:
-    """Whether a histogram may be of these equally likely lengths: nowhere further off than chance and rounding."""
-    kept = [b for b in distribution.buckets if math.isfinite(b.high)]
-    total = sum(b.count for b in distribution.buckets)
-    if not kept or not total > 0:
-        return True
-    below = np.cumsum([b.count for b in kept]) / total
-    expected = np.searchsorted(np.sort(lengths), np.array([b.high for b in kept]), side="right") / DRAWS
-    return bool(np.abs(below - expected).max() <= SHAPE + KOLMOGOROV_99 / math.sqrt(total))
