@@ -16,6 +16,7 @@ from sizing.decision.comparison import MOST_COMPARED, Comparison, compare
 from sizing.economics.cost import cost
 from sizing.economics.results import CostAnswer
 from sizing.evidence.point_file import points_in, points_text
+from sizing.evidence.points import REQUIRED
 from sizing.evidence.predict import predict_points
 from sizing.planning.analytic import ALTERNATIVES, analytic_plan
 from sizing.planning.plan import plan
@@ -48,7 +49,7 @@ def priced(content: bytes, *, analytic: bool, on: date | None) -> CostAnswer:
 
 def predicted(content: bytes) -> str:
     """The table that ``python -m sizing predict`` writes for a CSV of configurations. Raises InvalidPoints."""
-    return points_text(predict_points(points_in(content, "table")))
+    return points_text(predict_points(points_in(content, "table", REQUIRED)))
 
 
 def compared(content: bytes) -> Comparison:

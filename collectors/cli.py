@@ -15,11 +15,13 @@ from collectors.format import sentence
 from collectors.reading.observation import NUMBERS, Observation
 from collectors.source import load_source
 from collectors.units import S_PER_HOUR
-from commandline.arguments import number, rounded
+from commandline.arguments import number, rounded, whole
 from commandline.run import INVALID_INPUT, run
 
 SECONDS = number("a number of seconds", 0.2, 30 * 86_400)
 """A window or pause: from the shortest scrape interval to 30 days."""
+MANY = 1_000_000_000
+"""The largest number of observations, and the largest seed."""
 LINE = {
     "arrivals_rps": "arrivals {:.2f}/s",
     "running": "running {:.0f}",
@@ -43,7 +45,9 @@ def _parser() -> argparse.ArgumentParser:
     again = commands.add_parser("watch", help="print an observation every few seconds until stopped")
     _source_arguments(again)
     again.add_argument("--every", type=SECONDS, default=15.0, metavar="SECONDS", help="pause between (default 15)")
-    again.add_argument("--times", type=int, default=0, metavar="N", help="stop after N observations (default: never)")
+    again.add_argument(
+        "--times", type=whole(0, MANY), default=0, metavar="N", help="stop after N observations (default: never)"
+    )
     again.set_defaults(run=_watch)
     demo = commands.add_parser("demo", help="serve the metrics pages of an invented deployment")
     demo.add_argument(
@@ -53,7 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument(
         "--replicas", type=rounded("a whole number", 1, 64), default=4, help="replicas, two GPUs each (default 4)"
     )
-    demo.add_argument("--seed", type=int, default=1, help="the same seed gives the same day")
+    demo.add_argument("--seed", type=whole(0, MANY), default=1, help="the same seed gives the same day")
     demo.add_argument(
         "--at", type=_time_of_day, default=9.5 * S_PER_HOUR, metavar="HH:MM", help="time of day (default 09:30)"
     )

@@ -7,13 +7,15 @@ from datetime import date
 
 GROUPED_FROM = 10_000
 """From here on a bound is written with separators between thousands."""
+LONGEST = 100
+"""Digits of a whole number that are read: no bound is so large, and Python refuses thousands of them otherwise."""
 
 
 def whole(low: int, high: int) -> Callable[[str], int]:
     """A whole number from ``low`` (at least 0) to ``high``."""
 
     def read(text: str) -> int:
-        if not text.isdecimal() or not low <= int(text) <= high:
+        if not text.isdecimal() or len(text) > LONGEST or not low <= int(text) <= high:
             shown = f"{high:,}" if high >= GROUPED_FROM else str(high)
             raise argparse.ArgumentTypeError(f"must be a whole number from {low} to {shown}")
         return int(text)

@@ -1,4 +1,4 @@
-"""Command line: ``python -m reality compare | diagnose | forecast | watch``.
+"""Command line: ``python -m reality compare | diagnose | learn | learned | forecast | watch``.
 
 Exit code 0 with an answer, 2 on an invalid file.
 """
@@ -11,28 +11,30 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from collectors.errors import InvalidSource
-from collectors.source import Source, load_source
+from collectors.source import Source
+from commandline.progress import progress_line
 from commandline.run import run, show
+from reality.chosen import Chosen, chosen_of, files
 from reality.forecast.command import add_command as add_forecast
+from reality.learned.command import add_commands as add_learning
 from reality.watch.command import add_command as add_watch
 from sharing.errors import SharingError
-from sizing.base.errors import InvalidScenario, SizingError
+from sizing.base.errors import SizingError
 from sizing.base.units import S_PER_DAY, S_PER_HOUR, S_PER_MINUTE
-from sizing.scenario.file import load_scenario
-from sizing.scenario.schema import Scenario
 
 if TYPE_CHECKING:
+    from reality.diagnosis.result import Diagnosis
     from sizing.planning.answered import Answer
 
 UNITS_S = {"": 1.0, "s": 1.0, "m": S_PER_MINUTE, "h": S_PER_HOUR, "d": S_PER_DAY, "w": 7 * S_PER_DAY}
 SHORTEST_S, LONGEST_S = 5.0, 30 * S_PER_DAY
 """Windows that may be asked for. Chosen: from one scrape of a quick source to a month."""
+AT_MOST_S, LONGEST_LOOK_S = 60.0, S_PER_HOUR
+"""Seconds after which a diagnosis says what it knows. Chosen: twenty times what one takes."""
 WINDOW = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw]?)")
-
-T = TypeVar("T")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -45,16 +47,32 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     compare = commands.add_parser("compare", help="planned, predicted and measured, with verdicts")
     diagnose = commands.add_parser("diagnose", help="whether the limits hold, what made the difference, what helps")
-    for command, what, run_it in ((compare, "comparison", _compare), (diagnose, "diagnosis", _diagnose)):
-        _add_arguments(command, what)
-        command.set_defaults(run=run_it)
-    add_forecast(commands, files=_files, span=span, moment=moment)
-    add_watch(commands, files=_files, span=span, window=window)
+    _add_arguments(compare, "comparison")
+    compare.set_defaults(run=_compare)
+    _add_bounded(diagnose, "diagnosis")
+    diagnose.set_defaults(run=_diagnose)
+    add_learning(commands, add_arguments=_add_bounded, diagnosed=_diagnosed)
+    add_forecast(commands, files=files, span=span, moment=moment)
+    add_watch(commands, span=span, window=window)
     return parser
 
 
+def _add_bounded(command: argparse.ArgumentParser, what: str) -> None:
+    _add_arguments(command, what)
+    command.add_argument(
+        "--at-most",
+        type=span(SHORTEST_S, LONGEST_LOOK_S),
+        default=AT_MOST_S,
+        metavar="TIME",
+        help=f"after reading, such as 30s or 2m (default {AT_MOST_S:g}s): then limits are judged without a cause",
+    )
+
+
 def _add_arguments(command: argparse.ArgumentParser, what: str) -> None:
-    command.add_argument("scenario", type=Path, help="scenario in YAML or JSON")
+    command.add_argument(
+        "scenario",
+        help="scenario in YAML or JSON, or the number of one in the library: with the step times accepted for it",
+    )
     command.add_argument("source", type=Path, help="source of live data in YAML or JSON")
     command.add_argument("--json", action="store_true", help=f"print the whole {what} as JSON")
     command.add_argument("--window", type=window, metavar="TIME", help="such as 15m or 1h; default: the source's")
@@ -65,6 +83,9 @@ def _add_arguments(command: argparse.ArgumentParser, what: str) -> None:
         help="end of the window: 2026-11-20T14:00Z or seconds since 1970; default: now",
     )
     command.add_argument("--served-as", default="", metavar="NAME", help="name under which the planned model is served")
+    command.add_argument(
+        "--library", metavar="PLACE", help="file, or postgresql://...; default: as of python -m sharing"
+    )
     command.add_argument(
         "--analytic",
         action="store_true",
@@ -116,46 +137,49 @@ def _date(text: str) -> float:
 
 
 def _compare(given: argparse.Namespace) -> int:
-    answer, source = _asked(given)
+    answer, chosen, source = _asked(given)
     from reality.answer import as_text
     from reality.compare import compare_source
 
-    comparison = compare_source(answer, source, at_s=given.at, window_s=given.window, served_as=given.served_as)
+    comparison = compare_source(
+        answer, source, at_s=given.at, window_s=given.window, served_as=given.served_as, learned=chosen.learned
+    )
     return show(comparison, as_text, json=given.json)
 
 
 def _diagnose(given: argparse.Namespace) -> int:
-    answer, source = _asked(given)
-    from reality.diagnosis.diagnose import diagnose_source
+    diagnosis, _ = _diagnosed(given)
     from reality.diagnosis.sentences import as_text
 
-    diagnosis = diagnose_source(answer, source, at_s=given.at, window_s=given.window, served_as=given.served_as)
     return show(diagnosis, as_text, json=given.json)
 
 
-def _asked(given: argparse.Namespace) -> tuple[Answer, Source]:
-    """The answer to the scenario, by the load model that is asked for, and the source."""
-    scenario, source = _files(given.scenario, given.source)
+def _diagnosed(given: argparse.Namespace) -> tuple[Diagnosis, Chosen]:
+    with progress_line() as told:
+        told(0.0, "Planning")
+        answer, chosen, source = _asked(given)
+        from reality.diagnosis.diagnose import diagnose_source
+        from sizing.planning.analytic import analytic_plan
+
+        told(0.0, "Reading")
+        return diagnose_source(
+            answer,
+            source,
+            planner=analytic_plan if given.analytic else None,
+            at_s=given.at,
+            window_s=given.window,
+            served_as=given.served_as,
+            progress=lambda share: told(share, "Looking for the cause"),
+            learned=chosen.learned,
+            at_most_s=given.at_most,
+        ), chosen
+
+
+def _asked(given: argparse.Namespace) -> tuple[Answer, Chosen, Source]:
+    """The answer to the scenario, by the load model that is asked for, with what was accepted for it, and the
+    source."""
+    chosen, source = chosen_of(given.scenario, given.source, given.library)
     from sizing.planning.analytic import analytic_plan
     from sizing.planning.answered import Answer
 
-    return Answer.of(scenario, analytic_plan if given.analytic else None), source
-
-
-def _files(scenario: Path, source: Path) -> tuple[Scenario, Source]:
-    """Both files, or the problems of both at once."""
-    problems: list[str] = []
-
-    def read(load: Callable[[Path], T], path: Path) -> T | None:
-        try:
-            return load(path)
-        except (InvalidScenario, InvalidSource) as invalid:
-            problems.extend(invalid.problems)
-        except SizingError as error:
-            problems.append(" ".join(str(error).split()))
-        return None
-
-    planned, live = read(load_scenario, scenario), read(load_source, source)
-    if planned is None or live is None:
-        raise InvalidScenario(problems)
-    return planned, live
+    return Answer.of(chosen.scenario, analytic_plan if given.analytic else None), chosen, source

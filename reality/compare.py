@@ -16,7 +16,9 @@ from reality.identity import Identity, check, facts_of
 from reality.performance import Blocked, performance_rows
 from reality.prediction import Prediction, predict, traffic_spread
 from reality.result import Comparison
+from reality.step_times import basis_of, factors_in_words
 from reality.traffic import length_variation, observed_traffic, traffic_rows
+from sharing.bonds.records import Calibration
 from sizing.base.version import ENGINE_VERSION
 from sizing.catalog import data_version
 from sizing.planning.answered import Answer, as_answer
@@ -36,11 +38,24 @@ WITHOUT_DATA = {
 
 @dataclass(frozen=True, kw_only=True)
 class Planned:
-    """An answer and the configuration of its instances (None where none is deployed that can be stepped)."""
+    """An answer and the configuration of its instances (None where none is deployed that can be stepped).
+
+    ``learned``: step times that were accepted for its scenario; ``unused`` says why those that were accepted are not
+    of this plan.
+    """
 
     answer: Answer
     row: Configuration | None
     why_not: str = ""
+    learned: Calibration | None = None
+    unused: str = ""
+
+    @property
+    def about_step_times(self) -> tuple[str, ...]:
+        """What was accepted of step times, as sentences."""
+        if self.learned is not None:
+            return (f"Step times accepted for this scenario: {factors_in_words(self.learned)}.",)
+        return (self.unused,) if self.unused else ()
 
 
 def compare_source(
@@ -52,16 +67,18 @@ def compare_source(
     served_as: str = "",
     backend: Backend | None = None,
     clock: Callable[[], float] = time.time,
+    learned: Calibration | None = None,
 ) -> Comparison:
-    """Read the source and compare; a scenario is answered first, as by ``python -m sizing plan``. Raises
-    InvalidScenario."""
-    planned = planned_of(scenario_or_answer)  # before anything is read: a scenario that cannot be understood ends here
+    """Read the source and compare; a scenario is answered first, as by ``python -m sizing plan``. ``learned``: step
+    times that were accepted for it. Raises InvalidScenario."""
+    # Before anything is read: a scenario that cannot be understood ends here.
+    planned = planned_of(scenario_or_answer, learned)
     observed, deployed = read_judged(source, at_s=at_s, window_s=window_s, backend=backend, clock=clock)
     return compare(planned, observed, deployed, served_as=served_as)
 
 
-def planned_of(scenario_or_answer: Scenario | Answer) -> Planned:
-    """The plan of a scenario, ready to be compared. Raises InvalidScenario."""
+def planned_of(scenario_or_answer: Scenario | Answer, learned: Calibration | None = None) -> Planned:
+    """The plan of a scenario, ready to be compared, with the step times accepted for it. Raises InvalidScenario."""
     answer = as_answer(scenario_or_answer)
     if answer.plan.deployment is None:
         return Planned(answer=answer, row=None, why_not=f"The plan deploys nothing. {answer.plan.answer}")
@@ -72,7 +89,12 @@ def planned_of(scenario_or_answer: Scenario | Answer) -> Planned:
             why_not="The scenario rests on a measured record, which says nothing about other loads: leave measured out "
             "to have the engine predict.",
         )
-    return Planned(answer=answer, row=answer.chosen[-1])
+    row = answer.chosen[-1]
+    basis = basis_of(answer.question, row)
+    if learned is None or learned.basis == basis:
+        return Planned(answer=answer, row=row, learned=learned)
+    unused = f"The accepted step times are of {learned.basis}; this plan is of {basis}: they are not used, learn again."
+    return Planned(answer=answer, row=row, unused=unused)
 
 
 def compare(planned: Planned, observed: Observation, deployed: Deployed, *, served_as: str = "") -> Comparison:
@@ -139,6 +161,7 @@ def _predicted(planned: Planned, observed: Observation, deployed: Deployed) -> t
             replicas=_replicas(planned, observed),
             kv_tokens=kv,
             spread=spread,
+            learned=planned.learned,
         ), ""
     except ValueError as error:
         return None, f"There is no prediction: {error}."
@@ -194,6 +217,7 @@ def _assumptions(
         *assumed,
         *seen,
         *prediction.assumed,
+        *planned.about_step_times,
         "Requests arrive independently within each step of the load, unless the scenario says otherwise.",
     )
 

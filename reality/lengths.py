@@ -19,6 +19,11 @@ EXPONENT_TOLERANCE, TOKEN_TOLERANCE = 1e-9, 1e-6
 """How closely the exponent and the common part of prompts, in tokens, are solved for. Chosen: because both are far
 below what a length is rounded to, and a root costs nothing."""
 
+SHAPE = 0.03
+"""Share of requests by which a histogram may miss the planned shape of lengths and still have it."""
+KOLMOGOROV_99 = 1.63
+"""Quantile of Kolmogorov's distribution at 99 %: by how much, times sqrt(n), a sample misses its distribution."""
+
 STEEPEST = 6.0
 """Bounds of the exponent, as its logarithm: beyond, all lengths of a bucket are at one of its edges."""
 
@@ -81,3 +86,14 @@ def from_plan(planned: LengthDistribution, mean: float | None) -> Floats:
     lengths = planned.at((np.arange(DRAWS) + 0.5) / DRAWS)
     scaled = lengths if mean is None else lengths * (mean / lengths.mean())
     return np.maximum(scaled, 1.0)
+
+
+def fits_planned(distribution: Distribution, lengths: Floats) -> bool:
+    """Whether a histogram may be of these equally likely lengths: nowhere further off than chance and rounding."""
+    kept = [b for b in distribution.buckets if math.isfinite(b.high)]
+    total = sum(b.count for b in distribution.buckets)
+    if not kept or not total > 0:
+        return True
+    below = np.cumsum([b.count for b in kept]) / total
+    expected = np.searchsorted(np.sort(lengths), np.array([b.high for b in kept]), side="right") / DRAWS
+    return bool(np.abs(below - expected).max() <= SHAPE + KOLMOGOROV_99 / math.sqrt(total))

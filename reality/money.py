@@ -38,6 +38,13 @@ def planned_cost(answer: Answer) -> PlannedCost:
     )
 
 
+def planned_usd_per_million_output_tokens(observed: Observation, usd_per_hour: float) -> float | None:
+    """USD of a million output tokens of a plan that costs ``usd_per_hour``, at the rate of the window: a plan is paid
+    whether it is used or not. None where the rate is not known, and where nothing is generated."""
+    rate = observed.number("generation_tokens_per_s")
+    return usd_per_million(usd_per_hour, rate * S_PER_HOUR) if rate else None
+
+
 def usd_per_million_output_tokens(observed: Observation, usd_per_gpu_hour: float) -> float | None:
     """USD of a million output tokens at the rate of the window: GPUs x price / (tokens/s x 3600) x 10^6.
 

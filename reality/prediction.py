@@ -10,7 +10,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from reality.result import Interval
+from reality.step_times import interval_of, with_learned
 from reality.traffic import ObservedTraffic
+from sharing.bonds.records import Calibration
 from sizing.base.units import MS_PER_S, TWO_SIDED_80
 from sizing.deployments.candidates import table
 from sizing.deployments.start_up import printed
@@ -53,6 +55,7 @@ LATENCIES = {"ttft_ms": TTFT, "tpot_ms": ITL, "e2e_ms": E2E, "queue_ms": QUEUE}
 """Rows of the simulator. Its ITL is the mean gap of a request, which servers call TPOT."""
 
 ENDS = ("value", "low", "high")
+STEPS = ("decode", "prefill")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,11 +93,13 @@ def predict(
     replicas: int,
     kv_tokens: float | None = None,
     spread: float = 0.0,
+    learned: Calibration | None = None,
 ) -> Prediction:
     """What the plan's engine says for ``traffic`` on ``replicas`` replicas of ``row``.
 
     ``kv_tokens`` is the KV cache of one engine process as deployed; ``spread`` the relative 80 % error of the observed
-    traffic itself. Raises ValueError where the model does not fit on the configuration.
+    traffic itself; ``learned`` step times that live windows taught. Raises ValueError where the model does not fit on
+    the configuration.
     """
     at_observed = at_lengths(question.as_expected(), traffic.input_tokens, traffic.output_tokens)
     evaluated = evaluate(at_observed, table([row]))
@@ -105,10 +110,12 @@ def predict(
     replica = planned
     if kv_tokens is not None:
         replica = replace(planned, kv_tokens=planned.kv_tokens * kv_tokens / max(as_printed, 1.0))
-    in_flight = np.array([_in_flight(evaluated, traffic, replicas)])
-    decode, prefill = (
-        one for metric in ("decode", "prefill") for one in intervals_of(at_observed, metric, [row], in_flight)
-    )
+    if learned is not None:
+        replica = with_learned(replica, learned)
+        decode, prefill = (interval_of(learned, metric) for metric in STEPS)
+    else:
+        in_flight = np.array([_in_flight(evaluated, traffic, replicas)])
+        decode, prefill = (one for metric in STEPS for one in intervals_of(at_observed, metric, [row], in_flight))
     arrivals = _arrivals(question, traffic, replicas)
     runs = {}
     for end in ENDS:
@@ -122,7 +129,7 @@ def predict(
         stable_rps=runs["value"].stable_rps,
         slow_share=traffic.rps / replicas / runs["high"].stable_rps if runs["high"].stable_rps else math.inf,
         requests=counted.finished if counted else 0,
-        source=evaluated.sources[0].name,
+        source=evaluated.sources[0].name + (", as live windows corrected them" if learned else ""),
         assumed=_assumed(replicas, decode, prefill, deployed_kv=kv_tokens is not None),
     )
 

@@ -9,14 +9,14 @@ from collectors.prometheus.histograms import Distribution
 from collectors.questions.deployments import Deployed
 from collectors.reading.observation import Observation
 from reality.labels import SHARE_OF_PROMPT
-from reality.lengths import from_histogram, from_plan, shared_prefix
+from reality.lengths import fits_planned, from_histogram, from_plan, shared_prefix
 from reality.result import TrafficRow, Verdict
 from reality.sampling import NOTHING, SampledValue, exact, mean_of, quantile_of, rate_of, variation
 from reality.verdict import TOLERANCE, outside, tolerated, verdict
 from sizing.base.arrays import Floats
 from sizing.base.format import percent
 from sizing.base.units import S_PER_MINUTE
-from sizing.question.length_distributions import LengthDistribution
+from sizing.question.length_distributions import FixedLength, LengthDistribution
 from sizing.question.traffic import Traffic
 from sizing.question.understand import Question
 
@@ -104,8 +104,13 @@ def observed_traffic(question: Question, observed: Observation, deployed: Deploy
 
 
 def _lengths(distribution: Distribution, planned: LengthDistribution, mean: float | None) -> tuple[Floats, str]:
-    """Lengths and how they came about, best first: the histogram, the plan's shape at the measured mean, the plan."""
+    """Lengths and how they came about, best first: the plan's shape at the measured mean where the histogram does not
+    contradict it, as buckets say little of a tail; the histogram; without one that shape; the plan."""
     histogram = from_histogram(distribution)
+    if histogram is not None and distribution.mean is not None and not isinstance(planned, FixedLength):
+        shaped = from_plan(planned, distribution.mean)
+        if fits_planned(distribution, shaped):
+            return shaped, f"spread as planned, which the histogram bears out, around {distribution.mean:.0f} tokens"
     if histogram is not None:
         return histogram, "as the histogram of the window has them, with its mean"
     known = distribution.mean if distribution.mean is not None else mean

@@ -268,10 +268,11 @@ def _trace(given: argparse.Namespace) -> int:
 
 def _predict(given: argparse.Namespace) -> int:
     from sizing.evidence.point_file import read_points
+    from sizing.evidence.points import REQUIRED
     from sizing.evidence.predict import predict_points
 
     out = _writable(given.out)
-    return _answered(predict_points(read_points(given.points)), out)
+    return _answered(predict_points(read_points(given.points, REQUIRED)), out)
 
 
 def _answered(answers: pd.DataFrame, out: Path) -> int:
@@ -286,10 +287,10 @@ def _answered(answers: pd.DataFrame, out: Path) -> int:
 
 
 def _memory(given: argparse.Namespace) -> int:
-    from sizing.evidence.memory_runs import known_by_size_alone, memory_runs
+    from sizing.evidence.memory_runs import REQUIRED, known_by_size_alone, memory_runs
     from sizing.evidence.point_file import read_points
 
-    out, runs = _writable(given.out), read_points(given.runs)
+    out, runs = _writable(given.out), read_points(given.runs, REQUIRED)
     written = _answered(memory_runs(runs), out)
     if guessed := known_by_size_alone(runs):
         print(f"Of models that are not in the catalogue, known by the size in their names alone: {', '.join(guessed)}")

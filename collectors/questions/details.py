@@ -13,14 +13,14 @@ from collectors.prometheus.promql import duration, step_for
 from collectors.queries.query import GROUPED, of_source
 from collectors.questions.asking import Asking, line_of
 from collectors.questions.devices import Device, read_devices
+from collectors.questions.losses import LostReplica, lost_replicas
 from collectors.questions.over_limits import OverLimit, bucket_of, over_limits
 from collectors.questions.past_windows import PastWindow, past_windows
 from collectors.reading.discovery import discover
 from collectors.reading.layout import replica_name
 from collectors.reading.observation import Observation
-from collectors.reading.topology import find_topology, presence
+from collectors.reading.topology import find_topology
 from collectors.source import Source
-from collectors.units import S_PER_DAY
 from collectors.vocabulary.detect import detect_engine
 from collectors.vocabulary.expressions import selected
 
@@ -30,8 +30,6 @@ MOST_REPLICAS = 64
 """Replicas that are looked at one by one. Chosen: of more, one that is slow moves no percentile."""
 POINTS = 240
 """Points over the window, of every replica. Chosen: a scrape each in an hour."""
-LOOK_BACK_S = S_PER_DAY
-"""How far back replicas that are gone are looked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,11 +58,11 @@ class ReplicaDetails:
 class Details:
     """``counts``: arrivals/s in consecutive steps of ``count_step_s``; ``live``: replicas with data at each moment.
 
-    ``lost``: names of replicas that had data within a day and have none now. ``problems``: what could not be read.
+    ``lost``: replicas that had data within a day and have none now. ``problems``: what could not be read.
     """
 
     replicas: tuple[ReplicaDetails, ...] = ()
-    lost: tuple[str, ...] = ()
+    lost: tuple[LostReplica, ...] = ()
     over: Mapping[str, OverLimit] = field(default_factory=dict)
     counts: tuple[float, ...] = ()
     count_step_s: float = 0.0
@@ -116,7 +114,7 @@ def _read(
     counts, count_step = _counts(asking)
     return Details(
         replicas=replicas,
-        lost=_lost(asking),
+        lost=lost_replicas(asking),
         over=over_limits(asking, buckets),
         counts=counts,
         count_step_s=count_step,
@@ -175,18 +173,6 @@ def _over_time(asking: Asking, by: str) -> Mapping[str, Mapping[str, Mapping[flo
 
 def _name(asking: Asking, labels: Labels) -> str:
     return replica_name(labels)
-
-
-def _lost(asking: Asking) -> tuple[str, ...]:
-    """Replicas that had data within a day and have none now."""
-    series = presence(asking.topology.choices, asking.scope)
-    if series is None or not asking.by:
-        return ()
-    seen = f"count by ({', '.join(asking.by)}) (last_over_time({series}[{duration(LOOK_BACK_S)}]))"
-    names = {
-        replica_name(labels) for labels, _ in asking.vectors([of_source("d_seen", seen, weight=GROUPED)])["d_seen"]
-    }
-    return tuple(sorted(names - {replica_name(labels) for labels in asking.topology.layout.live}))
 
 
 def _counts(asking: Asking) -> tuple[tuple[float, ...], float]:

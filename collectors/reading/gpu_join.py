@@ -205,14 +205,31 @@ def _without_others(
 
 def _former(vocabulary: GpuVocabulary, chosen: _Matchers, layout: Layout) -> Mapping[str, LabelValue] | None:
     """Matchers of the GPUs that replicas had which report no more; None where there are none."""
-    lost = layout.lost_labels
-    if not lost:
+    return _of_replicas(vocabulary, chosen.get("labels") or {}, chosen.get("always", ""), layout.lost_labels)
+
+
+def former_of(
+    gpus: GpuJoin, vocabulary: GpuVocabulary, replicas: Sequence[Mapping[str, str]]
+) -> Mapping[str, LabelValue] | None:
+    """Matchers of the GPUs that these replicas had, by the label that joins GPUs to replicas; None where none does."""
+    return _of_replicas(vocabulary, gpus.labels, gpus.always, replicas)
+
+
+def places_of_replica(replica: Mapping[str, str]) -> set[str]:
+    """The names under which the GPUs of a replica may be known: those of its pod and of its host."""
+    return _pods([replica]) | _hosts([replica])
+
+
+def _of_replicas(
+    vocabulary: GpuVocabulary, labels: Mapping[str, LabelValue], always: str, replicas: Sequence[Mapping[str, str]]
+) -> Mapping[str, LabelValue] | None:
+    if not replicas:
         return None
-    label = next(iter(chosen.get("labels") or {}), chosen.get("always", "").partition("!=")[0])
+    label = next(iter(labels), always.partition("!=")[0])
     if label in vocabulary.pod_labels:
-        wanted = _pods(lost)
+        wanted = _pods(replicas)
     elif label in vocabulary.host_labels:
-        wanted = _hosts(lost)
+        wanted = _hosts(replicas)
     else:
         return None
     values = sorted(value for value in wanted if value)

@@ -221,9 +221,15 @@ class Source(_Strict):
             if (key in DISTRIBUTIONS and not shape) or (key in SCALARS and shape):
                 wanted = "histogram or mean" if key in DISTRIBUTIONS else "gauge, counter, info or expr"
                 raise ValueError(f"{key} needs {wanted}, not {candidate.kind}")
-            if key not in (*SCALARS, *DISTRIBUTIONS):
-                near = nearest(key[:LONGEST_NAME], (*SCALARS, *DISTRIBUTIONS))
-                raise ValueError(f"unknown quantity “{shown(key)}”" + (f": did you mean {near}?" if near else ""))
+        every = (*DISTRIBUTIONS, *SCALARS)
+        if unknown := [key for key in metrics if key not in every]:
+            near = [nearest(key[:LONGEST_NAME], every) for key in unknown]
+            hints = [
+                f"“{shown(key)}”" + (f" (did you mean {one}?)" if one else "")
+                for key, one in zip(unknown, near, strict=True)
+            ]
+            listed = "" if all(near) else f". There are {', '.join(every)}"
+            raise ValueError(f"unknown quantity {', '.join(hints)}{listed}")
         return metrics
 
     @model_validator(mode="after")

@@ -19,9 +19,13 @@ ROOM = 1.0
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Situation:
-    """What actions are chosen from: how it runs now and as measured, what differs, whether the limits are kept."""
+    """What actions are chosen from: how it runs now and as measured, what differs, whether the limits are kept.
+
+    ``load_rps``: as measured, which is said and compared; ``now`` has the plan's where they differ by noise alone.
+    """
 
     planned: Planned
+    load_rps: float
     now: Circumstances
     differences: tuple[Difference, ...]
     main: Cause | None
@@ -100,16 +104,16 @@ class _Adviser:
             change=change,
             subject=subject,
             capacity_within_limits_rps=carried,
-            enough=carried is not None and carried >= ROOM * given.rps,
+            enough=carried is not None and carried >= ROOM * self._given.load_rps,
             usd_per_month=usd_per_month(self._given.planned, change),
             why=why + self._effect(carried),
         )
 
     def _effect(self, carried: float | None) -> str:
-        load = requests_per_s(self._given.now.rps)
+        load = requests_per_s(self._given.load_rps)
         if carried is None:
             return " Even then no load is within the limits."
-        enough = "enough" if carried >= self._given.now.rps else "not enough"
+        enough = "enough" if carried >= ROOM * self._given.load_rps else "not enough"
         return f" Then {requests_per_s(carried)} are within the limits: {enough} for the load of {load}."
 
     def restore(self) -> Action | None:
@@ -118,7 +122,8 @@ class _Adviser:
         if missing is None or missing.measured >= missing.planned:
             return None
         lost = round(missing.planned - missing.measured)
-        which = f" ({missing.subject})" if missing.subject else ""
+        named = ", ".join(filter(None, (missing.subject, missing.words)))
+        which = f" ({named})" if named else ""
         what = f"{count(lost)} of {count(missing.planned)} planned replicas {'is' if lost == 1 else 'are'} gone{which}."
         after = replace(self._given.now, replicas=round(missing.planned))
         return self._action("restore", after, f"{what} Restore what is missing.", subject=missing.subject)
@@ -174,7 +179,7 @@ class _Adviser:
     def recalibrate(self) -> Action | None:
         """Plan with the step times that were learned."""
         learned, now = self._given.recalibration, self._given.now
-        if learned is None or not learned.identifiable or learned.factor_decode == learned.factor_prefill == 1.0:
+        if learned is None or not learned.offered:
             return None
         why = (
             f"Decode steps take {learned.factor_decode:.2f} and prompts {learned.factor_prefill:.2f} times as long as "

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from collectors.reading.observation import Observation
 from reality.diagnosis.causes import Cause, Difference
 from reality.diagnosis.fitting import Fitted, Target, fit, stepped
-from reality.diagnosis.limits import simulated_as
+from reality.diagnosis.limits import simulated_as, utc
 from reality.diagnosis.observed import Seen
 from reality.diagnosis.result import CauseRow, LimitRow, Split
 from reality.diagnosis.shapley import Coalition, coalitions, shapley
@@ -32,28 +32,54 @@ AFTER_FIT = 0.04
 """Relative error of step times that were fitted to the window itself."""
 AS_PLANNED = 0.10
 """Relative difference from the engine's percentile that no cause is looked for in: what counts as agreement."""
+LEAST_MS = 1e-9
+"""A percentile at least, so that nothing is divided by 0."""
 FIRST_TOKEN_UNTIL = 0.3
 """Share of a mean TTFT that may be spent waiting before it says nothing about step times."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepInterval:
+    """The 80 % interval of the step times that are planned with: (decode, prefill) factors at the fast and slow end."""
+
+    ends: tuple[tuple[float, float], tuple[float, float]]
+
+    def around(self, factor: float) -> str:
+        """What the interval of decode steps says of a factor that was found."""
+        low, high = (end[0] for end in self.ends)
+        where = "within" if low <= factor <= high else "outside"
+        return f"{where} the interval of the plan, {low:.2f} to {high:.2f}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Attribution:
     """Runs of the circumstances as planned and as measured, the factors on step times, and the splits by quantity.
 
-    ``now``: as measured, with the fitted factors whether they are sure or not: what capacity is computed for.
+    ``planned_ends``: as planned with the step times at the fast and the slow end of their interval; ``measured_ends``:
+    the same as measured where no step times could be fitted, so that the interval is all that is known. ``now``: as
+    measured, with the fitted factors whether they are sure or not: what capacity is computed for.
     """
 
     seen: Seen
     now: Circumstances
     planned: Ran
     measured: Ran
+    planned_ends: tuple[Ran, Ran]
+    measured_ends: tuple[Ran, Ran] | None
     engine: Difference | None
     fitted: Fitted | None
     target: Target | None
 
 
 def attribute(
-    seen: Seen, observed: Observation, worlds: Worlds, *, served: float | None, in_queue: bool, throttled_alone: bool
+    seen: Seen,
+    observed: Observation,
+    worlds: Worlds,
+    interval: StepInterval,
+    *,
+    served: float | None,
+    in_queue: bool,
+    throttled_alone: bool,
 ) -> Attribution:
     """Fit the engine, and run both ends. ``served``: share of arrivals that were served while a queue grew (None: none
     grew); ``in_queue``: TTFT is mostly waiting; ``throttled_alone``: all replicas have GPUs that are slowed down, so
@@ -72,15 +98,23 @@ def attribute(
                 measured=math.exp(fitted.common),
                 unit="times the planned step time",
                 error=min(fitted.common_error / abs(fitted.common), 1.0),
+                words=interval.around(math.exp(fitted.common)),
             )
         else:  # as fast as planned, as far as can be told: the same small correction for plan and measurement
             planned = stepped(planned, fitted.decode, fitted.prefill)
         measured = now
+
+    def at_ends(one: Circumstances) -> tuple[Ran, Ran]:
+        fast, slow = (worlds.run(stepped(one, *end), requests=FIT_REQUESTS) for end in interval.ends)
+        return fast, slow
+
     return Attribution(
         seen=replace(seen, planned=planned, measured=measured),
         now=now,
         planned=worlds.run(planned, requests=MOST_REQUESTS),
         measured=worlds.run(measured, requests=MOST_REQUESTS),
+        planned_ends=at_ends(planned),
+        measured_ends=at_ends(measured) if fitted is None else None,
         engine=engine,
         fitted=fitted,
         target=target,
@@ -165,26 +199,46 @@ class Splitter:
         shares = shapley(ordered, values)
         none, all_of = values[frozenset()], values[causes]
         assert row.measured is not None
-        rows = [self._row(self.differences[cause], row.quantity, shares[cause], none) for cause in ordered]
-        rows.append(_remainder(row, all_of))
+        fast, slow = (ran.percentile_ms(name, row.percentile) for ran in self._given.planned_ends)
+        planned = (min(fast, none), none, max(slow, none))
+        rows = [self._row(self.differences[cause], row.quantity, shares[cause], planned) for cause in ordered]
+        rows.append(_remainder(row, all_of, self._measured_ends(name, row.percentile)))
         return Split(
             quantity=row.quantity,
             percentile=row.percentile,
             planned_ms=none,
+            planned_low_ms=planned[0],
+            planned_high_ms=planned[2],
             measured_ms=row.measured,
             causes=tuple(sorted(rows, key=lambda one: -abs(one.share_ms))),
         )
 
-    def _row(self, one: Difference, quantity: str, share: float, planned: float) -> CauseRow:
-        """The share with its interval: the error of what was measured, of the simulation, and of the step times."""
-        error = math.hypot(share * one.error, SIMULATED * planned, share * AFTER_FIT) * TWO_SIDED_80
+    def _measured_ends(self, name: str, percentile: float) -> tuple[float, float] | None:
+        """A percentile as measured at both ends of the planned step times; None where they were fitted."""
+        if self._given.measured_ends is None:
+            return None
+        fast, slow = (ran.percentile_ms(name, percentile) for ran in self._given.measured_ends)
+        return fast, slow
+
+    def _row(self, one: Difference, quantity: str, share: float, planned: tuple[float, float, float]) -> CauseRow:
+        """The share with its interval: the error of what was measured, of the simulation, and of the step times. Those
+        that are fitted to the window are known; the plan's were not, so that what the engine adds to the planned
+        percentile is as uncertain as that itself. ``planned``: low end, value, high end."""
+        low, value, high = planned
+        error = math.hypot(share * one.error, SIMULATED * value, share * AFTER_FIT) * TWO_SIDED_80
+        less, more = 0.0, 0.0
+        if one is self._given.engine:
+            less, more = high - value, value - low
+        elif self._given.fitted is None:
+            less = more = abs(share) * (high - low) / 2.0 / max(value, LEAST_MS)
         return CauseRow(
             cause=one.cause,
             quantity=quantity,
             share_ms=share,
-            low=share - error,
-            high=share + error,
+            low=share - math.hypot(error, less),
+            high=share + math.hypot(error, more),
             subject=one.subject,
+            since=None if one.since_s is None else utc(one.since_s),
             planned=one.planned,
             measured=one.measured,
             unit=one.unit,
@@ -192,13 +246,15 @@ class Splitter:
         )
 
 
-def _remainder(row: LimitRow, explained: float) -> CauseRow:
-    """What no cause explains, with the interval of the measured percentile and of the run."""
+def _remainder(row: LimitRow, explained: float, ends: tuple[float, float] | None) -> CauseRow:
+    """What no cause explains, with the interval of the measured percentile and of the run; ``ends``: what the planned
+    step times explain at theirs, where none were fitted."""
     assert row.measured is not None
     share = row.measured - explained
     noise = (SIMULATED + AFTER_FIT) * TWO_SIDED_80 * explained
-    low = min(row.low if row.low is not None else row.measured, row.measured) - explained - noise
-    high = max(row.high if row.high is not None else row.measured, row.measured) - explained + noise
+    fast, slow = (explained, explained) if ends is None else (min(ends[0], explained), max(ends[1], explained))
+    low = min(row.low if row.low is not None else row.measured, row.measured) - slow - noise
+    high = max(row.high if row.high is not None else row.measured, row.measured) - fast + noise
     within = low <= 0.0 <= high or abs(share) <= AS_PLANNED * row.measured
     return CauseRow(
         cause="unexplained",
@@ -207,6 +263,7 @@ def _remainder(row: LimitRow, explained: float) -> CauseRow:
         low=low,
         high=high,
         subject=None,
+        since=None,
         planned=None,
         measured=None,
         unit="",
@@ -219,14 +276,20 @@ def is_noise(row: CauseRow) -> bool:
     return row.low <= 0.0 <= row.high
 
 
+def _is_fitted(row: CauseRow) -> bool:
+    """Whether a cause is one factor on the steps of all replicas."""
+    return row.cause == "engine" or (row.cause == "slow_gpu" and row.subject is None)
+
+
 def main_cause(split: Split, *, broken: bool, limit_ms: float) -> CauseRow | None:
-    """The largest cause: of a broken limit the one that adds most. None where nothing differs for sure.
+    """The largest cause: of a broken limit the one that adds most. None where nothing differs for sure. That steps
+    take another time than planned is sure where it was fitted, whatever interval the plan left them.
 
     What is not explained is the main thing only where the known causes do not break the limit by themselves: near
     saturation a queue multiplies whatever they are off.
     """
     floor = AS_PLANNED / 2.0 * (split.planned_ms or 0.0)
-    sure = [row for row in split.causes if not is_noise(row) and abs(row.share_ms) > floor]
+    sure = [row for row in split.causes if (_is_fitted(row) or not is_noise(row)) and abs(row.share_ms) > floor]
     named = [row for row in sure if row.cause != "unexplained"]
     explained = (split.planned_ms or 0.0) + sum(row.share_ms for row in split.causes if row.cause != "unexplained")
     left = [row for row in sure if row not in named and abs(row.share_ms) > AS_PLANNED * (split.measured_ms or 0.0)]

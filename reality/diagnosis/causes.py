@@ -41,7 +41,7 @@ FIELDS: dict[Cause, tuple[str, ...]] = {
 @dataclass(frozen=True, kw_only=True)
 class Difference:
     """A cause that differs between plan and measurement: values for a sentence, and the relative standard error of the
-    difference; ``subject``: which replica or GPU."""
+    difference; ``subject``: which replica or GPU, ``since_s`` since when."""
 
     cause: Cause
     planned: float
@@ -49,4 +49,5 @@ class Difference:
     unit: str = ""
     error: float = 0.0
     subject: str | None = None
+    since_s: float | None = None
     words: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -15,19 +16,23 @@ from collectors.reading.remarks import Kind
 from collectors.source import Source
 from reality.compare import WITHOUT_DATA, Planned, planned_of
 from reality.diagnosis.actions import Advice, Situation, advise, usd_per_month
-from reality.diagnosis.attribution import Attribution, Splitter, attribute, is_noise, main_cause
+from reality.diagnosis.attribution import Attribution, Splitter, StepInterval, attribute, is_noise, main_cause
 from reality.diagnosis.capacity import Promise, largest_load
-from reality.diagnosis.learning import Learned, learn
+from reality.diagnosis.learning import Known, Learned, learn
 from reality.diagnosis.limits import Asked, asked_limits, limit_row, simulated_as, utc, worst
 from reality.diagnosis.observed import Seen, seen_of
+from reality.diagnosis.replan import with_new_plan
 from reality.diagnosis.resize import as_measured
 from reality.diagnosis.result import CauseRow, Diagnosis, LimitRow, Recalibration, Split, State
 from reality.diagnosis.sentences import headline
-from reality.diagnosis.worlds import Ran, Worlds
+from reality.diagnosis.worlds import OutOfTime, Ran, Worlds
 from reality.identity import check
+from reality.step_times import PARTS, basis_of, interval_of
+from sharing.bonds.records import Calibration
 from sizing.base.version import ENGINE_VERSION
 from sizing.catalog import data_version
-from sizing.planning.answered import Answer
+from sizing.evidence.error_factors import ErrorFactors
+from sizing.planning.answered import Answer, Planner
 from sizing.planning.spread import intervals_of
 from sizing.question.limits import LatencyLimits
 from sizing.scenario.schema import Scenario
@@ -61,19 +66,25 @@ def diagnose_source(
     scenario_or_answer: Scenario | Answer,
     source: Source,
     *,
+    planner: Planner | None = None,
     at_s: float | None = None,
     window_s: float | None = None,
     served_as: str = "",
     backend: Backend | None = None,
     clock: Callable[[], float] = time.time,
     progress: Progress = nothing,
+    learned: Calibration | None = None,
+    at_most_s: float = math.inf,
 ) -> Diagnosis:
-    """Read the source and diagnose; a scenario is answered first, as by ``python -m sizing plan``. Raises
-    InvalidScenario."""
-    planned = planned_of(scenario_or_answer)
+    """Read the source, diagnose, and plan the measured traffic anew by ``planner`` (None: :func:`sizing.plan`); a
+    scenario is answered first, as by ``python -m sizing plan``. ``learned``: step times that were accepted for it;
+    ``at_most_s``: see :func:`diagnose`. Raises InvalidScenario."""
+    planned = planned_of(scenario_or_answer, learned)
     limits = planned.answer.question.limits
     reading = read_for_diagnosis(limits, source, at_s=at_s, window_s=window_s, backend=backend, clock=clock)
-    return diagnose(planned, reading, served_as=served_as, progress=progress)
+    diagnosis = diagnose(planned, reading, served_as=served_as, progress=progress, at_most_s=at_most_s)
+    measured = diagnosis.as_measured
+    return diagnosis if measured is None else with_new_plan(diagnosis, planned, Answer.of(measured, planner))
 
 
 def read_for_diagnosis(
@@ -111,21 +122,45 @@ def read_for_diagnosis(
     return read(first.observed.at_s, left)
 
 
-def diagnose(planned: Planned, reading: Reading, *, served_as: str = "", progress: Progress = nothing) -> Diagnosis:
-    """The diagnosis of one reading."""
+def diagnose(
+    planned: Planned,
+    reading: Reading,
+    *,
+    served_as: str = "",
+    progress: Progress = nothing,
+    at_most_s: float = math.inf,
+) -> Diagnosis:
+    """The diagnosis of one reading. After ``at_most_s`` seconds the limits are judged without a cause, and that is
+    said."""
     observed = reading.observed
     bounds = asked_limits(planned.answer.question.limits, observed)
     stopped = _stopped(planned, reading, served_as, bounds)
     if stopped:
         return _unclear(planned, observed, stopped)
-    worlds = Worlds(planned.answer.question, window_s=observed.window_s, lead_s=lead_s(observed))
-    seen = seen_of(planned, observed, reading.deployed, reading.details, worlds)
+    lead, learned = lead_s(observed), planned.learned
+    worlds = Worlds(
+        planned.answer.question, window_s=observed.window_s, lead_s=lead, learned=learned, at_most_s=at_most_s
+    )
     blocked = _blocked(observed)
-    if isinstance(seen, str):
-        rows = _rows(bounds, planned, reading, None, blocked or seen)
-        return _unclear(planned, observed, (seen,), rows)
-    progress(0.05)
-    return _Diagnosis(planned, reading, bounds, seen, worlds, progress).result(blocked)
+    try:
+        seen = seen_of(planned, observed, reading.deployed, reading.details, worlds)
+        if isinstance(seen, str):
+            rows = _rows(bounds, planned, reading, None, blocked or seen)
+            return _unclear(planned, observed, (seen,), rows)
+        progress(0.05)
+        return _Diagnosis(planned, reading, bounds, seen, worlds, progress).result(blocked)
+    except OutOfTime:
+        return _in_time(planned, observed, _rows(bounds, planned, reading, None, blocked), at_most_s)
+
+
+def _in_time(planned: Planned, observed: Observation, rows: tuple[LimitRow, ...], at_most_s: float) -> Diagnosis:
+    """The limits alone, where looking for the cause takes too long."""
+    why = f"The cause was not found within {at_most_s:g} s: give it longer (--at-most), or choose a shorter window."
+    load = observed.number("arrivals_rps")
+    said = headline(rows, worst(rows), None, None, load=load, capacity=None, actions=())
+    return _unclear(planned, observed, (why, *observed.reasons), rows).model_copy(
+        update={"state": _state(rows), "headline": f"{said} {why}"}
+    )
 
 
 def lead_s(observed: Observation) -> float:
@@ -211,6 +246,7 @@ def _unclear(
         actions=(),
         recalibration=None,
         as_measured=None,
+        replanned=None,
         assumptions=(),
         runs=0,
         engine_version=ENGINE_VERSION,
@@ -267,7 +303,9 @@ class _Diagnosis:
         """The scenario with the measured traffic; calibrated where windows or this one say other step times."""
         now = [given.target] if given.engine is not None and given.target is not None else []
         load = self.reading.observed.number("arrivals_rps") or given.now.rps
-        return as_measured(self.planned.answer.question.scenario, given.now, load, learned.targets or tuple(now))
+        accepted = "" if self.planned.learned is None else self.planned.learned.benchmark
+        scenario = self.planned.answer.question.scenario
+        return as_measured(scenario, given.now, load, learned.targets or tuple(now), accepted)
 
     def _attributed(self) -> Attribution:
         devices, fleet = self.reading.details.devices, self.seen.fleet
@@ -277,6 +315,7 @@ class _Diagnosis:
             self.seen,
             self.reading.observed,
             self.worlds,
+            self._interval(),
             served=served_of(self.reading.details),
             in_queue=queued,
             throttled_alone=alone,
@@ -294,14 +333,33 @@ class _Diagnosis:
                 scale[row.quantity] = min(max(row.measured / ran, 0.5), 2.0)
         return Promise(limits=self.bounds, percentile=self.planned.answer.question.limits.percentile, scale=scale)
 
-    def _learned(self, given: Attribution) -> Learned:
+    def _intervals(self) -> tuple[ErrorFactors, ErrorFactors]:
+        """The intervals of the plan's step times: decode, prefill."""
         row = self.planned.row
         assert row is not None
         question = self.planned.answer.question.as_expected()
         decode, prefill = (intervals_of(question, metric, [row])[0] for metric in ("decode", "prefill"))
+        return decode, prefill
+
+    def _interval(self) -> StepInterval:
+        """Of the step times that are planned with: the plan's, or those accepted since."""
+        learned = self.planned.learned
+        both = self._intervals() if learned is None else tuple(interval_of(learned, part) for part in PARTS)
+        fast, slow = (tuple(getattr(one, end) for one in both) for end in ("low_factor", "high_factor"))
+        return StepInterval(ends=(fast, slow))
+
+    def _known(self) -> Known:
+        """What is known of the step times before any window."""
+        row = self.planned.row
+        assert row is not None
+        decode, prefill = self._intervals()
+        basis = basis_of(self.planned.answer.question, row)
+        return Known(decode=decode, prefill=prefill, accepted=self.planned.learned, basis=basis)
+
+    def _learned(self, given: Attribution) -> Learned:
         unfitted = replace(given.seen.measured, decode=1.0, prefill=1.0, front=1.0)
         start = given.fitted.common if given.fitted is not None else 0.0
-        return learn(self.reading.details.past, unfitted, self.worlds, decode, prefill, start=start)
+        return learn(self.reading.details.past, unfitted, self.worlds, self._known(), start=start)
 
     def _situation(
         self,
@@ -314,6 +372,7 @@ class _Diagnosis:
     ) -> Situation:
         return Situation(
             planned=self.planned,
+            load_rps=self.reading.observed.number("arrivals_rps") or given.now.rps,
             now=given.now,
             differences=tuple(splitter.differences.values()),
             main=None if main is None else main.cause,
@@ -349,7 +408,7 @@ class _Diagnosis:
                 "causes": _shown(split),
                 "main_cause": None if main is None else main.cause,
                 "actions": advice.actions,
-                "assumptions": self.seen.assumed,
+                "assumptions": (*self.seen.assumed, *self.planned.about_step_times),
             }
         )
 

@@ -58,7 +58,7 @@ class Target:
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Fitted:
     """Factors with the covariance of (log decode, log prefill, front). ``misfits`` of all windows in turn, ``sizes``
-    how many each has, and ``jacobian`` of them, weighted, the three rows of the prior last: two of steps, one of front.
+    how many each has, and ``jacobian`` of them, weighted, the three rows of the prior last (:func:`prior_of`).
     """
 
     decode: float
@@ -84,26 +84,29 @@ class Fitted:
         """(log decode, log prefill, front)."""
         return np.array([math.log(self.decode), math.log(self.prefill), self.front])
 
-    @property
-    def decode_error(self) -> float:
-        """Standard error of log decode."""
-        return math.sqrt(float(self.covariance[0, 0]))
+    def error(self, part: int) -> float:
+        """Standard error of log decode (0) or log prefill (1)."""
+        return math.sqrt(float(self.covariance[part, part]))
 
 
 Running = Callable[[Circumstances], Ran]
 
 
-def fit(
-    targets: Sequence[Target],
-    run: Running,
-    *,
-    together: float = TOGETHER,
-    alone: float = ALONE,
-    start: float | None = None,
-) -> Fitted:
-    """The factors that explain the targets. ``together`` and ``alone`` are the prior spreads, ``start`` a logarithm of
-    both factors to begin with."""
-    prior = np.array([[1.0 / together, -1.0 / together, 0.0], [0.5 / alone, 0.5 / alone, 0.0], [0.0, 0.0, 1.0 / FRONT]])
+def prior_of(together: float = TOGETHER, alone: float = ALONE) -> Floats:
+    """The prior of a plan, (3, 3): departures in standard deviations of the difference of both log factors, of their
+    mean, and of what comes before the engine."""
+    return np.array([[1.0 / together, -1.0 / together, 0.0], [0.5 / alone, 0.5 / alone, 0.0], [0.0, 0.0, 1.0 / FRONT]])
+
+
+def prior_with(covariance: Floats) -> Floats:
+    """The prior of factors that were learned before with a covariance, (3, 3): departures in standard deviations."""
+    return np.asarray(np.linalg.inv(np.linalg.cholesky(covariance)))
+
+
+def fit(targets: Sequence[Target], run: Running, *, prior: Floats | None = None, start: float | None = None) -> Fitted:
+    """The factors that explain the targets. ``prior``: see :func:`prior_of`; ``start``: a logarithm of both factors to
+    begin with."""
+    prior = prior_of() if prior is None else prior
     expected = np.array([0.0, 0.0, 1.0])
     common = _common(targets, run) if start is None else start
     solution = np.array([common, common, 1.0])

@@ -1,4 +1,8 @@
-"""Step times learned from live windows at different loads, checked on windows that were left out, or not at all."""
+"""Step times learned from live windows at different loads, checked on windows that were left out, or not at all.
+
+Where a person accepted some before, they are what is departed from: windows since then make them surer, or show that
+they hold no longer.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +13,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from collectors.questions.past_windows import PastWindow
-from reality.diagnosis.fitting import HIGHEST, LOWEST, Fitted, Target, at_solution, fit
+from reality.diagnosis.drift import change_of
+from reality.diagnosis.fitting import GAP_NOISE, HIGHEST, LOWEST, Fitted, Target, at_solution, fit, prior_of, prior_with
+from reality.diagnosis.limits import utc
 from reality.diagnosis.result import Recalibration
 from reality.diagnosis.worlds import Circumstances, Worlds
+from reality.step_times import LEAST_FRONT, interval_of, relative_covariance
+from sharing.bonds.records import Calibration
 from sizing.base.arrays import Floats
 from sizing.base.format import percent
 from sizing.base.units import TWO_SIDED_80
@@ -29,6 +37,10 @@ Chosen: prompts are the smaller part of most steps, and what they add is checked
 LEAST_WIDTH, LEAST_APART = 0.3, 0.05
 """Prior spreads at least, of what both log factors have in common and of their difference: a plan may be surer of
 itself than a deployment bears out."""
+FORGOTTEN = (0.02, 0.02, 0.10)
+"""Spreads added to what was accepted, of the log factors and of the front: windows of another day differ by so much."""
+AS_GOOD = 0.005
+"""How much larger the error after may be where windows make accepted step times surer."""
 SINGULAR = 1e8
 """Condition number from which a matrix counts as singular."""
 REQUESTS = 6_000
@@ -47,18 +59,58 @@ class Learned:
     targets: tuple[Target, ...] = ()
 
 
-def targets_of(past: Sequence[PastWindow], now: Circumstances) -> list[Target]:
-    """The past windows that can be judged: enough requests, no replica came or went, no queue."""
-    targets = []
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Known:
+    """What is known before any window: the intervals of the plan's step times, and those that were accepted, which
+    simulations have already. ``basis``: what all factors are factors of."""
+
+    decode: ErrorFactors
+    prefill: ErrorFactors
+    accepted: Calibration | None
+    basis: str
+
+    @property
+    def factors(self) -> Floats:
+        """What simulations have already: (decode, prefill, front)."""
+        one = self.accepted
+        return np.ones(3) if one is None else np.array([one.decode, one.prefill, one.front])
+
+    def prior(self, *, drifted: bool) -> Floats:
+        """How far from that the windows may lie: as surely as was learned, or as planned where it holds no longer."""
+        if self.accepted is not None and not drifted:
+            return prior_with(relative_covariance(self.accepted) + np.diag(np.square(FORGOTTEN)))
+        widths = [
+            math.log(one.high_factor / one.low_factor) / (2.0 * TWO_SIDED_80) for one in (self.decode, self.prefill)
+        ]
+        return prior_of(together=max(*widths, LEAST_APART), alone=max(2.0 * widths[0], LEAST_WIDTH))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Windows:
+    """The windows that can be judged, oldest first, with their ends; those before a change of step times left out."""
+
+    targets: tuple[Target, ...]
+    spans_s: tuple[tuple[float, float], ...]
+    drift: str | None = None
+
+    def since(self, at: int, drift: str) -> Windows:
+        """Those from one on."""
+        return Windows(targets=self.targets[at:], spans_s=self.spans_s[at:], drift=drift)
+
+
+def windows_of(past: Sequence[PastWindow], now: Circumstances, after_s: float = 0.0) -> Windows:
+    """The past windows that can be judged: enough requests, no replica came or went, no queue, not accepted before."""
+    targets, spans = [], []
     for one in past:
-        if not one.steady or not one.rps or not one.gap_ms or not one.replicas:
+        if not one.steady or not one.rps or not one.gap_ms or not one.replicas or one.start_s < after_s:
             continue
         if one.rps * (one.end_s - one.start_s) < FEWEST_REQUESTS:
             continue
         if (one.waiting or 0.0) > MOST_WAITING * one.replicas:
             continue
         targets.append(Target(circumstances=_as_then(one, now), gap_ms=one.gap_ms, ttft_ms=one.ttft_ms))
-    return targets
+        spans.append((one.start_s, one.end_s))
+    return Windows(targets=tuple(targets), spans_s=tuple(spans))
 
 
 def _as_then(one: PastWindow, now: Circumstances) -> Circumstances:
@@ -84,48 +136,134 @@ def _with_mean(lengths: Floats, mean: float) -> Floats:
     return np.maximum(lengths * (mean / float(lengths.mean())), 1.0)
 
 
-def learn(
-    past: Sequence[PastWindow],
-    now: Circumstances,
-    worlds: Worlds,
-    decode: ErrorFactors,
-    prefill: ErrorFactors,
-    *,
-    start: float,
-) -> Learned:
-    """What the windows say. ``decode`` and ``prefill`` are the intervals of the plan, ``start`` the logarithm of a
-    factor to begin with."""
-    targets = targets_of(past, now)
-    if len(targets) < FEWEST_WINDOWS:
-        return Learned()
-    width = math.log(decode.high_factor / decode.low_factor) / (2.0 * TWO_SIDED_80)
-    apart = max(width, math.log(prefill.high_factor / prefill.low_factor) / (2.0 * TWO_SIDED_80))
-    fitted = fit(
-        targets,
+def learn(past: Sequence[PastWindow], now: Circumstances, worlds: Worlds, known: Known, *, start: float) -> Learned:
+    """What the windows say. ``worlds`` simulate with the accepted step times; ``start``: the logarithm of a factor to
+    begin with."""
+    windows = windows_of(past, now, 0.0 if known.accepted is None else known.accepted.until.timestamp())
+    if known.accepted is not None:
+        misfits = _misfits_at(windows.targets, worlds, np.array([0.0, 0.0, 1.0]))
+        windows = _without_older(windows, misfits, known.accepted)
+    if len(windows.targets) < FEWEST_WINDOWS:
+        return _too_few(windows, known)
+    fitted = _fit(windows, worlds, known, start)
+    if known.accepted is None:
+        later = _without_older(windows, _misfits_at(windows.targets, worlds, fitted.solution), None)
+        if later.drift is not None:
+            windows = later
+            if len(windows.targets) < FEWEST_WINDOWS:
+                return _too_few(windows, known)
+            fitted = _fit(windows, worlds, known, start)
+    return _judged(windows, worlds, known, fitted)
+
+
+def _fit(windows: Windows, worlds: Worlds, known: Known, start: float) -> Fitted:
+    return fit(
+        windows.targets,
         lambda one: worlds.run(one, lasting=True, requests=REQUESTS),
-        together=max(apart, LEAST_APART),
-        alone=max(2.0 * width, LEAST_WIDTH),
+        prior=known.prior(drifted=windows.drift is not None),
         start=start,
     )
-    spread = _spread(targets)
-    known = _errors_alone(fitted)
-    identifiable = spread >= LEAST_SPREAD and known[0] <= MOST_ERROR[0] and known[1] <= MOST_ERROR[1]
-    before, after = _left_out(targets, fitted, worlds)
-    helps = after is not None and before is not None and after <= FEWEST_GAIN * before
-    used = identifiable and helps
-    half = TWO_SIDED_80 * fitted.decode_error
-    recalibration = Recalibration(
-        factor_decode=fitted.decode if used else 1.0,
-        factor_prefill=fitted.prefill if used else 1.0,
-        decode_low=fitted.decode * math.exp(-half) if used else decode.low_factor,
-        decode_high=fitted.decode * math.exp(half) if used else decode.high_factor,
-        windows=len(targets),
+
+
+def _misfits_at(targets: Sequence[Target], worlds: Worlds, solution: Floats) -> list[float]:
+    """log(measured / predicted) of the mean gap of each window, with the factors of a solution."""
+    ran = [
+        worlds.run(at_solution(one.circumstances, solution), lasting=True, requests=REQUESTS).mean_ms("tpot_ms")
+        for one in targets
+    ]
+    return [math.log(one.gap_ms / gap) for one, gap in zip(targets, ran, strict=True)]
+
+
+def _without_older(windows: Windows, misfits: Sequence[float], accepted: Calibration | None) -> Windows:
+    """The windows since the last change of step times, with a sentence about it; all where there was none."""
+    at = change_of(misfits, GAP_NOISE, before=0 if accepted is None else accepted.windows)
+    if at is None:
+        return windows
+    older = [*([0.0] if accepted is not None else []), *misfits[:at]]
+    times = math.exp(float(np.mean(misfits[at:]) - np.mean(older)))
+    what = "those learned before" if accepted is not None else "in the windows before"
+    return windows.since(at, f"Since {utc(windows.spans_s[at][0])} steps take {times:.2f} times as long as {what}.")
+
+
+def _too_few(windows: Windows, known: Known) -> Learned:
+    """Fewer windows than teach something: what was accepted counts on, or nothing is said."""
+    if known.accepted is None and windows.drift is None:
+        return Learned()
+    number, one = len(windows.targets), known.accepted
+    more = f"{number} window{'' if number == 1 else 's'} can be judged since then, {FEWEST_WINDOWS} are needed"
+    why = f"{windows.drift} {more} to learn anew." if windows.drift else f"The accepted step times count; {more} more."
+    return Learned(recalibration=_unchanged(known, why, drift=windows.drift, identifiable=one is not None))
+
+
+def _unchanged(known: Known, why: str, *, drift: str | None, identifiable: bool) -> Recalibration:
+    """What was accepted, or the plan's: nothing new is learned."""
+    one = known.accepted
+    factors = known.factors
+    decode = known.decode if one is None else interval_of(one, "decode")
+    prefill = known.prefill if one is None else interval_of(one, "prefill")
+    return Recalibration(
+        factor_decode=factors[0],
+        factor_prefill=factors[1],
+        factor_fixed=factors[2],
+        decode_low=factors[0] * decode.low_factor,
+        decode_high=factors[0] * decode.high_factor,
+        prefill_low=factors[1] * prefill.low_factor,
+        prefill_high=factors[1] * prefill.high_factor,
+        windows=0 if one is None else one.windows,
+        since=None if one is None else utc(one.since.timestamp()),
+        until=None if one is None else utc(one.until.timestamp()),
+        covariance=() if one is None else one.covariance,
+        basis=known.basis,
+        offered=False,
+        drift=drift,
         identifiable=identifiable,
-        error_before=before,
-        error_after=after if used else before,
-        why=_why(spread=spread, identifiable=identifiable, helps=helps, before=before, after=after),
+        error_before=None,
+        error_after=None,
+        why=why,
     )
-    return Learned(recalibration=recalibration, targets=tuple(targets) if used else ())
+
+
+def _judged(windows: Windows, worlds: Worlds, known: Known, fitted: Fitted) -> Learned:
+    """Whether the fit may be used: the windows tell decode and prefill apart, and it predicts those left out."""
+    targets, one = windows.targets, known.accepted
+    refining = one is not None and windows.drift is None
+    spread = _spread(targets)
+    errors = _errors_alone(fitted, with_prior=refining)
+    identifiable = (refining or spread >= LEAST_SPREAD) and errors[0] <= MOST_ERROR[0] and errors[1] <= MOST_ERROR[1]
+    before, after = _left_out(targets, fitted, worlds)
+    helps = after <= (before + AS_GOOD if refining else FEWEST_GAIN * before)
+    why = _why(spread=spread, identifiable=identifiable, helps=helps, before=before, after=after, refining=refining)
+    why = " ".join(filter(None, (windows.drift, why)))
+    if not identifiable or not helps:
+        kept = _unchanged(known, why, drift=windows.drift, identifiable=identifiable)
+        counted = kept.windows if one is not None else len(targets)
+        kept = kept.model_copy(update={"windows": counted, "error_before": before, "error_after": before})
+        return Learned(recalibration=kept)
+    total = known.factors * np.array([fitted.decode, fitted.prefill, fitted.front])
+    total[2] = max(total[2], LEAST_FRONT)
+    scale = np.array([1.0, 1.0, known.factors[2]])
+    half = [math.exp(TWO_SIDED_80 * fitted.error(part)) for part in (0, 1)]
+    recalibration = Recalibration(
+        factor_decode=total[0],
+        factor_prefill=total[1],
+        factor_fixed=total[2],
+        decode_low=total[0] / half[0],
+        decode_high=total[0] * half[0],
+        prefill_low=total[1] / half[1],
+        prefill_high=total[1] * half[1],
+        windows=len(targets) + (one.windows if one is not None and refining else 0),
+        since=utc(one.since.timestamp() if one is not None and refining else windows.spans_s[0][0]),
+        until=utc(windows.spans_s[-1][1]),
+        covariance=tuple(map(tuple, (fitted.covariance * np.outer(scale, scale)).tolist())),
+        basis=known.basis,
+        offered=True,
+        drift=windows.drift,
+        identifiable=True,
+        error_before=before,
+        error_after=after,
+        why=why,
+    )
+    return Learned(recalibration=recalibration, targets=targets)
 
 
 def _spread(targets: Sequence[Target]) -> float:
@@ -134,10 +272,13 @@ def _spread(targets: Sequence[Target]) -> float:
     return max(loads) / min(loads)
 
 
-def _errors_alone(fitted: Fitted) -> tuple[float, float]:
+def _errors_alone(fitted: Fitted, *, with_prior: bool) -> tuple[float, float]:
     """Standard errors of both log factors from the windows, infinite where they say nothing: without a prior on the
-    level of the step times, with that on how far decode and prefill differ and on what comes before the engine."""
-    own = np.delete(fitted.jacobian, len(fitted.jacobian) - 2, axis=0)
+    level of the step times, with that on how far decode and prefill differ and on what comes before the engine.
+
+    ``with_prior``: with all that earlier windows taught.
+    """
+    own = fitted.jacobian if with_prior else np.delete(fitted.jacobian, len(fitted.jacobian) - 2, axis=0)
     information = own.T @ own
     if np.linalg.cond(information) > SINGULAR:
         return math.inf, math.inf
@@ -145,9 +286,9 @@ def _errors_alone(fitted: Fitted) -> tuple[float, float]:
     return float(errors[0]), float(errors[1])
 
 
-def _left_out(targets: Sequence[Target], fitted: Fitted, worlds: Worlds) -> tuple[float | None, float | None]:
-    """Median relative error of gap and TTFT on windows that were left out of the fit: as planned, and with the factors
-    of the others, each from the normal equations around the whole fit without the rows of its window."""
+def _left_out(targets: Sequence[Target], fitted: Fitted, worlds: Worlds) -> tuple[float, float]:
+    """Median relative error of gap and TTFT on windows that were left out of the fit: as simulated so far, and with the
+    factors of the others, each from the normal equations around the whole fit without the rows of its window."""
     before: list[float] = []
     after: list[float] = []
     ends, jacobian = np.cumsum(fitted.sizes), fitted.jacobian
@@ -166,7 +307,7 @@ def _left_out(targets: Sequence[Target], fitted: Fitted, worlds: Worlds) -> tupl
     return float(np.median(before)), float(np.median(after))
 
 
-def _why(*, spread: float, identifiable: bool, helps: bool, before: float | None, after: float | None) -> str:
+def _why(*, spread: float, identifiable: bool, helps: bool, before: float, after: float, refining: bool) -> str:
     if not identifiable and spread < LEAST_SPREAD:
         return (
             f"The loads of the windows differ by a factor of {spread:.2f}, at least {LEAST_SPREAD:g} is needed to tell "
@@ -174,8 +315,15 @@ def _why(*, spread: float, identifiable: bool, helps: bool, before: float | None
         )
     if not identifiable:
         return "The windows cannot tell decode and prefill apart: nothing is learned."
+    if not helps and refining:
+        return "The accepted step times explain the windows since then better than new ones would: they stay."
     if not helps:
         return "The step times of the plan explain these windows as well as fitted ones: nothing is to be learned."
+    if refining:
+        return (
+            f"The windows since then bear the accepted step times out and make them surer: median error "
+            f"{percent(before)} with them, {percent(after)} with the new ones (mean TTFT and mean gap)."
+        )
     return (
         f"On windows that were left out the median error falls from {percent(before)} to {percent(after)} "
         "(mean TTFT and mean gap)."

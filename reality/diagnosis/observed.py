@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import brentq
 
-from collectors.prometheus.histograms import Distribution
 from collectors.questions.deployments import Deployed
 from collectors.questions.details import Details
+from collectors.questions.losses import LostReplica
 from collectors.reading.observation import Observation
 from reality.compare import Planned
 from reality.diagnosis.arrivals import Pattern, differs, pattern_of
@@ -18,7 +19,7 @@ from reality.diagnosis.causes import FIELDS, Cause, Difference
 from reality.diagnosis.fitting import FARTHEST
 from reality.diagnosis.slow_replicas import ReplicaSlowness, fleet_of, follows_speed
 from reality.diagnosis.worlds import Circumstances, Worlds
-from reality.lengths import DRAWS, from_histogram, from_plan, shared_prefix
+from reality.lengths import fits_planned, from_histogram, from_plan, shared_prefix
 from reality.sampling import variation
 from sizing.base.arrays import Floats
 from sizing.base.units import MS_PER_S
@@ -32,10 +33,6 @@ SURE = 3.0
 LEAST_LOAD, LEAST_LENGTH, LEAST_HITS, LEAST_KV = 0.04, 0.04, 0.03, 0.10
 """Differences below which nothing is called different: of the load and of mean lengths, relative; of the hit rate, in
 parts of the prompt; of the KV cache, relative, which the plan itself does not know better."""
-SHAPE = 0.03
-"""Share of requests by which a histogram may miss the planned shape of lengths and still have it."""
-KOLMOGOROV_99 = 1.63
-"""Quantile of Kolmogorov's distribution at 99 %: by how much, times sqrt(n), a sample misses its distribution."""
 SAME_KV = 0.06
 """Relative difference of the KV cache from that of another weight format up to which it is that format's."""
 SAME_SLOWNESS = 0.005
@@ -188,7 +185,7 @@ class _Reader:
             self.assumed.append(f"{name.split('_')[0].capitalize()} lengths as planned: they are not reported.")
             return as_planned, as_planned
         ratio = mean / float(as_planned.mean())
-        fits = _fits(distribution, as_planned * ratio)
+        fits = fits_planned(distribution, as_planned * ratio)
         histogram = None if fits else from_histogram(distribution)
         if histogram is not None and isinstance(planned, FixedLength):
             as_planned = np.maximum(histogram / ratio, 1.0)
@@ -252,13 +249,15 @@ class _Reader:
         live = self.observed.number("replicas")
         replicas = int(live) if live else instances
         if replicas != instances:
-            lost = self.details.lost
+            lost = self.details.lost[: max(instances - replicas, 0)]  # of all that went within a day, the last
             self.differences.append(
                 Difference(
                     cause="replicas",
                     planned=float(instances),
                     measured=float(replicas),
-                    subject=", ".join(lost[:3]) if lost and replicas < instances else None,
+                    subject=", ".join(one.name for one in lost[:3]) or None,
+                    since_s=max((one.since_s for one in lost), default=None),
+                    words=_errors_of(lost),
                 )
             )
         now = self._memory(replace(now, replicas=replicas))
@@ -399,18 +398,17 @@ class _Reader:
         return math.exp(float(brentq(missing, -FARTHEST, FARTHEST, xtol=SAME_SLOWNESS)))
 
 
+def _errors_of(lost: Sequence[LostReplica]) -> str:
+    """ "XID 79 on its node"; "" where nothing shows why."""
+    codes = sorted({code for one in lost for code in one.xids})
+    if not codes:
+        return ""
+    where = "node" if any(one.on_node for one in lost) else "GPU"
+    owner = "its" if len(lost) == 1 else "their"
+    return f"XID {', '.join(map(str, codes))} on {owner} {where}{'' if len(lost) == 1 else 's'}"
+
+
 def planned_share(cached_tokens: float, prompt: Floats) -> float:
     """Share of prompt tokens that a cached first part of so many tokens has."""
     cached = min(cached_tokens, float(prompt.max()) - 1.0)
     return float(np.clip(prompt - 1.0, 0.0, cached).mean() / prompt.mean())
-
-
-def _fits(distribution: Distribution, lengths: Floats) -> bool:
-    """Whether a histogram may be of these equally likely lengths: nowhere further off than chance and rounding."""
-    kept = [b for b in distribution.buckets if math.isfinite(b.high)]
-    total = sum(b.count for b in distribution.buckets)
-    if not kept or not total > 0:
-        return True
-    below = np.cumsum([b.count for b in kept]) / total
-    expected = np.searchsorted(np.sort(lengths), np.array([b.high for b in kept]), side="right") / DRAWS
-    return bool(np.abs(below - expected).max() <= SHAPE + KOLMOGOROV_99 / math.sqrt(total))

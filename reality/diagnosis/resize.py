@@ -22,10 +22,13 @@ MOST_POINTS = 8
 """Windows that calibrate, at most: the last ones."""
 
 
-def as_measured(scenario: Scenario, now: Circumstances, load_rps: float, learned: tuple[Target, ...]) -> Scenario:
+def as_measured(
+    scenario: Scenario, now: Circumstances, load_rps: float, learned: tuple[Target, ...], accepted: str = ""
+) -> Scenario:
     """The scenario with the measured traffic in place of the planned one, limits and everything else as they are.
 
-    ``learned``: windows that calibrate the step times of the configuration that runs; none where the plan's are right.
+    ``learned``: windows that calibrate the step times of the configuration that runs; none where the plan's are right,
+    or those that were ``accepted`` before (their benchmark in JSON) count.
     A length is a lognormal one with the measured mean and variance; the same first part of all prompts is cached.
     """
     cached = float(np.floor(shared_prefix(now.prompt, now.hits).max())) if now.hits > 0.0 else 0.0
@@ -42,6 +45,8 @@ def as_measured(scenario: Scenario, now: Circumstances, load_rps: float, learned
         "workload": plain,
     }
     benchmark = _benchmark(now, learned)
+    if benchmark is None and accepted:
+        benchmark = Benchmark.model_validate_json(accepted)
     if benchmark is not None:
         given["benchmark"] = benchmark.model_dump()
     return Scenario.model_validate(given)

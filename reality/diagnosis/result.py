@@ -90,6 +90,7 @@ class CauseRow(Result):
     low: Annotated[float, described("Low", "ms", "80 % interval", "Lower end.")]
     high: Annotated[float, described("High", "ms", "80 % interval", "Upper end.")]
     subject: Annotated[str | None, described("Subject", help="Replica or GPU; none where it is not one.")]
+    since: Annotated[str | None, described("Since", help="UTC; none where its beginning is not known.")]
     planned: Annotated[float | None, described("Planned", help="Value of the plan, see unit.")]
     measured: Annotated[float | None, described("Measured", help="Value as measured, see unit.")]
     unit: Annotated[str, described("Unit", help="Unit of both.")]
@@ -103,6 +104,12 @@ class Split(Result):
     percentile: Annotated[float, described("Percentile", "%", "limits.percentile", "Percentile that is split.")]
     planned_ms: Annotated[
         float | None, described("Planned", "ms", "simulated", "What the plan's engine gives as planned.")
+    ]
+    planned_low_ms: Annotated[
+        float | None, described("Planned, low", "ms", "steps at the fast end", "80 % interval of its step times.")
+    ]
+    planned_high_ms: Annotated[
+        float | None, described("Planned, high", "ms", "steps at the slow end", "80 % interval of its step times.")
     ]
     measured_ms: Annotated[float | None, described("Measured", "ms", "from the buckets", "What is measured.")]
     causes: Annotated[tuple[CauseRow, ...], described("Causes", help="By size; together they are the gap.")]
@@ -140,9 +147,27 @@ class Recalibration(Result):
         float, described("Decode", "times", "fitted", "On every decode step; 1 where nothing is learned.")
     ]
     factor_prefill: Annotated[float, described("Prefill", "times", "fitted", "On the time of prompts.")]
+    factor_fixed: Annotated[
+        float, described("Before the engine", "times", "fitted", "On what a request takes before the engine has it.")
+    ]
     decode_low: Annotated[float, described("Decode, low", "times", "80 % interval", "Lower end.")]
     decode_high: Annotated[float, described("Decode, high", "times", "80 % interval", "Upper end.")]
-    windows: Annotated[int, described("Windows", "windows", "counted", "Windows that it rests on.")]
+    prefill_low: Annotated[float, described("Prefill, low", "times", "80 % interval", "Lower end.")]
+    prefill_high: Annotated[float, described("Prefill, high", "times", "80 % interval", "Upper end.")]
+    windows: Annotated[
+        int, described("Windows", "windows", "counted", "Windows that it rests on, those accepted before included.")
+    ]
+    since: Annotated[str | None, described("Since", help="Beginning of the first window, UTC.")]
+    until: Annotated[str | None, described("Until", help="End of the last window, UTC.")]
+    covariance: Annotated[
+        tuple[tuple[float, ...], ...],
+        described("Covariance", help="Of ln decode, ln prefill and the factor before the engine."),
+    ]
+    basis: Annotated[str, described("Basis", help="Model, configuration and engine version whose step times they are.")]
+    offered: Annotated[bool, described("Offered", help="Whether there is something new for a person to accept.")]
+    drift: Annotated[
+        str | None, described("Drift", help="Since when steps take another time than before; none where they do not.")
+    ]
     identifiable: Annotated[
         bool,
         described(
@@ -162,6 +187,23 @@ class Recalibration(Result):
         float | None, described("Error after", "fraction", "the same", "With the factors of the others.")
     ]
     why: Annotated[str, described("Why", help="What was learned, or why nothing was.")]
+
+
+class Replanned(Result):
+    """The scenario as measured, planned anew, against the plan."""
+
+    answer: Annotated[str, described("Answer", help="What the new plan says.")]
+    deployment: Annotated[str, described("Deployment", help="Instances and their configuration.")]
+    same_configuration: Annotated[bool, described("Same configuration", help="Whether it is that of the plan.")]
+    instances: Annotated[int | None, described("Instances", "instances", "planned", "None where nothing serves it.")]
+    gpus: Annotated[int | None, described("GPUs", "GPUs", "planned", "GPUs that run the model.")]
+    system: Annotated[str, described("System", help="Server, rack or cloud instance.")]
+    systems: Annotated[int | None, described("Systems", "systems", "planned", "Whole systems to buy or rent.")]
+    usd_per_month: Annotated[float | None, described("Cost", "USD/month", "hardware", "None where no price is known.")]
+    more_instances: Annotated[int | None, described("More instances", "instances", "new - old", "Against the plan.")]
+    more_gpus: Annotated[int | None, described("More GPUs", "GPUs", "new - old", "Against the plan.")]
+    more_systems: Annotated[int | None, described("More systems", "systems", "new - old", "Against the plan.")]
+    more_usd_per_month: Annotated[float | None, described("More cost", "USD/month", "new - old", "Against the plan.")]
 
 
 class Diagnosis(Result):
@@ -215,6 +257,9 @@ class Diagnosis(Result):
         described(
             "Scenario as measured", help="With the measured lengths, arrivals, hits and step times: to size it again."
         ),
+    ]
+    replanned: Annotated[
+        Replanned | None, described("Planned anew", help="The scenario as measured, against the plan.")
     ]
     assumptions: Annotated[
         tuple[str, ...], described("Assumptions", help="What could not be seen and is taken as planned.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reality.diagnosis.causes import Cause
-from reality.diagnosis.result import Action, CauseRow, Diagnosis, LimitRow
+from reality.diagnosis.result import Action, CauseRow, Diagnosis, LimitRow, Replanned
 from sizing.base.format import count, ms, percent, requests_per_s, significant, usd
 
 SHORT = {"ttft_ms": "TTFT", "tpot_ms": "TPOT", "itl_ms": "ITL", "e2e_ms": "E2E"}
@@ -46,12 +46,23 @@ def cause_in_words(row: CauseRow, gap_ms: float) -> str:
     """ "Cause: replica 3 is gone, 13.7 of 14.8 ms"."""
     if row.cause == "unexplained":
         return f"No cause can be seen of {significant(row.share_ms)} of {significant(gap_ms)} ms"
-    return f"Cause: {described(row)}, {significant(row.share_ms)} of {significant(gap_ms)} ms"
+    seen = _gone(row).removesuffix(": ") or described(row)
+    return f"Cause: {seen}, {significant(row.share_ms)} of {significant(gap_ms)} ms"
+
+
+def _gone(row: CauseRow) -> str:
+    """ "vllm-3 is gone since 13:30 UTC (XID 79 on its GPU): " of a replica that is missing and known by name."""
+    if row.cause != "replicas" or not row.subject:
+        return ""
+    since = f" since {row.since[11:16]} UTC" if row.since else ""
+    return f"{row.subject} {'are' if ', ' in row.subject else 'is'} gone{since}{f' ({row.why})' if row.why else ''}: "
 
 
 def described(row: CauseRow) -> str:
     """What is seen of a cause, in half a sentence."""
     planned, measured = row.planned, row.measured
+    if row.cause == "unexplained":
+        return row.why
     if planned is None or measured is None:
         return NAMES[row.cause]
     ratio = measured / planned if planned else 0.0
@@ -68,8 +79,7 @@ def described(row: CauseRow) -> str:
         case "burstiness":
             return row.why or f"arrivals vary {significant(ratio)} times as much as planned"
         case "replicas":
-            gone = f"{row.subject} is gone: " if row.subject and measured < planned else ""
-            return f"{gone}{count(measured)} of {count(planned)} planned replicas serve"
+            return f"{_gone(row)}{count(measured)} of {count(planned)} planned replicas serve"
         case "kv_cache":
             return f"the KV cache holds {count(measured)} tokens, {count(planned)} were planned"
         case "batch_limit":
@@ -80,7 +90,8 @@ def described(row: CauseRow) -> str:
             who = row.subject or (
                 "all replicas, whose GPUs are slowed down," if row.cause == "slow_gpu" else "the engine"
             )
-            return f"{who} takes {significant(measured)} times {_than(row)}"
+            allowed = ", which the plan's interval allows" if row.why.startswith("within") else ""
+            return f"{who} takes {significant(measured)} times {_than(row)}{allowed}"
         case "weights":
             return row.why or "weights are in another format than planned"
         case _:
@@ -152,6 +163,37 @@ def _room(load: float, capacity: float | None, *, broken: bool) -> str:
     return f" It holds {requests_per_s(capacity)} within the limits, the load is {requests_per_s(load)}."
 
 
+def _money(given: Diagnosis) -> list[str]:
+    """What this traffic takes against the plan, by the replicas of the plan and planned anew."""
+    lines, anew = [], given.replanned
+    if given.gap_replicas:
+        more = given.gap_usd_per_month
+        cost = "" if more is None else f", {usd(abs(more))} a month"
+        which = "more" if given.gap_replicas > 0 else "fewer"
+        lines.append(f"Against the plan: {count(abs(given.gap_replicas))} replicas {which}{cost}")
+    if anew is not None:
+        more = anew.more_usd_per_month
+        cost = "" if not more else f" {usd(abs(more))} a month {'more' if more > 0 else 'less'}."
+        lines.append(f"{against_the_plan(anew)}{cost}")
+    return lines
+
+
+def against_the_plan(one: Replanned) -> str:
+    """ "Planned anew for this traffic: 5 x ...; 2 systems more than planned."."""
+    if one.instances is None:
+        return f"Planned anew for this traffic: {one.answer}"
+    parts = (_more(one.more_systems, "system"), _more(one.more_gpus, "GPU"))
+    text = ", ".join(part for part in parts if part) or "as many systems and GPUs as planned"
+    return f"Planned anew for this traffic: {one.deployment}; {text}."
+
+
+def _more(number: int | None, what: str) -> str:
+    if not number:
+        return ""
+    which = "more" if number > 0 else "fewer"
+    return f"{count(abs(number))} {what}{'' if abs(number) == 1 else 's'} {which} than planned"
+
+
 def as_text(given: Diagnosis) -> str:
     """The diagnosis for a terminal."""
     lines = [
@@ -177,6 +219,7 @@ def as_text(given: Diagnosis) -> str:
         lines.append(f"{NAMES[one.cause]:28} {significant(one.share_ms):>9} {ends:>22}  {described(one)}")
     lines += ["", *(f"Action: {one.why}" for one in given.actions)]
     lines += [f"Cost: {usd(one.usd_per_month)} a month" for one in given.actions[:1] if one.usd_per_month]
+    lines += _money(given)
     if given.recalibration is not None:
         lines.append(f"Step times: {given.recalibration.why}")
     return "\n".join([*lines, *(f"Assumed: {text}" for text in given.assumptions)])

@@ -7,6 +7,7 @@ arrivals, and their requests are put together. All runs have one seed: what diff
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,6 +16,8 @@ from itertools import pairwise
 import numpy as np
 
 from reality.lengths import shared_prefix
+from reality.step_times import with_learned
+from sharing.bonds.records import Calibration
 from sizing.base.arrays import Floats
 from sizing.deployments.candidates import table
 from sizing.deployments.start_up import printed
@@ -56,6 +59,10 @@ NEVER = 1e-9
 """Share of the load below which a kind of replicas serves nothing."""
 HALF = 0.5
 """In the middle of each of equally likely lengths."""
+
+
+class OutOfTime(Exception):
+    """Simulating takes longer than it may."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -142,11 +149,23 @@ class Ran:
 class Worlds:
     """Simulates circumstances of one question over a window, and remembers replicas that were made."""
 
-    def __init__(self, question: Question, *, window_s: float, lead_s: float = 0.0, requests: int = 20_000) -> None:
-        self._question = question.as_expected()
+    def __init__(
+        self,
+        question: Question,
+        *,
+        window_s: float,
+        lead_s: float = 0.0,
+        requests: int = 20_000,
+        learned: Calibration | None = None,
+        at_most_s: float = math.inf,
+    ) -> None:
+        """``lead_s``: how long before the window a queue began to grow; ``learned``: step times in place of the
+        plan's; ``at_most_s``: seconds from now after which no run begins."""
+        self._question, self._learned = question.as_expected(), learned
         self._window_s, self._lead_s, self.requests = window_s, lead_s, requests
         self._replicas: dict[tuple[Configuration, float, float], Replica] = {}
         self.runs = 0
+        self._until_s = time.monotonic() + at_most_s
 
     def replica(self, row: Configuration, prompt: float, output: float) -> Replica:
         """A configuration as a replica at mean lengths. Raises ValueError where the model does not fit."""
@@ -156,7 +175,8 @@ class Worlds:
             evaluated = evaluate(question, table([row]))
             if not len(evaluated):
                 raise ValueError("the model does not fit on the planned configuration at the observed lengths")
-            self._replicas[key] = replica_at(question, evaluated, 0)
+            replica = replica_at(question, evaluated, 0)
+            self._replicas[key] = replica if self._learned is None else with_learned(replica, self._learned)
         return self._replicas[key]
 
     def planned(self, row: Configuration) -> Replica:
@@ -192,7 +212,10 @@ class Worlds:
         return tuple(kinds)
 
     def run(self, one: Circumstances, *, lasting: bool = False, requests: int | None = None) -> Ran:
-        """The latencies of the window; ``lasting``: of a load that goes on, for what can be carried for ever."""
+        """The latencies of the window; ``lasting``: of a load that goes on, for what can be carried for ever. Raises
+        OutOfTime."""
+        if time.monotonic() > self._until_s:
+            raise OutOfTime
         kinds = self.kinds(one)
         lengths = lengths_of(one)
         parts = [self._kind(kind, one, lengths, (requests or self.requests) // len(kinds), lasting) for kind in kinds]

@@ -2,25 +2,20 @@
 
 import argparse
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 
-from collectors.source import Source, load_source
 from commandline.run import Commands
+from reality.chosen import chosen_of, opened
 from sizing.base.units import S_PER_DAY, S_PER_HOUR, S_PER_MINUTE
-from sizing.scenario.schema import Scenario
 
-Files = Callable[[Path, Path], tuple[Scenario, Source]]
-"""Reads scenario and source, or raises with the problems of both."""
 Argument = Callable[[str], float]
 """Reads one argument, or refuses it."""
 LONGEST_PAUSE_S = 7 * S_PER_DAY
 
 
-def add_command(
-    commands: Commands, *, files: Files, span: Callable[[float, float], Argument], window: Argument
-) -> None:
-    """``watch``, with the readers of files and of times that all commands share."""
+def add_command(commands: Commands, *, span: Callable[[float, float], Argument], window: Argument) -> None:
+    """``watch``, with the readers of times that all commands share."""
     parser = commands.add_parser("watch", help="compare on schedule, keep the findings in the library, tell a webhook")
     parser.add_argument("scenario", help="scenario in YAML or JSON, or the number of one in the library")
     parser.add_argument("source", type=Path, help="source of live data in YAML or JSON")
@@ -42,20 +37,18 @@ def add_command(
     parser.add_argument(
         "--analytic", action="store_true", help="take the plan of the analytic load model, as compare does"
     )
-    parser.set_defaults(run=lambda given: _watch(given, files))
+    parser.set_defaults(run=_watch)
 
 
-def _watch(given: argparse.Namespace, files: Files) -> int:
+def _watch(given: argparse.Namespace) -> int:
     from reality.watch.watch import Round, Watched, bind, numbered, watch
     from reality.watch.webhook import webhook
     from sharing.author import owner
     from sharing.bonds import Bonds
-    from sharing.library import open_library
     from sizing.planning.analytic import analytic_plan
     from sizing.planning.answered import Answer
 
     hook = webhook(given.webhook) if given.webhook else None
-    kept = given.scenario.isdecimal() and not Path(given.scenario).exists()
     by = owner(given.author)
 
     def show(one: Round) -> None:
@@ -63,16 +56,12 @@ def _watch(given: argparse.Namespace, files: Files) -> int:
         line = f"{comparison.at} {comparison.state}: {comparison.answer}"
         print(comparison.model_dump_json() if given.json else f"{line} {one.last_good}".rstrip(), flush=True)
 
-    if kept:
-        source = load_source(given.source)
-    else:
-        scenario, source = files(Path(given.scenario), given.source)
-    with closing(open_library(given.library)) as library, suppress(KeyboardInterrupt):
-        if kept:
-            scenario = library.version(int(given.scenario)).scenario()
+    chosen, source = chosen_of(given.scenario, given.source, given.library)
+    answer = Answer.of(chosen.scenario, analytic_plan if given.analytic else None)
+    with opened(given.library) as library, suppress(KeyboardInterrupt):
         watched = Watched(
-            answer=Answer.of(scenario, analytic_plan if given.analytic else None),
-            scenario_id=int(given.scenario) if kept else numbered(library, scenario, by),
+            answer=answer,
+            scenario_id=numbered(library, chosen.scenario, by) if chosen.number is None else chosen.number,
             source=source,
             window_s=given.window,
             bonds=Bonds(library),

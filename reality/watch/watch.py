@@ -12,7 +12,7 @@ from reality.compare import compare_source
 from reality.result import Comparison
 from reality.watch.webhook import Webhook
 from sharing.access import Actor
-from sharing.bonds import Bonds
+from sharing.bonds import Bonds, Calibrations
 from sharing.bonds.records import Finding, Place
 from sharing.errors import InvalidEntry, SharingError
 from sharing.library import Library
@@ -70,9 +70,15 @@ def bind(watched: Watched) -> None:
 
 
 def compare_once(watched: Watched) -> Round:
-    """Compare, keep and tell. Neither a source nor a library nor a webhook that fails ends it."""
-    comparison = compare_source(watched.answer, watched.source, window_s=watched.window_s)
-    problems, last_good = [], ""
+    """Compare by the step times that are accepted now, keep and tell. Neither a source nor a library nor a webhook that
+    fails ends it."""
+    problems, last_good, learned = [], "", None
+    try:
+        accepted = Calibrations(watched.bonds.library).of_scenario(watched.scenario_id)
+        learned = None if accepted is None else accepted.calibration
+    except SharingError as error:
+        problems.append(f"Step times as planned: {error}")
+    comparison = compare_source(watched.answer, watched.source, window_s=watched.window_s, learned=learned)
     try:
         if not comparison.judged:
             last_good = _last_good(watched)

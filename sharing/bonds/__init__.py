@@ -1,4 +1,4 @@
-"""The bond between a scenario and what runs: its source of live data, and what comparisons with it said.
+"""The bond between a scenario and what runs: its source of live data, what comparisons with it said, what was learned.
 
 What needs SQLAlchemy is loaded when it is asked for, as in :mod:`sharing.library`.
 """
@@ -6,14 +6,15 @@ What needs SQLAlchemy is loaded when it is asked for, as in :mod:`sharing.librar
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sharing.bonds.calibrations import Calibrations
     from sharing.bonds.store import Bonds
 
-__all__ = ["Bonds"]
+__all__ = ["Bonds", "Calibrations"]
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from sharing.bonds import store
+    from sharing.bonds import calibrations, store
 
-    return store.Bonds
+    return {"Bonds": store.Bonds, "Calibrations": calibrations.Calibrations}[name]

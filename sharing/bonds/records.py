@@ -1,7 +1,8 @@
-"""A bond, and one comparison that was kept: frozen values, checked where they enter."""
+"""A bond, a comparison that was kept, learned step times that were accepted: frozen values, checked on entry."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -57,3 +58,46 @@ class Kept:
     id: int
     scenario_id: int
     finding: Finding
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibration:
+    """Step times that ``windows`` live windows of ``window_s`` each taught, from ``since`` to ``until``.
+
+    ``decode``, ``prefill``: how many times as long as the engine of ``basis`` (configuration and engine version) says;
+    ``front`` the same of what a request takes before the engine has it. ``covariance`` (3, 3) of the logarithms of the
+    first two and of the third; ``benchmark``: the windows as a measured curve of a scenario, in JSON.
+    """
+
+    source: str
+    basis: str
+    since: datetime
+    until: datetime
+    window_s: float
+    windows: int
+    decode: float
+    prefill: float
+    front: float
+    covariance: tuple[tuple[float, ...], ...]
+    benchmark: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "source", checked(self.source, "The name of the source", SOURCE_LENGTH))
+        factors = (self.decode, self.prefill, self.front, *(value for row in self.covariance for value in row))
+        if not all(map(math.isfinite, factors)) or min(self.decode, self.prefill) <= 0.0 or self.front < 0.0:
+            raise InvalidEntry("Learned step times must be numbers, and factors above 0.")
+        if len(self.covariance) != 3 or any(len(row) != 3 for row in self.covariance):
+            raise InvalidEntry("Learned step times need a covariance of three by three numbers.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accepted:
+    """A calibration that somebody accepted for a scenario; ``undone_by`` and ``undone_at`` where it counts no more."""
+
+    id: int
+    scenario_id: int
+    calibration: Calibration
+    accepted_by: str
+    accepted_at: datetime
+    undone_by: str | None = None
+    undone_at: datetime | None = None

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, delete, insert, sel
 from sharing.access import Actor, Right
 from sharing.bonds.records import Bond, Finding, Kept, Place
 from sharing.library.reading import version
-from sharing.library.schema import BONDS, COMPARISONS
+from sharing.library.schema import BONDS, COMPARISONS, SCENARIOS
 from sharing.library.store import Library
 from sharing.library.writing import insert_of
 
@@ -43,6 +43,12 @@ class Bonds:
         with self.library.database.reading() as connection:
             row = connection.execute(select(BONDS).where(BONDS.c.scenario_id == scenario_id)).one_or_none()
         return None if row is None else _bond(row)
+
+    def by_source(self) -> dict[str, Bond]:
+        """Of every source, the scenario that was said last to run there, unless it is deleted."""
+        there = select(BONDS).join(SCENARIOS).where(SCENARIOS.c.deleted_at.is_(None)).order_by(BONDS.c.made_at)
+        with self.library.database.reading() as connection:
+            return {row.source: _bond(row) for row in connection.execute(there)}
 
     def keep(self, scenario_id: int, finding: Finding, *, by: Actor) -> Kept:
         """One more comparison of the scenario, and the oldest out. Raises NotAllowed, NotInLibrary."""

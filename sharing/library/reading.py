@@ -16,11 +16,14 @@ from sharing.library.text import ESCAPE, containing
 AnyRow = Row[Any]
 GONE = 0
 """Latest version of a scenario that was removed for good: it has none, its number stays taken."""
+LARGEST = 2**31 - 1
+"""Number beyond which no database has a scenario, or can be asked for one."""
 PROJECT = (PROJECTS.c.name.label("project"), PROJECTS.c.customer)
 
 
 def version(connection: Connection, scenario_id: int, number: int | None = None) -> Version:
     """One version, the latest where no number is given. Raises NotInLibrary."""
+    _possible(scenario_id)
     wanted = VERSIONS.c.number == number
     if number is None:
         latest = select(SCENARIOS.c.latest).where(SCENARIOS.c.id == scenario_id).scalar_subquery()
@@ -32,6 +35,11 @@ def version(connection: Connection, scenario_id: int, number: int | None = None)
     return _version(row)
 
 
+def _possible(scenario_id: int) -> None:
+    if not 0 <= scenario_id <= LARGEST:
+        raise NotInLibrary(f"The library has no scenario {str(scenario_id)[:20]}: numbers end at {LARGEST}.")
+
+
 def version_saved_as(connection: Connection, key: str) -> Version | None:
     """The version that this act of saving has made, if it has."""
     row = connection.execute(_versions().where(VERSIONS.c.save_key == key)).one_or_none()
@@ -40,6 +48,7 @@ def version_saved_as(connection: Connection, key: str) -> Version | None:
 
 def history(connection: Connection, scenario_id: int) -> tuple[Version, ...]:
     """Every version, the latest first. Raises NotInLibrary."""
+    _possible(scenario_id)
     rows = connection.execute(
         _versions().where(VERSIONS.c.scenario_id == scenario_id).order_by(VERSIONS.c.number.desc())
     ).all()
@@ -50,6 +59,7 @@ def history(connection: Connection, scenario_id: int) -> tuple[Version, ...]:
 
 def entry(connection: Connection, scenario_id: int) -> Entry:
     """One line of the list, deleted or not. Raises NotInLibrary."""
+    _possible(scenario_id)
     rows = connection.execute(_entries().where(SCENARIOS.c.id == scenario_id, SCENARIOS.c.latest > GONE)).all()
     if not rows:
         raise NotInLibrary(f"The library has no scenario {scenario_id}.")

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, delete, select, update
 
 from sharing.errors import StillInUse
 from sharing.library.reading import GONE, entry
-from sharing.library.schema import BONDS, COMPARISONS, LINKS, PROJECTS, SCENARIOS, TAGS, VERSIONS
+from sharing.library.schema import BONDS, CALIBRATIONS, COMPARISONS, LINKS, PROJECTS, SCENARIOS, TAGS, VERSIONS
 from sharing.library.writing import Signed
 
 _EMPTIED = {
@@ -33,7 +33,7 @@ def remove(connection: Connection, scenario_id: int, signed: Signed) -> Removed:
     deleted = (SCENARIOS.c.id == scenario_id, SCENARIOS.c.deleted_at.is_not(None))
     if connection.execute(update(SCENARIOS).where(*deleted).values(updated_at=signed.at, **_EMPTIED)).rowcount == 0:
         raise StillInUse(f"Scenario {scenario_id} ({name[:60]}) is in use: delete it first, then remove it for good.")
-    for table in (TAGS, BONDS, COMPARISONS):
+    for table in (TAGS, BONDS, COMPARISONS, CALIBRATIONS):
         connection.execute(delete(table).where(table.c.scenario_id == scenario_id))
     its = VERSIONS.c.scenario_id == scenario_id
     projects = connection.scalars(select(VERSIONS.c.project_id).where(its).distinct()).all()

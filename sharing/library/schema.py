@@ -20,7 +20,7 @@ from sqlalchemy import (
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator
 
-REVISION = "0003"
+REVISION = "0004"
 """The migration that leads to these tables."""
 
 
@@ -142,4 +142,24 @@ COMPARISONS = Table(
     Column("answer", Text, nullable=False),
     Column("comparison", Text, nullable=False),
     Index("ix_comparisons_scenario_id", "scenario_id"),
+)
+# Step times that live windows taught and a person accepted: the newest that is not undone counts.
+CALIBRATIONS = Table(
+    "calibrations",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("scenario_id", Integer, ForeignKey("scenarios.id", name="fk_calibrations_scenario"), nullable=False),
+    Column("source", Text, nullable=False),
+    Column("basis", Text, nullable=False),
+    Column("since", Moment, nullable=False),
+    Column("until", Moment, nullable=False),
+    Column("window_s", Float(53), nullable=False),
+    Column("windows", Integer, nullable=False),
+    Column("factors", Text, nullable=False),
+    Column("benchmark", Text, nullable=False),
+    Column("accepted_by", Text, nullable=False),
+    Column("accepted_at", Moment, nullable=False),
+    Column("undone_by", Text),
+    Column("undone_at", Moment),
+    Index("ix_calibrations_scenario_id", "scenario_id"),
 )

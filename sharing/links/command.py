@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+from commandline.arguments import whole
 from commandline.table import aligned
 from sharing.author import owner
 from sharing.document import is_file_name
@@ -56,7 +57,7 @@ def add_commands(commands: Any) -> None:
     listing.add_argument("scenario", help="its id or name")
     listing.set_defaults(run=_links)
     revoking = commands.add_parser("revoke", help="let a frozen link show nothing any more")
-    revoking.add_argument("link", type=int, help="its id in the list of links")
+    revoking.add_argument("link", type=whole(1, 1_000_000_000), help="its id in the list of links")
     revoking.add_argument("--author", default="", metavar="NAME", help="default: the user of this machine")
     revoking.set_defaults(run=_revoke)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from commandline.foreign_text import shown
-from sizing.base.errors import SizingError
+from sizing.base.errors import InvalidPoints, SizingError
 
 if TYPE_CHECKING:  # a quarter of a second at every start of a process, for those who have a table only
     import pandas as pd
@@ -73,3 +73,10 @@ def whole(cells: Cells, name: str) -> int | None:
 def degree(cells: Cells, name: str) -> int:
     """A degree of parallelism; 0 says like an empty cell that there is none of the kind, which is 1."""
     return 1 if number_in(cells, name) == 0 else whole(cells, name) or 1
+
+
+def demand(required: Sequence[str], names: Collection[str]) -> None:
+    """Raises InvalidPoints where a table lacks a required column."""
+    missing = [name for name in required if name not in names]
+    if missing:
+        raise InvalidPoints(f"The table lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}.")

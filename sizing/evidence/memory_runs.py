@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from sizing.base.errors import InvalidPoints, SizingError
+from sizing.base.errors import SizingError
 from sizing.base.units import GIB, PERCENT
 from sizing.catalog import Gpu, Model, resolve_gpu, resolve_model
 from sizing.catalog.engines import Engine, in_version, resolve_engine
@@ -20,7 +20,7 @@ from sizing.catalog.resolve import known_model
 from sizing.deployments.candidates import table
 from sizing.deployments.memory import memory_fit
 from sizing.deployments.start_up import printed
-from sizing.evidence.cells import BadCell, Cells, degree, number_in, rows, text, whole
+from sizing.evidence.cells import BadCell, Cells, degree, demand, number_in, rows, text, whole
 from sizing.question.configuration import Configuration
 from sizing.question.speculation import NO_SPECULATION, Speculation, draft_weight_bytes
 from sizing.scenario.bounds import MAX_TOKENS
@@ -73,9 +73,7 @@ def memory_runs(frame: pd.DataFrame) -> pd.DataFrame:
     """
     import pandas as pd
 
-    missing = [name for name in REQUIRED if name not in frame.columns]
-    if missing:
-        raise InvalidPoints(f"The table lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}.")
+    demand(REQUIRED, frame.columns)
     answers: list[dict[str, object]] = []
     for cells in rows(frame):
         try:

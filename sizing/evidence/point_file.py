@@ -4,45 +4,50 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
 
 from commandline.foreign_text import shown
 from sizing.base.errors import InvalidPoints
+from sizing.evidence.cells import demand
 
 DELIMITERS = ",;\t"
 EMPTY = ("", "na", "n/a", "nan", "none", "null", "<na>")
 """Cells that say nothing, in lower case: what spreadsheets and pandas write for a value that is not there."""
 DIGITS = "%.6g"
+MOST_COLUMNS = 1_000
+"""Columns at most: ten times those that are known."""
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
-def read_points(path: Path) -> pd.DataFrame:
+def read_points(path: Path, required: Sequence[str] = ()) -> pd.DataFrame:
     """The table of a CSV file, as :func:`points_in`. Raises InvalidPoints, OSError as usual."""
-    return points_in(path.read_bytes(), path.name)
+    return points_in(path.read_bytes(), path.name, required)
 
 
-def points_in(content: bytes, name: str) -> pd.DataFrame:
+def points_in(content: bytes, name: str, required: Sequence[str] = ()) -> pd.DataFrame:
     """The table of a CSV, every cell as text, an empty one as None; comma, semicolon or tab between them.
 
-    Names of columns in lower case, without space around them. ``name`` is what sentences call it. Raises InvalidPoints
-    with one line for what is not such a table.
+    Names of columns in lower case, without space around them. ``name`` is what sentences call it; without one of the
+    ``required`` columns no line is read. Raises InvalidPoints with one line for what is not such a table.
     """
     lines = _lines(name, _text(content, name))
-    if not lines:
+    _, head = next(lines, (0, None))
+    if head is None:
         raise InvalidPoints(f"{name} is empty: it needs a header line and one line per configuration.")
-    _, head = lines[0]
     names = [column.strip().lower() for column in head]
     while names and not names[-1]:
         names.pop()  # a delimiter at the end of every line
-    twice = sorted({column for column in names if column and names.count(column) > 1})
+    demand(required, names)
+    if len(names) > MOST_COLUMNS:
+        raise InvalidPoints(f"{name} has {len(names):,} columns, more than {MOST_COLUMNS:,}: is it such a table?")
+    twice = sorted(column for column, number in Counter(names).items() if column and number > 1)
     if twice:
         raise InvalidPoints(f"{name} has the column {shown(', '.join(twice), 100)} twice.")
-    return pd.DataFrame(
-        [_cells(name, line, cells, len(names)) for line, cells in lines[1:]], columns=names, dtype=object
-    )
+    return pd.DataFrame([_cells(name, line, cells, len(names)) for line, cells in lines], columns=names, dtype=object)
 
 
 def _text(data: bytes, name: str) -> str:
@@ -56,12 +61,14 @@ def _text(data: bytes, name: str) -> str:
     return text
 
 
-def _lines(name: str, text: str) -> list[tuple[int, list[str]]]:
+def _lines(name: str, text: str) -> Iterator[tuple[int, list[str]]]:
     """Line number and cells, blank lines left out. Raises InvalidPoints."""
     head = text.lstrip("\r\n").splitlines()[:1] or [""]
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(DELIMITERS, key=head[0].count), strict=True)
     try:
-        return [(reader.line_num, cells) for cells in reader if len(cells) > 1 or (cells and cells[0].strip())]
+        for cells in reader:
+            if len(cells) > 1 or (cells and cells[0].strip()):
+                yield reader.line_num, cells
     except csv.Error as error:
         raise InvalidPoints(f"{name} is not a CSV table: {error} in line {reader.line_num}.") from None
 

@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from commandline.foreign_text import shown
-from sizing.base.errors import InvalidPoints, SizingError, nearest_names
+from sizing.base.errors import SizingError, nearest_names
 from sizing.catalog import Gpu, Model, resolve_gpu, resolve_model
 from sizing.catalog.engines import engine_in_a_benchmark, runs_apart
 from sizing.catalog.precisions import (
@@ -21,7 +21,7 @@ from sizing.catalog.precisions import (
     resolve_kv_precision,
 )
 from sizing.catalog.resolve import ResolvedModel
-from sizing.evidence.cells import BadCell, degree, is_empty, needed, number_in, rows, text, whole
+from sizing.evidence.cells import BadCell, degree, demand, is_empty, needed, number_in, rows, text, whole
 from sizing.evidence.layouts import Instances, Layout, closed_loop_layouts, open_layouts, stated_layout
 from sizing.evidence.protocols import assumed_variation
 from sizing.question.configuration import Configuration
@@ -111,9 +111,7 @@ def points_of(frame: pd.DataFrame) -> tuple[list[Point], dict[int, str]]:
 
     Raises InvalidPoints when the table lacks a required column.
     """
-    missing = [name for name in REQUIRED if name not in frame.columns]
-    if missing:
-        raise InvalidPoints(f"The table lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}.")
+    demand(REQUIRED, frame.columns)
     points, errors = list[Point](), dict[int, str]()
     for row, cells in enumerate(rows(frame)):
         try:

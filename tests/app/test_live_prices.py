@@ -9,6 +9,7 @@ from collectors.prices import hunt
 from collectors.prices.offers import Offer
 from reality.money import usd_per_million_output_tokens
 from sizing import Scenario
+from sizing.base.format import usd
 from sizing.planning.analytic import analytic_plan
 from tests.app.conftest import APP
 from tests.app.pages_text import problems
@@ -138,10 +139,14 @@ def test_the_cost_now_stands_beside_the_plans() -> None:
     plan = analytic_plan(scenario)
     seen = observed(gpus=4.0, generation_tokens_per_s=2000.0)
     own = cost_text(seen, plan, 3.0)
-    assert own.startswith("Cost per million output tokens now: $1.67, at your price of $3 per GPU-hour. Plan: $")
+    assert own.startswith(
+        "Cost per million output tokens now: $1.67, at your price of $3 per GPU-hour. Plan, by its own price: $"
+    )
     price = planned_usd_per_gpu_hour(plan)
     assert price is not None
     assert plan.cost is not None
+    same_load = usd(plan.cost.usd_per_hour / (2000.0 * 3600.0) * 1e6)
+    assert f"{same_load} at this load. {usd(plan.cost.usd_per_million_output_tokens)} over its day." in own
     assert plan.deployment is not None
     assert price * 730 * plan.deployment.gpus_bought == pytest.approx(plan.cost.hardware_usd_per_month)
     assert "at the plan's price of" in cost_text(seen, plan, None)

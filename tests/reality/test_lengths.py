@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from collectors.prometheus.answers import Bucket
 from collectors.prometheus.histograms import Distribution
-from reality.lengths import from_histogram, from_plan, shared_prefix
+from reality.lengths import fits_planned, from_histogram, from_plan, shared_prefix
 from sizing.question.length_distributions import FixedLength, GroupedLength, LognormalLength
 from tests.reality.truths import TOKEN_EDGES, in_buckets
 
@@ -54,3 +54,17 @@ def test_shape_of_the_plan_at_the_measured_mean() -> None:
     assert np.quantile(spread, 0.95) / np.quantile(spread, 0.5) == pytest.approx(3.0, rel=0.01)
     assert set(from_plan(FixedLength(tokens=700.0), None)) == {700.0}
     assert from_plan(GroupedLength(groups=(100.0, 300.0)), 400.0).tolist() == [200.0] * 2048 + [600.0] * 2048
+
+
+def test_a_planned_shape_that_coarse_buckets_bear_out_keeps_the_tail() -> None:
+    """What vLLM's buckets (1, 2, 5, 10, ...) leave open fattens the work of the longest; the plan's shape does not."""
+    planned = LognormalLength(p50=900.0, p95=2500.0)
+    sample = np.rint(planned.at(np.random.default_rng(1).uniform(size=20_000)))
+    found = in_buckets(sample, np.ones(len(sample)), TOKEN_EDGES)
+    shaped = from_plan(planned, float(sample.mean()))
+    assert fits_planned(found, shaped)
+    spread = [float(np.mean(lengths**2)) / float(np.mean(sample**2)) for lengths in (shaped, from_histogram(found))]
+    assert spread[0] == pytest.approx(1.0, abs=0.03)
+    assert spread[1] > 1.04
+    other = from_plan(LognormalLength(p50=400.0, p95=4000.0), float(sample.mean()))
+    assert not fits_planned(found, other)

@@ -8,11 +8,11 @@ from sqlalchemy import select, text
 
 from sharing.access import Actor, Role
 from sharing.author import owner
-from sharing.bonds import Bonds, store
-from sharing.bonds.records import Finding, Place
-from sharing.errors import InvalidEntry, NotAllowed, NotInLibrary
+from sharing.bonds import Bonds, Calibrations, store
+from sharing.bonds.records import Calibration, Finding, Place
+from sharing.errors import InvalidEntry, NotAllowed, NotInLibrary, StillInUse
 from sharing.library.migrate import migrate
-from sharing.library.schema import BONDS, COMPARISONS
+from sharing.library.schema import BONDS, CALIBRATIONS, COMPARISONS
 from tests.sharing.test_library import draft
 
 ANN = owner("ann")
@@ -46,6 +46,71 @@ def test_a_bond_is_kept_and_replaced(bonds):
     bonds.bind(1, Place(source="other"), by=owner("bob"))
     assert bonds.of_scenario(1).place == Place(source="other")
     assert bonds.of_scenario(2) is None
+
+
+def test_each_source_has_the_scenario_said_last_unless_it_is_deleted(bonds):
+    bonds.bind(1, Place(source="live"), by=ANN)
+    bonds.bind(2, Place(source="live"), by=ANN)
+    assert {source: bond.scenario_id for source, bond in bonds.by_source().items()} == {"live": 2}
+    bonds.library.delete(2, 1, by=ANN)
+    assert {source: bond.scenario_id for source, bond in bonds.by_source().items()} == {"live": 1}
+
+
+def calibration(hour=0, **changed):
+    given = {
+        "source": "live",
+        "basis": "a model on a GPU",
+        "since": AT,
+        "until": AT + timedelta(hours=hour),
+        "window_s": 1800.0,
+        "windows": 3,
+        "decode": 1.35,
+        "prefill": 1.1,
+        "front": 0.9,
+        "covariance": ((0.01, 0.0, 0.0), (0.0, 0.04, 0.0), (0.0, 0.0, 0.1)),
+        "benchmark": "{}",
+    }
+    return Calibration(**{**given, **changed})
+
+
+def test_accepted_step_times_count_until_they_are_undone(bonds):
+    kept = Calibrations(bonds.library)
+    assert (kept.of_scenario(1), kept.history(1)) == (None, ())
+    first = kept.accept(1, calibration(), by=ANN)
+    assert kept.of_scenario(1) == first
+    assert (first.calibration, first.accepted_by, first.undone_at) == (calibration(), "ann", None)
+    with pytest.raises(StillInUse):
+        kept.accept(1, calibration(), by=ANN)
+    second = kept.accept(1, calibration(1, decode=1.4), by=owner("bob"))
+    assert kept.of_scenario(1) == second
+    assert kept.of_scenario(2) is None
+    undone = kept.undo(1, by=owner("eve"))
+    assert (undone.id, undone.undone_by) == (second.id, "eve")
+    assert kept.of_scenario(1) == first
+    assert kept.history(1) == (undone, first)
+    kept.undo(1, by=ANN)
+    with pytest.raises(NotInLibrary, match="no learned step times"):
+        kept.undo(1, by=ANN)
+    viewer = Actor(name="eve", role=Role.VIEWER)
+    for write in (lambda: kept.accept(1, calibration(2), by=viewer), lambda: kept.undo(1, by=viewer)):
+        with pytest.raises(NotAllowed):
+            write()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"decode": 0.0}, {"prefill": float("nan")}, {"front": -1.0}, {"covariance": ((1.0,),)}, {"source": "x" * 999}],
+)
+def test_step_times_that_cannot_be_are_refused(changed):
+    with pytest.raises(InvalidEntry):
+        calibration(**changed)
+
+
+def test_a_number_that_no_database_holds_is_no_scenario(bonds):
+    for number in (2**31, 10**30, -1):
+        for ask in (bonds.library.version, bonds.library.history, bonds.library.entry):
+            with pytest.raises(NotInLibrary):
+                ask(number)
 
 
 def test_findings_come_back_newest_first_and_the_last_good_one_is_known(bonds):
@@ -91,10 +156,11 @@ def test_what_cannot_be_kept_is_refused(bonds):
 def test_nothing_is_left_after_a_removal_for_good(bonds):
     bonds.bind(1, Place(source="Quicksilver"), by=ANN)
     bonds.keep(1, finding(answer="Quicksilver"), by=ANN)
+    Calibrations(bonds.library).accept(1, calibration(), by=ANN)
     bonds.library.delete(1, 1, by=ANN)
     bonds.library.purge(1, by=ANN)
     with bonds.library.database.reading() as connection:
-        assert connection.execute(select(BONDS)).all() == connection.execute(select(COMPARISONS)).all() == []
+        assert [row for table in (BONDS, COMPARISONS, CALIBRATIONS) for row in connection.execute(select(table))] == []
 
 
 def test_several_watchers_at_once_lose_nothing(bonds):
@@ -108,7 +174,7 @@ def test_several_watchers_at_once_lose_nothing(bonds):
 def test_a_library_without_bonds_opens(library, place, opened):
     first = library.add(draft(), by=ANN)
     with library.database.writing() as connection:
-        for table in ("bonds", "comparisons"):
+        for table in ("bonds", "comparisons", "calibrations"):
             connection.execute(text(f"DROP TABLE {table}"))
         connection.execute(text("UPDATE alembic_version SET version_num = '0002'"))
     migrate(library.database)

@@ -1,4 +1,7 @@
-"""Diagnoses of deployments whose truth is known: ``python -m tests.tools.diagnosis_scores [NUMBER] [--csv FILE]``."""
+"""Diagnoses of deployments whose truth is known: ``python -m tests.tools.diagnosis_scores [NUMBER] [--csv FILE]``.
+
+Read from memory by the product's own PromQL, or with ``--prometheus`` from a real Prometheus that holds the history.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +15,34 @@ from pathlib import Path
 
 import numpy as np
 
-from reality.diagnosis.diagnose import diagnose, read_for_diagnosis
+from collectors.source import source_from
+from reality.diagnosis.diagnose import Reading, diagnose, read_for_diagnosis
 from reality.diagnosis.result import Diagnosis
-from tests.tools.diagnosis_cases import NOW, Case, backend_of, cases
+from tests.tools.diagnosis_cases import NOW, WINDOW_S, Case, backend_of, cases, tracks_of
+from tests.tools.recorded_case import recorded
 
 
-def diagnosed(one: Case) -> tuple[Diagnosis, float]:
+def diagnosed(one: Case, *, prometheus: bool = False) -> tuple[Diagnosis, float]:
     """What the product says of a case, and the seconds it took after reading."""
-    backend, source = backend_of(one.history, one.ground)
-    reading = read_for_diagnosis(
-        one.ground.planned.answer.question.limits, source, backend=backend, at_s=NOW, clock=lambda: NOW
-    )
+    reading = from_prometheus(one) if prometheus else from_memory(one)
     begun = time.perf_counter()
     return diagnose(one.ground.planned, reading), time.perf_counter() - begun
+
+
+def from_memory(one: Case) -> Reading:
+    """What is read of a case by the product's own PromQL."""
+    backend, source = backend_of(one.history, one.ground)
+    limits = one.ground.planned.answer.question.limits
+    return read_for_diagnosis(limits, source, backend=backend, at_s=NOW, clock=lambda: NOW)
+
+
+def from_prometheus(one: Case) -> Reading:
+    """The same from a real Prometheus, whose history ended a minute ago."""
+    end_s = float(int(time.time())) - 60.0
+    limits = one.ground.planned.answer.question.limits
+    with recorded(tracks_of(one.history, one.ground, end_s=end_s), start_s=end_s - 7200.0, end_s=end_s) as url:
+        raw = {"schema_version": 1, "name": "truth", "prometheus": {"url": url}, "window_s": WINDOW_S}
+        return read_for_diagnosis(limits, source_from(raw), at_s=end_s)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +65,8 @@ class Score:
     headline: str
 
 
+REPORTED_EVERY = 20
+"""Cases after which the table so far is printed: all of them take an hour."""
 NOTICEABLE = 0.08
 """Part of the planned percentile that a cause must change before it has to be named."""
 
@@ -55,9 +75,9 @@ NEAR_TIE = 0.1
 """Part of the gap by which two causes must differ before one of them is the larger: their shares are as uncertain."""
 
 
-def scored(one: Case) -> Score:
+def scored(one: Case, *, prometheus: bool = False) -> Score:
     """The product's answer against the truth."""
-    said, seconds = diagnosed(one)
+    said, seconds = diagnosed(one, prometheus=prometheus)
     quantity = one.worst
     shares = one.shares[quantity]
     gap = one.truth[quantity] - one.planned[quantity]
@@ -120,16 +140,19 @@ def main() -> int:
     parser.add_argument("number", type=int, nargs="?", default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--csv", type=Path)
+    parser.add_argument("--prometheus", action="store_true", help="through a real Prometheus")
     given = parser.parse_args()
     scores = []
     for one in cases(given.number, given.seed):
-        scores.append(scored(one))
+        scores.append(scored(one, prometheus=given.prometheus))
         last = scores[-1]
         if last.right is False or last.limits_right < last.limits:
             print(
                 f"{last.number:3} {last.plan:14} [{last.causes}] {last.expected} -> {last.named}: {last.headline}",
                 flush=True,
             )
+        if len(scores) % REPORTED_EVERY == 0:
+            print(summary(scores), flush=True)
     print(summary(scores))
     if given.csv:
         with given.csv.open("w", newline="", encoding="utf-8") as out:

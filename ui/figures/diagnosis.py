@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
 
 from reality.diagnosis.causes import Cause
-from reality.diagnosis.result import Diagnosis, Split
+from reality.diagnosis.result import CauseRow, Diagnosis, Split
 from reality.diagnosis.sentences import NAMES, SHORT, described
 from sizing.base.format import ms, percent, significant
 from ui.figures.template import INK, NEUTRAL, axis, layout, message, palette
@@ -46,13 +47,13 @@ def _bars(split: Split, *, dark: bool) -> dict[str, Any]:
     assert split.measured_ms is not None
     colours, at = palette(dark=dark), split.planned_ms
     rows: list[tuple[str, float, float, str, str, float, float]] = [
-        ("Planned", 0.0, split.planned_ms, NEUTRAL[dark], ms(split.planned_ms), 0.0, 0.0)
+        ("Planned", 0.0, split.planned_ms, NEUTRAL[dark], ms(split.planned_ms), *_of_plan(split))
     ]
     for row in split.causes:
         colour, sign = (colours[_ADDS], "+") if row.share_ms > 0 else (colours[_HELPS], "")
         text = f"{sign}{significant(row.share_ms)} ms"
         share = row.share_ms
-        rows.append((_label(row.cause), at, share, colour, text, row.high - share, share - row.low))
+        rows.append((_named(row), at, share, colour, text, row.high - share, share - row.low))
         at += share
     rows.append(("Measured", 0.0, split.measured_ms, NEUTRAL[dark], ms(split.measured_ms), 0.0, 0.0))
     names, base, length, colour_of, text_of, more, less = (list(column) for column in zip(*rows, strict=True))
@@ -78,9 +79,22 @@ def _bars(split: Split, *, dark: bool) -> dict[str, Any]:
     }
 
 
+def _of_plan(split: Split) -> tuple[float, float]:
+    """How much more and how much less the planned percentile may be."""
+    value = split.planned_ms or 0.0
+    ends = (split.planned_high_ms, split.planned_low_ms)
+    more, less = (0.0 if end is None or not math.isfinite(end) else abs(end - value) for end in ends)
+    return more, less
+
+
 def _label(cause: Cause) -> str:
     text = "not explained" if cause == "unexplained" else NAMES[cause]
     return f"{text[0].upper()}{text[1:]}"
+
+
+def _named(row: CauseRow) -> str:
+    """A cause with a word where it may be none: what is left over may be chance."""
+    return f"{_label(row.cause)}{' (noise)' if row.cause == 'unexplained' and row.why.startswith('cannot') else ''}"
 
 
 def waterfall_alt_text(split: Split) -> str:
@@ -124,7 +138,7 @@ def causes_table(split: Split) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
-                "Cause": _label(row.cause),
+                "Cause": _named(row),
                 "Share (ms)": row.share_ms,
                 "Low (ms)": row.low,
                 "High (ms)": row.high,
@@ -145,6 +159,7 @@ def actions_table(diagnosis: Diagnosis) -> pd.DataFrame:
                 "Replicas": known(one.replicas),
                 "GPUs": known(one.gpus),
                 "Within the limits (requests/s)": known(one.capacity_within_limits_rps),
+                "Cost (USD/month)": known(one.usd_per_month),
                 "Enough": "" if one.enough is None else ("yes" if one.enough else "no"),
                 "Why": one.why,
             }

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import dataclass
+
 import streamlit as st
 
 from sharing.access import Right
 from sharing.bonds.records import Place
+from sharing.errors import SharingError
 from ui.access import actor, allowed
 from ui.format import as_markdown
 from ui.library.connection import bonds, refused
@@ -24,6 +28,34 @@ def open_with_source(scenario_id: int) -> None:
     st.session_state.pop(DEPLOYMENT, None)
     if bond.place.deployment:
         st.session_state[DEPLOYMENT] = bond.place.deployment
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedThere:
+    """What the library has planned for a source: name and peak load of the scenario, GPUs, limit of TTFT in ms."""
+
+    name: str
+    peak_rps: float | None
+    gpus: int | None
+    ttft_ms: float | None
+
+
+def planned_at_sources() -> dict[str, PlannedThere]:
+    """What was planned for each source that a scenario of the library runs at; nothing where the library cannot say."""
+    if not allowed(Right.READ):
+        return {}
+    there = {}
+    with suppress(SharingError):
+        for source, bond in bonds().by_source().items():
+            version = bonds().library.version(bond.scenario_id)
+            scenario, figures = version.scenario(), version.figures
+            there[source] = PlannedThere(
+                name=scenario.name,
+                peak_rps=scenario.workload.peak_rps,
+                gpus=None if figures is None else figures.gpus,
+                ttft_ms=scenario.limits.ttft_ms,
+            )
+    return there
 
 
 def draw_bond(source: str, deployment: str) -> None:

@@ -9,6 +9,7 @@ from collectors.reading.observation import Observation, State
 from sizing.base.format import rounded
 from ui import sources
 from ui.format import as_markdown
+from ui.library.bond import PlannedThere, planned_at_sources
 from ui.live.verdict import ATTENTION, WORDS, duration, word_for
 from ui.shell import in_percent
 from ui.sources import Answer, Known, Origin
@@ -48,22 +49,31 @@ def draw_overview(*, key: str = "overview") -> None:
 
 
 def overview_table(known: tuple[Known, ...]) -> pd.DataFrame:
-    """The sources with what is known of them, the worst first; an empty cell is unknown.
+    """The sources with what is known of them, the worst first, of equals the one that is nearest to its planned load;
+    an empty cell is unknown. What is planned stands beside it where a scenario of the library runs there.
 
     All are asked before any is waited for.
     """
     for one in known:
         sources.observed(one, wait_s=0.0)
-    rows = [_row(one, sources.observed(one, wait_s=WAIT_S)) for one in known]
+    planned = planned_at_sources()
+    rows = [_row(one, sources.observed(one, wait_s=WAIT_S), planned.get(one.name)) for one in known]
 
-    def severity(row: dict[str, object]) -> int:
-        return SEVERITY.index(str(row["State"]))
+    def severity(row: dict[str, object]) -> tuple[int, float]:
+        load, plan = row["Requests/s"], row["Planned requests/s"]
+        fuller = load / plan if isinstance(load, int | float) and isinstance(plan, int | float) else 0.0
+        return SEVERITY.index(str(row["State"])), -fuller
 
     rows.sort(key=severity)
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows if planned else [_without_plan(row) for row in rows])
 
 
-def _row(known: Known, answer: Answer[Observation]) -> dict[str, object]:
+def _without_plan(row: dict[str, object]) -> dict[str, object]:
+    """The row where no source has a scenario of the library."""
+    return {name: value for name, value in row.items() if not name.startswith("Planned") and name != "Scenario"}
+
+
+def _row(known: Known, answer: Answer[Observation], plan: PlannedThere | None) -> dict[str, object]:
     newest, good = answer.newest, answer.good
     state = word_for(newest) if newest is not None else WORDS[State.UNREACHABLE] if answer.problem else ASKING
     why = (newest.reasons[0] if newest is not None and newest.reasons else answer.problem) or ""
@@ -82,7 +92,13 @@ def _row(known: Known, answer: Answer[Observation]) -> dict[str, object]:
     ):
         value = shown.number(key) if shown else None
         row[name] = None if value is None else rounded(value)
+        if name == "Requests/s":
+            row["Planned requests/s"] = None if plan is None else plan.peak_rps
+        if name == "GPUs":
+            row["Planned GPUs"] = None if plan is None else plan.gpus
     ttft = shown.distribution("ttft_ms").p95 if shown else None
     row["p95 TTFT (ms)"] = None if ttft is None else rounded(ttft)
+    row["Planned TTFT limit (ms)"] = None if plan is None else plan.ttft_ms
+    row["Scenario"] = "" if plan is None else plan.name
     row["Newest sample"] = "" if not shown or shown.age_s is None else f"{duration(shown.age_s)} old"
     return row

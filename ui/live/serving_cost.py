@@ -12,7 +12,12 @@ import streamlit as st
 
 from collectors.questions.serving_cost import Basis, CostOn, ServingCost
 from collectors.reading.observation import Observation
-from reality.money import PlannedCost, planned_cost, usd_per_million_output_tokens
+from reality.money import (
+    PlannedCost,
+    planned_cost,
+    planned_usd_per_million_output_tokens,
+    usd_per_million_output_tokens,
+)
 from sharing.form.asked import AskedNumber
 from sharing.form.problems import BadInput
 from sizing.base.errors import SizingError
@@ -170,5 +175,16 @@ def cost_text(observed: Observation, plan: Plan | None, own_usd_per_gpu_hour: fl
         text = f"Cost per million output tokens now: not known, because {why}."
     else:
         text = f"Cost per million output tokens now: {usd(now)}, at {basis} of {usd(price)} per GPU-hour."
-    planned = None if plan is None or plan.cost is None else plan.cost.usd_per_million_output_tokens
-    return text if planned is None else f"{text} Plan: {usd(planned)} over its day, by its own price."
+    return f"{text}{_of_plan(observed, plan)}"
+
+
+def _of_plan(observed: Observation, plan: Plan | None) -> str:
+    """What the plan would cost at the load of now, beside its own day: of both, only the first can be compared."""
+    if plan is None or plan.cost is None or plan.cost.usd_per_hour is None:
+        return ""
+    now = planned_usd_per_million_output_tokens(observed, plan.cost.usd_per_hour)
+    day = plan.cost.usd_per_million_output_tokens
+    over_its_day = "" if day is None else f" {usd(day)} over its day."
+    if now is None:
+        return f" Plan, by its own price:{over_its_day}" if day is not None else ""
+    return f" Plan, by its own price: {usd(now)} at this load.{over_its_day}"

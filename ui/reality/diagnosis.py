@@ -9,13 +9,16 @@ import streamlit as st
 from collectors.backends.backend import Backend
 from collectors.connect import SILENT
 from collectors.source import Source
+from sharing.bonds.records import Accepted
 from sizing.base.errors import SizingError
+from sizing.base.format import UNKNOWN, count, significant
 from sizing.question.limits import LatencyLimits
 from sizing.scenario.schema import Scenario
 from ui import sources, state
 from ui.format import as_markdown
 from ui.library.opening import open_document
-from ui.shell import draw_chart, draw_problems, draw_rows, draw_table, refreshed
+from ui.reality.learned import draw_learned
+from ui.shell import chosen_currency, draw_chart, draw_problems, draw_rows, draw_table, refreshed
 from ui.shell.progress import Held
 from ui.sources.moment import Window
 from ui.sources.picker import Picked
@@ -33,6 +36,8 @@ STATES: dict[str, tuple[str, str, Literal["green", "orange", "red"]]] = {
 """Word, icon and colour of a state: never colour alone."""
 LOOK_EVERY_S = 1.0
 """Seconds between two looks while the reading is awaited."""
+AT_MOST_S = 60.0
+"""Seconds after which a diagnosis says what it knows."""
 MOST_KEPT = 128
 """Diagnoses kept in memory, over all viewers."""
 
@@ -43,8 +48,11 @@ def _held(key: tuple[str, ...]) -> Held[Diagnosis]:
     return Held()
 
 
-def draw_diagnosis(picked: Picked, scenario: Scenario, window: Window, served_as: str, *, every_s: float) -> None:
-    """What is concluded of the window, or that it is being read; read as often as the comparison beside it."""
+def draw_diagnosis(
+    picked: Picked, scenario: Scenario, window: Window, served_as: str, learned: Accepted | None, *, every_s: float
+) -> None:
+    """What is concluded of the window, or that it is being read; read as often as the comparison beside it.
+    ``learned``: the step times accepted for the scenario."""
     answer = _asked(picked, scenario, window, every_s)
     reading = answer.good or answer.newest
     if reading is None:
@@ -52,13 +60,14 @@ def draw_diagnosis(picked: Picked, scenario: Scenario, window: Window, served_as
             refreshed(_await, LOOK_EVERY_S)(picked, scenario, window, every_s)
         return
     json = scenario.model_dump_json()
-    key = (json, picked.known.key, str(window.span_s), str(reading.observed.at_s), served_as)
+    number = "" if learned is None else str(learned.id)
+    key = (json, picked.known.key, str(window.span_s), str(reading.observed.at_s), number, served_as)
     try:
-        diagnosis = _diagnosed(key, reading)
+        diagnosis = _diagnosed(key, reading, learned)
     except SizingError as error:
         draw_problems(error.problems)
         return
-    _draw(diagnosis, dark=st.context.theme.type == "dark")
+    _draw(diagnosis, learned, dark=st.context.theme.type == "dark")
 
 
 def _await(picked: Picked, scenario: Scenario, window: Window, every_s: float) -> None:
@@ -88,7 +97,7 @@ def _asked(picked: Picked, scenario: Scenario, window: Window, every_s: float) -
     )
 
 
-def _diagnosed(key: tuple[str, ...], reading: Reading) -> Diagnosis:
+def _diagnosed(key: tuple[str, ...], reading: Reading, learned: Accepted | None) -> Diagnosis:
     """The diagnosis of one reading, under a bar while it is computed. ``key``: the scenario as JSON first, the name
     under which the model is served last. Raises SizingError."""
     place = st.empty()
@@ -99,9 +108,14 @@ def _diagnosed(key: tuple[str, ...], reading: Reading) -> Diagnosis:
     def compute() -> Diagnosis:
         from reality.compare import planned_of  # the simulator's compiler would slow down the start of every page
         from reality.diagnosis.diagnose import diagnose
+        from reality.diagnosis.replan import with_new_plan
 
-        planned = planned_of(answer_of(key[0]))
-        return diagnose(planned, reading, served_as=key[-1], progress=told)
+        planned = planned_of(answer_of(key[0]), None if learned is None else learned.calibration)
+        diagnosis = diagnose(planned, reading, served_as=key[-1], progress=told, at_most_s=AT_MOST_S)
+        measured = diagnosis.as_measured
+        return (
+            diagnosis if measured is None else with_new_plan(diagnosis, planned, answer_of(measured.model_dump_json()))
+        )
 
     try:
         return _held(key).computed(compute)
@@ -109,7 +123,7 @@ def _diagnosed(key: tuple[str, ...], reading: Reading) -> Diagnosis:
         place.empty()
 
 
-def _draw(diagnosis: Diagnosis, *, dark: bool) -> None:
+def _draw(diagnosis: Diagnosis, learned: Accepted | None, *, dark: bool) -> None:
     """Everything that is concluded; a diagnosis without limits says why nothing is."""
     from ui.figures.diagnosis import actions_table, limits_table
 
@@ -119,6 +133,7 @@ def _draw(diagnosis: Diagnosis, *, dark: bool) -> None:
         st.markdown(f"### {as_markdown(diagnosis.headline)}")
     if not diagnosis.limits:
         return
+    _figures(diagnosis)
     draw_rows(limits_table(diagnosis), key="diagnosis_limits", alt="Limits beside what is measured", height="content")
     split = next((one for one in diagnosis.splits if one.quantity == diagnosis.worst_limit), None)
     if split is not None and diagnosis.causes:
@@ -127,7 +142,44 @@ def _draw(diagnosis: Diagnosis, *, dark: bool) -> None:
         st.subheader("What would help", anchor=False)
         table = actions_table(diagnosis)
         draw_rows(table, key="diagnosis_actions", alt="Actions and what each gives", height="content")
+    draw_learned(diagnosis, learned)
     _draw_resize(diagnosis)
+
+
+def _figures(diagnosis: Diagnosis) -> None:
+    """Load, what the limits carry, and what this traffic takes against the plan, in replicas and money."""
+    currency, more, anew = chosen_currency(), diagnosis.gap_replicas, diagnosis.replanned
+
+    def month(usd: float | None) -> str:
+        return UNKNOWN if usd is None else signed(currency.written(currency.of(abs(usd))), usd)
+
+    figures = (
+        ("Load, requests/s", significant(diagnosis.load_rps), "Mean of the arrivals over the window."),
+        (
+            "Within the limits, requests/s",
+            significant(diagnosis.capacity_within_limits_rps),
+            "The largest load that keeps every limit as it runs now.",
+        ),
+        (
+            "Replicas against the plan",
+            UNKNOWN if more is None else signed(count(abs(more)), more),
+            "What this traffic needs of the planned replicas, less those planned.",
+        ),
+        ("Their cost a month", month(diagnosis.gap_usd_per_month), "By what a replica of the plan costs."),
+        (
+            "Planned anew, a month",
+            month(None if anew is None else anew.more_usd_per_month),
+            "Cost of the plan for this traffic, less that of the plan.",
+        ),
+    )
+    with st.grid(5, min_column_width=150, gap="small", border=True):
+        for title, value, help_text in figures:
+            st.metric(title, value, help=help_text)
+
+
+def signed(text: str, value: float) -> str:
+    """An amount with its sign; 0 has none."""
+    return text if value == 0 else f"{'+' if value > 0 else '−'}{text}"
 
 
 def _draw_split(split: Split, *, dark: bool) -> None:
@@ -143,8 +195,10 @@ def _draw_resize(diagnosis: Diagnosis) -> None:
     measured = diagnosis.as_measured
     if measured is None:
         return
-    if diagnosis.recalibration is not None:
-        st.caption(as_markdown(diagnosis.recalibration.why))
+    if diagnosis.replanned is not None:
+        from reality.diagnosis.sentences import against_the_plan
+
+        st.caption(as_markdown(against_the_plan(diagnosis.replanned)))
     if st.button(
         "Size with this traffic",
         key="diagnosis_resize",

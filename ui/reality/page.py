@@ -13,6 +13,7 @@ from collectors.questions.judged import read_judged
 from collectors.reading.observation import Observation
 from collectors.source import Source
 from reality.result import Comparison
+from sharing.bonds.records import Accepted
 from sizing.base.errors import SizingError
 from sizing.scenario.schema import Scenario
 from ui import shell, sources
@@ -21,6 +22,7 @@ from ui.library import draw_bond
 from ui.live.verdict import OF_A_WINDOW, word_for
 from ui.reality.diagnosis import draw_diagnosis
 from ui.reality.foresight import draw_foresight
+from ui.reality.learned import accepted
 from ui.reality.moment import draw_window
 from ui.reality.results import draw_results
 from ui.reality.scenario import draw_scenario
@@ -139,14 +141,22 @@ def _compared(picked: Picked, scenario: Scenario, window: Window, read: Read) ->
     served_as = stated if stated in names else ""
     try:
         with st.spinner("Predicting for the observed traffic", show_time=False):
+            learned = accepted()
             compared = comparison(
-                scenario.model_dump_json(), picked.known.key, window.span_s, read.observed.at_s, served_as, _read=read
+                scenario.model_dump_json(),
+                picked.known.key,
+                window.span_s,
+                read.observed.at_s,
+                served_as,
+                None if learned is None else learned.id,
+                _read=read,
+                _learned=learned,
             )
     except SizingError as error:
         draw_problems(error.problems)
         return
     _draw_other_verdict(picked, window, read.observed)
-    draw_diagnosis(picked, scenario, window, served_as, every_s=_every(window))
+    draw_diagnosis(picked, scenario, window, served_as, learned, every_s=_every(window))
     draw_results(compared, ends_now=window.end_s is None, dark=st.context.theme.type == "dark")
     if compared.unmatched_name or served_as:
         name = compared.unmatched_name or served_as
@@ -182,10 +192,19 @@ def _state_name(name: str) -> None:
 
 @st.cache_resource(max_entries=MAX_COMPARISONS, ttl="1h", show_spinner=False)
 def comparison(
-    scenario_json: str, source_key: str, window_s: float, at_s: float, served_as: str, *, _read: Read
+    scenario_json: str,
+    source_key: str,
+    window_s: float,
+    at_s: float,
+    served_as: str,
+    learned_id: int | None = None,
+    *,
+    _read: Read,
+    _learned: Accepted | None = None,
 ) -> Comparison:
-    """The comparison of a scenario with one reading, shared by all who look at both. Raises SizingError."""
+    """The comparison of a scenario with one reading, shared by all who look at both; ``learned_id`` tells apart the
+    step times accepted for it. Raises SizingError."""
     from reality.compare import compare, planned_of  # the simulator's compiler would slow down the start of every page
 
-    planned = planned_of(answer_of(scenario_json))
+    planned = planned_of(answer_of(scenario_json), None if _learned is None else _learned.calibration)
     return compare(planned, _read.observed, _read.deployed, served_as=served_as)

@@ -39,6 +39,11 @@ def draw_scenario(picked: Picked) -> Scenario | None:
     return _uploaded() if chosen == FILE else _of_size()
 
 
+def of_size() -> bool:
+    """Whether the scenario on Size is what is compared."""
+    return st.session_state.get(_CHOICE) == SIZE
+
+
 @cache
 def demo_scenario() -> Scenario:
     """What was planned for the demo deployment."""

@@ -2,21 +2,18 @@
 
 import json
 import shutil
-import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import yaml
 
-from collectors.backends.scrape.promql.samples import Tracks
-from collectors.demo.feed import write_history
-from tests.collectors.servers import free_port, running_prometheus
+from tests.collectors.servers import free_port
 from tests.commands import run, run_process, source_file
 from tests.tools.diagnosis_cases import Case, case, ground, tracks_of
+from tests.tools.recorded_case import recorded
 
 CAUSES = {
     *("load", "prompts", "outputs", "cache_hits", "burstiness", "replicas", "kv_cache", "batch_limit", "routing"),
@@ -39,18 +36,13 @@ class Recorded:
 def slow_replica(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
     if shutil.which("prometheus") is None or shutil.which("promtool") is None:
         pytest.skip("Prometheus is not installed")
-    folder, end_s = tmp_path_factory.mktemp("prometheus"), float(int(time.time())) - 60.0
+    folder, end_s = tmp_path_factory.mktemp("scenario"), float(int(time.time())) - 60.0
     one = case(0, ground("llama-8b-l40s"), ("slow_gpu",), 3)
-    tracks = tracks_of(one.history, one.ground, end_s=end_s)
-    feed = SimpleNamespace(tracks=lambda start_s, end_s: Tracks(tracks))
-    write_history(folder / "h.om", feed, start_s=end_s - 3600.0, end_s=end_s)
-    command = ["promtool", "tsdb", "create-blocks-from", "openmetrics", str(folder / "h.om"), str(folder / "tsdb")]
-    subprocess.run(command, check=True, capture_output=True)
     scenario = folder / "scenario.yaml"
     asked = one.ground.planned.answer.question.scenario
     scenario.write_text(yaml.safe_dump(asked.model_dump(mode="json", exclude_defaults=True)))
-    with running_prometheus(folder) as prometheus:
-        yield Recorded(url=prometheus.url, end_s=end_s, case=one, scenario=scenario)
+    with recorded(tracks_of(one.history, one.ground, end_s=end_s), start_s=end_s - 3600.0, end_s=end_s) as url:
+        yield Recorded(url=url, end_s=end_s, case=one, scenario=scenario)
 
 
 def test_the_contract_of_the_json(tmp_path: Path, slow_replica: Recorded) -> None:

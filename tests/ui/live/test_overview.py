@@ -6,6 +6,7 @@ import pytest
 
 from collectors.reading.observation import Observation, State, unknown_distributions, unknown_numbers
 from ui import sources
+from ui.library.bond import PlannedThere
 from ui.live import overview
 from ui.live.gpus import first_exported
 from ui.sources import Answer, Origin
@@ -30,6 +31,25 @@ def test_the_worst_source_stands_first(monkeypatch: pytest.MonkeyPatch) -> None:
     known = tuple(SimpleNamespace(name=name, file="", origin=Origin.FILE) for name in answers)
     table = overview.overview_table(known)  # type: ignore[arg-type]
     assert list(table["Source"]) == ["s4", "s3", "s5", "s2", "attention", "s1", "s0"]
+
+
+def test_the_plan_stands_beside_and_the_fuller_source_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = {f"s{i}": observed(arrivals_rps=rps) for i, rps in enumerate((8.0, 4.0, 20.0))}
+    monkeypatch.setattr(
+        sources, "observed", lambda one, wait_s: Answer(newest=answers[one.name], good=answers[one.name])
+    )
+    known = tuple(SimpleNamespace(name=name, file="", origin=Origin.FILE) for name in answers)
+    plain = overview.overview_table(known)  # type: ignore[arg-type]
+    assert not [name for name in plain.columns if name.startswith("Planned")]
+    there = {
+        "s0": PlannedThere(name="Chat", peak_rps=10.0, gpus=8, ttft_ms=500.0),
+        "s1": PlannedThere(name="Code", peak_rps=4.0, gpus=2, ttft_ms=None),
+    }
+    monkeypatch.setattr(overview, "planned_at_sources", lambda: there)
+    table = overview.overview_table(known)  # type: ignore[arg-type]
+    assert list(table["Source"]) == ["s1", "s0", "s2"]
+    assert list(table["Planned requests/s"])[:2] == [4.0, 10.0]
+    assert list(table["Scenario"]) == ["Code", "Chat", ""]
 
 
 @pytest.mark.parametrize(
