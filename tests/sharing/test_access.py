@@ -32,7 +32,7 @@ WRITES = {
 ALLOWED = {
     None: set(),
     Role.VIEWER: {Right.READ},
-    Role.EDITOR: {Right.READ, Right.SAVE, Right.DELETE, Right.SHARE, Right.REVOKE},
+    Role.EDITOR: {Right.READ, Right.SAVE, Right.DELETE, Right.SHARE, Right.REVOKE, Right.CONNECT},
     Role.ADMIN: set(Right),
 }
 CLAIMS = {"email": "Ann@Acme.com", "email_verified": True, "sub": "17"}
