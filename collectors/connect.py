@@ -91,11 +91,7 @@ class Scraping:
 
 
 def scraping(
-    source: Source,
-    settings: ScrapeSource,
-    *,
-    clock: Callable[[], float] = time.time,
-    bounds: Bounds = OF_A_FILE,
+    source: Source, settings: ScrapeSource, *, clock: Callable[[], float] = time.time, bounds: Bounds = OF_A_FILE
 ) -> Scraping:
     """The ring of a scrape source."""
     targets = [Target(url) for url in settings.targets]

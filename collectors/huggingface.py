@@ -42,10 +42,9 @@ def fetch_config(
     asking = session or new_session(allow_link_local=True, use_environment_proxy=True)
     try:
         body = _fetched(asking, base, model_id, token, time.monotonic() + timeout_s)
-    except (requests.RequestException, HTTPError, OSError):
+    except (requests.RequestException, HTTPError, http.client.HTTPException, OSError, ValueError, AssertionError):
+        # The last two: what the libraries below make of lengths and addresses that are none.
         raise HubUnreachable(f"Cannot reach {base}: paste or upload config.json instead, or set HF_ENDPOINT.") from None
-    except (http.client.HTTPException, ValueError, AssertionError):
-        raise NotAConfig(f"{base} did not answer as an HTTP server should: paste or upload config.json.") from None
     finally:
         if session is None:
             asking.close()

@@ -86,7 +86,9 @@ class Settings(BaseModel):
         "who runs the process.",
     )
     access: str = _variable(
-        "SHARING_ACCESS", "", "Path of the file of rules ([ACCESS.md](ACCESS.md)). Empty: `access.yaml` beside `app.py`."
+        "SHARING_ACCESS",
+        "",
+        "Path of the file of rules ([ACCESS.md](ACCESS.md)). Empty: `access.yaml` beside `app.py`.",
     )
     brand: str = _variable("SHARING_BRAND", "", "Path of the file with the look of reports ([REPORTS.md](REPORTS.md)).")
     sources: str = _variable(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from ui.access.remembered import return_to_address
-from ui.access.session import Standing, who
+from ui.access.session import Standing, end, who
 from ui.gate.names import called, is_local
 
 
@@ -16,7 +16,7 @@ def draw_account() -> None:
         return
     with st.sidebar:
         st.text(f"{session.actor.name}, {session.actor.role.value}")
-        st.button("Log out", key="log_out", icon=":material/logout:", on_click=st.logout, type="tertiary")
+        st.button("Log out", key="log_out", icon=":material/logout:", on_click=end, type="tertiary")
         return_to_address()
 
 

@@ -13,7 +13,6 @@ import streamlit
 Header = tuple[bytes, bytes]
 
 
-
 def _own_scripts() -> str:
     """The scripts that stand within Streamlit's page, by what they are: any other within a page is not run."""
     page = (Path(streamlit.__file__).parent / "static" / "index.html").read_bytes()

@@ -135,9 +135,7 @@ def is_alive(session: str) -> bool:
 class Connections:
     """What is open, by the key of the connection. A typed source ends with the last session that asked about it."""
 
-    def __init__(
-        self, *, clock: Callable[[], float] = time.time, is_alive: Callable[[str], bool] = is_alive
-    ) -> None:
+    def __init__(self, *, clock: Callable[[], float] = time.time, is_alive: Callable[[str], bool] = is_alive) -> None:
         self._clock, self._is_alive = clock, is_alive
         self._lock = threading.Lock()
         self._opening: dict[str, threading.Lock] = {}
