@@ -122,7 +122,7 @@ if page is shared:  # nothing around it: whoever holds a link sees what is behin
     page.run()
     st.stop()
 state.warm_up()
-if page is not entrance:
+if page is not entrance and access.may_open(page.url_path):  # who may not see the page has no work done for it
     state.enter(page.url_path)
 if not shell.is_presenting():
     if position == "hidden":

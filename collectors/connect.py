@@ -13,8 +13,9 @@ from typing import TypeVar
 from collectors.backends.backend import Backend, PrometheusBackend
 from collectors.backends.cache import CachingBackend
 from collectors.backends.scrape.backend import RingBackend
-from collectors.backends.scrape.scraper import Scraper, Target
-from collectors.backends.scrape.store import Ring
+from collectors.backends.scrape.scraper import CONNECTIONS, Scraper, Target
+from collectors.backends.scrape.store import MOST_CHURN_BYTES, Ring
+from collectors.backends.veiled import Veil, VeiledBackend
 from collectors.prometheus import Clock, Fetcher, Limits, PrometheusClient
 from collectors.reading import read_from
 from collectors.reading.observation import Observation, State, without_data
@@ -31,18 +32,41 @@ LONGEST_PAUSE_S = 5.0
 """Between the first scrapes. Chosen: three pauses are what somebody waits for."""
 
 
-def prometheus_backend(source: Source, settings: PrometheusSource, *, clock: Clock | None = None) -> CachingBackend:
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """What one source may take. Those of a file are what whoever wrote it wants.
+
+    ``answer_bytes`` of one answer; ``at_once`` targets read side by side; ``churn_bytes`` of lists of series that are
+    new within an hour; ``ring_bytes`` of a ring that is kept in memory alone, None: in its file, as the source says;
+    ``veiled``: see :mod:`collectors.backends.veiled`.
+    """
+
+    answer_bytes: int = Limits.max_bytes
+    at_once: int = CONNECTIONS
+    churn_bytes: float = MOST_CHURN_BYTES
+    ring_bytes: int | None = None
+    veiled: bool = False
+
+
+OF_A_FILE = Bounds()
+
+
+def prometheus_backend(
+    source: Source, settings: PrometheusSource, *, clock: Clock | None = None, bounds: Bounds = OF_A_FILE
+) -> Backend:
     """The backend of a Prometheus source, with its memory; ``clock`` is for tests."""
     fetcher = Fetcher(
         access=settings.access(source.folder),
-        limits=Limits(timeout_s=settings.timeout_s),
+        limits=Limits(timeout_s=settings.timeout_s, max_bytes=bounds.answer_bytes),
         clock=clock,
         allow_link_local=settings.allow_link_local,
+        use_environment_proxy=settings.use_environment_proxy,
     )
     client = PrometheusClient(
         settings.url, fetcher=fetcher, params=settings.params, allow_link_local=settings.allow_link_local
     )
-    return CachingBackend(PrometheusBackend(client))
+    backend = PrometheusBackend(client)
+    return CachingBackend(VeiledBackend(backend, Veil()) if bounds.veiled else backend)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,22 +90,40 @@ class Scraping:
             answered = self.scraper.scrape()
 
 
-def scraping(source: Source, settings: ScrapeSource, *, clock: Callable[[], float] = time.time) -> Scraping:
-    """The ring of a scrape source. Where its file cannot be used, it is kept in memory."""
+def scraping(
+    source: Source, settings: ScrapeSource, *, clock: Callable[[], float] = time.time, bounds: Bounds = OF_A_FILE
+) -> Scraping:
+    """The ring of a scrape source."""
     targets = [Target(url) for url in settings.targets]
-    size = {"keep_s": settings.keep_s, "max_bytes": int(settings.max_mb * MIB)}
-    try:
-        ring = Ring(store_path(source, settings), keep_s=size["keep_s"], max_bytes=int(size["max_bytes"]))
-    except (OSError, sqlite3.Error):
-        ring = Ring(None, keep_s=size["keep_s"], max_bytes=int(size["max_bytes"]))
+    ring = _ring(source, settings, bounds)
     fetcher = Fetcher(
         access=settings.access(source.folder),
-        limits=Limits(timeout_s=settings.timeout_s, attempts=1),
+        limits=Limits(timeout_s=settings.timeout_s, attempts=1, max_bytes=bounds.answer_bytes),
         allow_link_local=settings.allow_link_local,
+        use_environment_proxy=settings.use_environment_proxy,
     )
-    overrides = tuple(source.metrics.values())
-    scraper = Scraper(targets, ring, fetcher, interval_s=settings.interval_s, overrides=overrides, clock=clock)
+    scraper = Scraper(
+        targets,
+        ring,
+        fetcher,
+        interval_s=settings.interval_s,
+        overrides=tuple(source.metrics.values()),
+        clock=clock,
+        at_once=bounds.at_once,
+        veil=Veil() if bounds.veiled else None,
+    )
     return Scraping(ring=ring, scraper=scraper, backend=RingBackend(ring, targets, clock=clock))
+
+
+def _ring(source: Source, settings: ScrapeSource, bounds: Bounds) -> Ring:
+    """The ring in its file; in memory where that cannot be used, or where the bounds say so."""
+    if bounds.ring_bytes is not None:
+        return Ring(None, keep_s=settings.keep_s, max_bytes=bounds.ring_bytes, most_churn=bounds.churn_bytes)
+    max_bytes = int(settings.max_mb * MIB)
+    try:
+        return Ring(store_path(source, settings), keep_s=settings.keep_s, max_bytes=max_bytes)
+    except (OSError, sqlite3.Error):
+        return Ring(None, keep_s=settings.keep_s, max_bytes=max_bytes)
 
 
 def store_path(source: Source, settings: ScrapeSource) -> Path:

@@ -10,7 +10,7 @@ CollectorsError
 │   ├── ServerFailed             500 and above
 │   ├── Redirected               the answer points to another host, which is not followed
 │   ├── UnusableAnswer           an answer that is not what was asked for: HTML, truncated or foreign JSON
-│   ├── TooLarge                 the answer is larger than the limit
+│   ├── TooLarge                 the answer is larger than the limit, or what is to be kept of many
 │   ├── QueryRejected            the server understood, and refuses the expression (400, 422)
 │   └── UnusableCredential       a file or environment variable that should hold a credential does not
 ├── HubError                     between us and the Hugging Face hub

@@ -1,17 +1,24 @@
 """Fetching a model's config.json from a Hugging Face compatible hub."""
 
+import http.client
 import json
 import re
+import time
+from urllib.parse import urljoin, urlsplit
 
 import requests
+from urllib3.exceptions import HTTPError
 
 from collectors.errors import HubUnreachable, InvalidModelId, ModelNotAccessible, ModelNotFound, NotAConfig
+from collectors.prometheus.connections import new_session
 
 DEFAULT_ENDPOINT = "https://huggingface.co"
 MAX_BYTES = 1 << 20
 """Chosen: a config.json has some kilobytes."""
 CHUNK_BYTES = 1 << 16
 """Read at a time. Chosen: a file that is too large is noticed 64 kB after its limit."""
+MAX_REDIRECTS = 4
+"""Chosen: to a name in other letters, to a renamed model, to where its files lie, and one more."""
 
 _MODEL_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 
@@ -26,20 +33,21 @@ def fetch_config(
 ) -> bytes:
     """The bytes of ``config.json`` of ``model_id``, at most 1 MB, checked to be JSON.
 
-    ``endpoint`` is the hub's address (HF_ENDPOINT), ``timeout_s`` seconds to connect and between two packets.
-    Raises a HubError, whose message says what to do.
+    ``endpoint`` is the hub's address (HF_ENDPOINT), ``timeout_s`` seconds for all of it, redirects included. ``token``
+    goes to the hub itself, and nowhere that it redirects to. Raises a HubError, whose message says what to do.
     """
     if not _MODEL_ID.fullmatch(model_id) or ".." in model_id:
         raise InvalidModelId(f"“{model_id[:80]}” is not a model id: write organisation/model, as in Qwen/Qwen3-8B.")
     base = endpoint.rstrip("/")
-    url = f"{base}/{model_id}/resolve/main/config.json"
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    asking = session or new_session(allow_link_local=True, use_environment_proxy=True)
     try:
-        with (session or requests).get(url, headers=headers, timeout=timeout_s, stream=True) as response:
-            _check_status(response.status_code, model_id, base)
-            body = _read(response)
-    except requests.RequestException:
+        body = _fetched(asking, base, model_id, token, time.monotonic() + timeout_s)
+    except (requests.RequestException, HTTPError, http.client.HTTPException, OSError, ValueError, AssertionError):
+        # The last two: what the libraries below make of lengths and addresses that are none.
         raise HubUnreachable(f"Cannot reach {base}: paste or upload config.json instead, or set HF_ENDPOINT.") from None
+    finally:
+        if session is None:
+            asking.close()
     try:
         json.loads(body)
     except (ValueError, RecursionError):
@@ -47,6 +55,22 @@ def fetch_config(
             f"{base} did not answer with JSON for {model_id}: paste or upload config.json instead."
         ) from None
     return body
+
+
+def _fetched(session: requests.Session, base: str, model_id: str, token: str | None, deadline_s: float) -> bytes:
+    """The body of the answer, by way of its redirects. Raises HubError, and what the libraries below raise."""
+    url, host = f"{base}/{model_id}/resolve/main/config.json", urlsplit(base)[:2]
+    for _ in range(MAX_REDIRECTS + 1):
+        left_s = deadline_s - time.monotonic()
+        if left_s <= 0:
+            raise requests.Timeout
+        headers = {"Authorization": f"Bearer {token}"} if token and urlsplit(url)[:2] == host else {}
+        with session.get(url, headers=headers, timeout=left_s, stream=True, allow_redirects=False) as response:
+            if not response.is_redirect:
+                _check_status(response.status_code, model_id, base)
+                return _read(response)
+            url = urljoin(url, response.headers["Location"])
+    raise requests.TooManyRedirects
 
 
 def _check_status(status: int, model_id: str, base: str) -> None:

@@ -32,6 +32,7 @@ class Fault(StrEnum):
     READ_ONLY = "it can only be read"
     FULL = "its disk is full"
     BUSY = "it is busy with other changes"
+    MOVED = "its file was moved or replaced while something was to be kept in it: try again"
     DAMAGED = "its file is damaged or no library"
     FAILED = "it failed"
 

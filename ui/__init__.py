@@ -4,7 +4,9 @@ Rooms, each importing only those before it (tests/test_import_graph.py):
 
 - format: text made safe for Markdown
 - form: fields, presets and choices; from what is typed to a scenario and back
+- database: the library of the server
 - state: what a session knows: values, answer, link, changes
+- gate: what stands between the network and every page
 - shell: what is around and in every page: guard, header, footer, charts, tabs
 - library: saving what the form says, opening what is kept
 - figures: plotly figures, tables and sentences of them

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from streamlit import runtime
 from streamlit.web import cli
 
-from ui.place import APP
+from ui.place import SERVED
 
 LOOK_S = 0.01
 """Between two looks for the server. Chosen: nobody notices it, and it costs nothing."""
@@ -35,7 +35,8 @@ def main(options: Sequence[str] | None = None) -> None:
     # Looking for garbage among what is being loaded, and stays, is a fifth of the work; ui.state turns it on again.
     gc.disable()
     threading.Thread(target=load, name="load", daemon=True).start()
-    cli.main(["run", str(APP), *(sys.argv[1:] if options is None else options)], prog_name="streamlit")
+    given = sys.argv[1:] if options is None else options
+    cli.main(["run", str(SERVED), "--logger.hideWelcomeMessage=true", *given], prog_name="streamlit")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ the head and the body of an answer have that time together.
 
 import http.client
 import io
+import os
 import time
 from typing import Any, ClassVar
 
@@ -118,9 +119,18 @@ class _GuardedAdapter(_Adapter):
     pools: ClassVar = {"http": _GuardedHTTPPool, "https": _GuardedHTTPSPool}
 
 
-def new_session(*, allow_link_local: bool = False, connections: int = 8) -> requests.Session:
-    """A session for one source; guarded unless ``allow_link_local``."""
+def new_session(
+    *, allow_link_local: bool = False, connections: int = 8, use_environment_proxy: bool = False
+) -> requests.Session:
+    """A session for one source; guarded unless ``allow_link_local``.
+
+    A proxy of the environment is used only where that is asked for: it would connect to whatever it is told, and the
+    address looked at here would be its own.
+    """
     session = requests.Session()
+    session.trust_env = use_environment_proxy
+    if not use_environment_proxy:  # what requests would have taken from the environment beside the proxy
+        session.verify = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or True
     kind = _Adapter if allow_link_local else _GuardedAdapter
     for scheme in ("http://", "https://"):
         session.mount(scheme, kind(pool_connections=connections, pool_maxsize=connections))

@@ -86,10 +86,13 @@ class Fetcher:
         session: requests.Session | None = None,
         clock: Clock | None = None,
         allow_link_local: bool = False,
+        use_environment_proxy: bool = False,
     ) -> None:
         self._access = access or Access()
         self._limits = limits or Limits()
-        self._session = session or new_session(allow_link_local=allow_link_local)
+        self._session = session or new_session(
+            allow_link_local=allow_link_local, use_environment_proxy=use_environment_proxy
+        )
         self._clock = clock or Clock()
         self._allow_link_local = allow_link_local
 
@@ -151,7 +154,7 @@ class Fetcher:
                     if not response.is_redirect:
                         return self._reply(response, where, deadline)
                     target = response.headers.get("Location", "")
-            except InvalidAddress:
+            except SourceError:
                 raise
             except requests.exceptions.SSLError:
                 raise Unreachable(
@@ -163,11 +166,12 @@ class Fetcher:
                 raise TimedOut(f"{where} did not answer within {self._limits.timeout_s:g} s.") from None
             except (requests.exceptions.ConnectionError, requests.exceptions.ChunkedEncodingError, HTTPError) as error:
                 raise _connection_problem(error, where) from None
-            except requests.exceptions.RequestException:
+            except (requests.exceptions.RequestException, http.client.HTTPException, ValueError, AssertionError):
+                # The last two: what the libraries below make of lengths and addresses that are none.
                 raise UnusableAnswer(f"{where} did not answer as an HTTP server should.") from None
             except OSError:
                 raise Unreachable(f"A certificate or key file for {where} cannot be read: check tls.") from None
-            url = _same_host(parts, urljoin(url, target)).split("?")[0]
+            url = _same_host(parts, url, target).split("?")[0]
         raise Redirected(f"{where} redirects more than {MAX_REDIRECTS} times.")
 
     def _send(
@@ -188,7 +192,7 @@ class Fetcher:
             timeout=(min(self._limits.connect_s, left), left),
             allow_redirects=False,
             stream=True,
-            verify=tls.verify,
+            verify=None if tls.ca_file is None else tls.verify,  # else the session's
             cert=tls.cert,
         )
 
@@ -240,11 +244,18 @@ def _causes(error: BaseException) -> list[BaseException]:
     return causes
 
 
-def _same_host(origin: SplitResult, target: str) -> str:
-    """``target`` when it stays on the host of ``origin`` without giving up TLS. Raises Redirected."""
-    parts = urlsplit(target)
+def _same_host(origin: SplitResult, url: str, location: str) -> str:
+    """Where ``location`` leads from ``url``, when it stays on the host of ``origin`` without giving up TLS.
+
+    Raises Redirected.
+    """
+    try:
+        target = urljoin(url, location)
+        parts = urlsplit(target)
+        new = parts.port or DEFAULT_PORTS.get(parts.scheme, 0)
+    except ValueError:
+        raise Redirected(f"{origin.hostname} redirects to an address that is none.") from None
     old = origin.port or DEFAULT_PORTS[origin.scheme]
-    new = parts.port or DEFAULT_PORTS.get(parts.scheme, 0)
     upgraded = origin.scheme == "http" and parts.scheme == "https" and (old, new) == (80, 443)
     if parts.hostname == origin.hostname and ((parts.scheme == origin.scheme and old == new) or upgraded):
         return target

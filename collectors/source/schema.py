@@ -117,6 +117,7 @@ class _Endpoint(_Strict):
     headers: dict[str, Header] = {}
     timeout_s: float = Field(default=10.0, gt=0, le=300)
     allow_link_local: bool = False
+    use_environment_proxy: bool = False
 
     @field_validator("headers")
     @classmethod

@@ -41,7 +41,7 @@ def webhook(url: str) -> Webhook:
         check_url(url)
     except SourceError as error:
         raise InvalidSource([f"--webhook: {error}"]) from None
-    return Webhook(url=url.strip(), fetcher=Fetcher(limits=Limits(timeout_s=TIMEOUT_S)))
+    return Webhook(url=url.strip(), fetcher=Fetcher(limits=Limits(timeout_s=TIMEOUT_S), use_environment_proxy=True))
 
 
 def message(comparison: Comparison, last_good: str) -> dict[str, object]:

@@ -40,6 +40,12 @@ def _digits(claims: Claims) -> str:
     return hashlib.sha256(account.encode()).hexdigest()[:8]
 
 
+def login_of(claims: Claims) -> str:
+    """What tells one login from another, of the same account as well: a digest of 64 hexadecimal digits."""
+    parts = [str(claims.get(key)) for key in ("iss", "sub", "iat", "sid", "jti")]
+    return hashlib.sha256("\n".join(parts).encode("utf-8", "replace")).hexdigest()
+
+
 def claim_values(claims: Claims, path: str) -> tuple[str, ...]:
     """The texts of a claim: a claim of that name, else one within others by a path such as realm_access.roles."""
     value: Any = claims.get(path)

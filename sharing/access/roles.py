@@ -26,6 +26,7 @@ class Right(StrEnum):
     DELETE = "delete scenarios"
     SHARE = "share scenarios by a link"
     REVOKE = "revoke links"
+    CONNECT = "read live data at addresses of their own, and by expressions of their own"
     RESTORE = "restore deleted scenarios"
     PURGE = "remove deleted scenarios for good"
     SEE_ALL_LINKS = "see everybody's links"
@@ -38,6 +39,7 @@ LEAST: Mapping[Right, Role] = MappingProxyType(
         Right.DELETE: Role.EDITOR,
         Right.SHARE: Role.EDITOR,
         Right.REVOKE: Role.EDITOR,
+        Right.CONNECT: Role.EDITOR,
         Right.RESTORE: Role.ADMIN,
         Right.PURGE: Role.ADMIN,
         Right.SEE_ALL_LINKS: Role.ADMIN,

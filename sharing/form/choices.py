@@ -13,7 +13,7 @@ from sharing.form.read import OWN_GPU
 from sizing.base.errors import UnknownName
 from sizing.catalog import gpus, models, systems, systems_for
 from sizing.catalog.engines import engines
-from sizing.catalog.gpu_names import resolve_gpu
+from sizing.catalog.gpu_names import gpu_named
 from sizing.catalog.precisions import precisions
 from sizing.scenario.lengths import languages
 
@@ -46,14 +46,17 @@ def option_of(key: str, text: str) -> Any | None:
 
     What stands in brackets at the end of a label may be left out; an accelerator has every name of the catalogue.
     """
-    written = {words: option for option, words in labels(key).items()}
-    option = written.get(text, _spellings(key).get(_squeezed(text)))
+    option = _written(key).get(text, _spellings(key).get(_squeezed(text)))
     if option is None and key == "gpu":
-        try:
-            option = resolve_gpu(text).id
-        except UnknownName:
-            return None
+        gpu = gpu_named(text)
+        option = gpu.id if gpu else None
     return option if option in labels(key) else None
+
+
+@cache
+def _written(key: str) -> Mapping[str, Any]:
+    """Options by the words that are shown for them."""
+    return MappingProxyType({words: option for option, words in labels(key).items()})
 
 
 @cache

@@ -88,6 +88,13 @@ _TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no",
 ALIKE = 0.66
 """How alike the name of an input has to be to one that a link misspells. Chosen: “ttf” finds “ttft”, “with” nothing."""
 
+MOST_CHARACTERS, MOST_PARAMETERS, MOST_VALUES = 16_000, 200, 1_000
+"""Of a link. Chosen: twice what a link with every input and all accelerators has; browsers and proxies refuse much longer
+ones, a web socket does not, and each takes time before anybody has logged in."""
+
+MOST_LISTED = 10
+"""Values of a parameter that a sentence repeats. Chosen: more are not read."""
+
 _SHOWN = 40
 """Characters of a link's value that a sentence repeats."""
 
@@ -116,9 +123,12 @@ def link_to(base: str, parameters: Parameters) -> str:
 def from_parameters(parameters: Parameters) -> Opened:
     """The inputs of an address: what it does not say, or says in vain, is as in the untouched form that it was made
     with, by its version."""
+    if sentence := too_much(parameters):
+        parameters, problems = {}, [sentence]
+    else:
+        problems = []
     former = former_defaults(parameters.get(VERSION, ()))
     values = {key: value for key, value in {**defaults(), **former}.items() if not FIELDS[key].private}
-    problems = []
     for name, given in parameters.items():
         field = field_of(name)
         texts = _apart(field, given) if field else given
@@ -133,6 +143,18 @@ def from_parameters(parameters: Parameters) -> Opened:
         values["gpu"] = [gpu for gpu in values["gpu"] if gpu != OWN_GPU]
         problems.append(f"{FIELDS['gpu'].label}: “{OWN_GPU}” counts with own=true alone, so it was left out.")
     return Opened(values=values, problems=tuple(dict.fromkeys(problems)))
+
+
+def too_much(parameters: Parameters) -> str:
+    """What to say about a link that is longer than any that is written; empty for one that is not."""
+    texts = [text for given in parameters.values() for text in given]
+    if (
+        len(parameters) > MOST_PARAMETERS
+        or sum(map(len, [*parameters, *texts])) > MOST_CHARACTERS
+        or sum(1 + text.count(",") for text in texts) > MOST_VALUES
+    ):
+        return "The link is longer than any that this form writes, so nothing was taken from it."
+    return ""
 
 
 def _say_nothing(parameters: Parameters, values: Mapping[str, Any]) -> list[str]:
@@ -217,7 +239,9 @@ def _left_out(name: str, field: Field | None, given: Sequence[str]) -> str:
     wrong = dict.fromkeys(value for value in given if not _taken(field, value))
     if not wrong:
         return ""
-    listed = ", ".join(f"“{value[:_SHOWN]}”" for value in wrong)
+    listed = ", ".join(f"“{value[:_SHOWN]}”" for value in list(wrong)[:MOST_LISTED])
+    if len(wrong) > MOST_LISTED:
+        listed += f" and {len(wrong) - MOST_LISTED} more"
     why = _WHY[field.kind].format(max_length=field.longest)
     return f"{field.label}: {listed} {why}, so the link's value was left out."
 

@@ -8,11 +8,12 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, NoSuchModuleError, SQLAlchemyError
 
 from sharing.errors import Fault, LibraryUnavailable
 
@@ -90,6 +91,8 @@ class Database:
             connection = plain.execution_options(writing=True)
             with connection.begin():
                 yield connection
+                if self.is_file and not _is_in_place(connection.connection.dbapi_connection, self.place):
+                    raise LibraryUnavailable(Fault.MOVED, self.place)
 
     def forget_log(self) -> None:
         """Empty the log of an SQLite file, which holds what was removed until then. Somebody who reads keeps it."""
@@ -112,21 +115,70 @@ def _url(address: str) -> URL:
         raise LibraryUnavailable(Fault.ADDRESS, VARIABLE) from None
     if backend in {"postgresql", "postgres"}:
         return url.set(drivername="postgresql+psycopg")
-    if url.drivername != "sqlite" or not url.database:
+    if url.drivername != "sqlite" or not url.database or url.database == ":memory:":
         raise LibraryUnavailable(Fault.ADDRESS, VARIABLE)
     return url
 
 
 def _sqlite(url: URL, place: str) -> Engine:
     try:
-        # It holds what customers were offered: nobody else's to read.
-        Path(place).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _make_private(place)
     except OSError:
         raise LibraryUnavailable(Fault.UNREACHABLE, place) from None
-    engine = create_engine(url, connect_args={"timeout": BUSY_S}, hide_parameters=True)
+    engine = create_engine(url, creator=partial(_open_file, place), hide_parameters=True)
     event.listen(engine, "connect", _prepare)
+    event.listen(engine, "checkout", partial(_look_at_file, place))
     event.listen(engine, "begin", _begin)
     return engine
+
+
+def _make_private(place: str) -> None:
+    """A file that its owner alone may read and write; of one that is there, whoever else has no right is kept out.
+
+    Raises OSError.
+    """
+    # It holds what customers were offered: nobody else's to read.
+    Path(place).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        os.close(os.open(place, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        mode = os.stat(place).st_mode
+        if mode & 0o007:
+            with suppress(PermissionError):  # another's file, who says whose it is to read
+                os.chmod(place, mode & 0o770)
+
+
+class _File(sqlite3.Connection):
+    """A connection that knows which file it has open."""
+
+    identity: tuple[int, int] | None = None
+
+
+def _open_file(place: str) -> sqlite3.Connection:
+    """A connection to the file, which is there: a new one in place of one that was moved away would be empty."""
+    uri = f"{Path(place).absolute().as_uri()}?mode=rw"
+    connection = sqlite3.connect(uri, timeout=BUSY_S, uri=True, check_same_thread=False, factory=_File)
+    connection.identity = _identity(place)
+    return connection
+
+
+def _identity(place: str) -> tuple[int, int] | None:
+    try:
+        there = os.stat(place)
+    except OSError:
+        return None
+    return there.st_dev, there.st_ino
+
+
+def _is_in_place(connection: object, place: str) -> bool:
+    """Whether the file that a connection has open is the one that has the library's name."""
+    return isinstance(connection, _File) and connection.identity is not None and connection.identity == _identity(place)
+
+
+def _look_at_file(place: str, connection: object, _record: object, _proxy: object) -> None:
+    """A connection to a file that is no longer there is not used again: the next one opens what is there."""
+    if not _is_in_place(connection, place):
+        raise DisconnectionError
 
 
 def _prepare(connection: Any, _record: object) -> None:
@@ -161,9 +213,17 @@ def _postgres(url: URL, place: str) -> Engine:
     settings = {"connect_timeout": CONNECT_S, "options": f"-c lock_timeout={int(BUSY_S)}s -c timezone=UTC"}
     try:
         # A connection that the server has closed meanwhile is noticed before it is used.
-        return create_engine(url, connect_args=settings, pool_pre_ping=True, hide_parameters=True)
+        engine = create_engine(url, connect_args=settings, pool_pre_ping=True, hide_parameters=True)
     except ModuleNotFoundError:
         raise LibraryUnavailable(Fault.DRIVER, place) from None
+    event.listen(engine, "do_connect", _connect_timely)
+    return engine
+
+
+def _connect_timely(_dialect: object, _record: object, given: Any, named: Any) -> object:
+    from sharing.library.postgres import TimelyConnection  # with the driver, which is not everywhere
+
+    return TimelyConnection.connect(*given, **named)
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from sqlalchemy import (
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator
 
-REVISION = "0004"
+REVISION = "0005"
 """The migration that leads to these tables."""
 
 
@@ -162,4 +162,17 @@ CALIBRATIONS = Table(
     Column("undone_by", Text),
     Column("undone_at", Moment),
     Index("ix_calibrations_scenario_id", "scenario_id"),
+)
+# Logins that somebody has ended before their time, by what tells them apart.
+ENDED_LOGINS = Table(
+    "ended_logins", METADATA, Column("login", String(64), primary_key=True), Column("until", Moment, nullable=False)
+)
+# Of whoever guesses at the password of a link a digest alone.
+GUESSES = Table(
+    "guesses",
+    METADATA,
+    Column("link_id", Integer, ForeignKey("links.id", name="fk_guesses_link"), primary_key=True),
+    Column("holder", String(64), primary_key=True),
+    Column("guesses", Integer, nullable=False),
+    Column("blocked_until", Moment, nullable=False),
 )

@@ -23,10 +23,16 @@ def resolve_gpu(name: str) -> Gpu:
 
     A memory size in the name must be that of the accelerator. Raises UnknownName with the three nearest names.
     """
-    gpu_id = _gpu_names().get(_squeeze(name)) or _of_that_memory(name)
-    if gpu_id is None:
+    gpu = gpu_named(name)
+    if gpu is None:
         raise UnknownName("GPU", name, nearest=_nearest(name))
-    return gpus()[gpu_id]
+    return gpu
+
+
+def gpu_named(name: str) -> Gpu | None:
+    """As :func:`resolve_gpu`, None where there is none, which takes a hundredth of looking for near ones."""
+    gpu_id = _gpu_names().get(_squeeze(name)) or _of_that_memory(name)
+    return None if gpu_id is None else gpus()[gpu_id]
 
 
 def _of_that_memory(name: str) -> str | None:

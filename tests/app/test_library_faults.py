@@ -11,7 +11,7 @@ from sharing.author import owner
 from sharing.errors import Fault
 from sharing.library import Library, open_library
 from tests.app.pages_text import problems
-from ui.library.connection import library as shared_library
+from ui.database import library as shared_library
 
 PAGE = "pages/scenarios.py"
 Break = Callable[[Library], Callable[[], None]]

@@ -32,7 +32,7 @@ WRITES = {
 ALLOWED = {
     None: set(),
     Role.VIEWER: {Right.READ},
-    Role.EDITOR: {Right.READ, Right.SAVE, Right.DELETE, Right.SHARE, Right.REVOKE},
+    Role.EDITOR: {Right.READ, Right.SAVE, Right.DELETE, Right.SHARE, Right.REVOKE, Right.CONNECT},
     Role.ADMIN: set(Right),
 }
 CLAIMS = {"email": "Ann@Acme.com", "email_verified": True, "sub": "17"}
@@ -72,10 +72,11 @@ def kept(library: Library) -> list[tuple[Version, ...]]:
 
 
 def test_nothing_is_written_past_the_check() -> None:
-    """Only ``Library.writing`` does; a migration is of no user, and whoever holds a link has no role."""
+    """Only ``Library.writing`` does; a migration is of no user, whoever holds a link has no role, and everybody may log out."""
     assert {source.path for source in sources() if source.package == "sharing" and writes(source.tree)} == {
         "sharing/library/migrate.py",
         "sharing/links/holder.py",
+        "sharing/library/logins.py",
         "sharing/library/store.py",
     }
     store = next(source for source in sources() if source.path == "sharing/library/store.py")

@@ -1,6 +1,6 @@
 """Who uses a session, what they may do, and the door that every page has."""
 
-from ui.access.account import draw_account, draw_open_to_everybody
+from ui.access.account import draw_account, draw_open_to_everybody, is_owners_machine
 from ui.access.door import draw_door
 from ui.access.session import OPEN_TO_ALL, Standing, actor, allowed, may_open, standing
 
@@ -12,6 +12,7 @@ __all__ = [
     "draw_account",
     "draw_door",
     "draw_open_to_everybody",
+    "is_owners_machine",
     "may_open",
     "standing",
 ]

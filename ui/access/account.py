@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ipaddress
-
 import streamlit as st
 
 from ui.access.remembered import return_to_address
-from ui.access.session import Standing, who
+from ui.access.session import Standing, end, who
+from ui.gate.names import called, is_local
 
 
 def draw_account() -> None:
@@ -17,7 +16,7 @@ def draw_account() -> None:
         return
     with st.sidebar:
         st.text(f"{session.actor.name}, {session.actor.role.value}")
-        st.button("Log out", key="log_out", icon=":material/logout:", on_click=st.logout, type="tertiary")
+        st.button("Log out", key="log_out", icon=":material/logout:", on_click=end, type="tertiary")
         return_to_address()
 
 
@@ -31,15 +30,12 @@ def draw_open_to_everybody() -> None:
         )
 
 
+def is_owners_machine() -> bool:
+    """Whether nobody has to log in, and nobody but who sits before this machine reaches the server."""
+    return who().standing is Standing.NO_LOGIN_NEEDED and _is_of_this_machine()
+
+
 def _is_of_this_machine() -> bool:
     """Whether the server answers this machine only, and was called by a name of it."""
-    host = st.context.headers.get("Host", "localhost").strip()
-    called = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
-    return _is_local(called) and _is_local(st.get_option("server.address") or "")
-
-
-def _is_local(name: str) -> bool:
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return name.casefold() == "localhost"
+    name = called(st.context.headers.get("Host", "localhost").strip())
+    return is_local(name or "") and is_local(st.get_option("server.address") or "")

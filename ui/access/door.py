@@ -9,7 +9,7 @@ import streamlit as st
 
 from sizing.base.markdown import escaped
 from ui.access.remembered import remember_address
-from ui.access.session import Standing, Who, who
+from ui.access.session import Standing, Who, end, who
 from ui.format import as_markdown
 
 _SENTENCES: Mapping[Standing, str] = {
@@ -27,7 +27,7 @@ def draw_door() -> None:
     if session.standing in (Standing.LOGGED_OUT, Standing.ENDED):
         _draw_login()
     elif session.standing is Standing.WITHOUT_ROLE:
-        st.button("Log out", key="log_out", icon=":material/logout:", on_click=st.logout, help="To log in as another.")
+        st.button("Log out", key="log_out", icon=":material/logout:", on_click=end, help="To log in as another.")
 
 
 def _refusal(session: Who) -> str:

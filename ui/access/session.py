@@ -21,6 +21,7 @@ from sharing.access.identity import ends_at, name_of
 from sharing.access.rules import Rules, file_of_rules, read_rules
 from sharing.author import owner
 from sharing.errors import InvalidRules
+from ui.access.ended import has_ended, log_out
 
 OPEN_TO_ALL = frozenset({"shared"})
 """Pages that nobody has to log in for: what they show is theirs by a token in their address."""
@@ -69,6 +70,11 @@ def who() -> Who:
     return _logged_in(user, rules)
 
 
+def end() -> None:
+    """Log out: this login gets nobody in any more (for callbacks)."""
+    log_out(ends_at(st.user.to_dict(), who().rules.session_minutes))
+
+
 def standing() -> Standing:
     """How this session stands."""
     return who().standing
@@ -94,7 +100,7 @@ def may_open(page: str) -> bool:
 
 def _logged_in(user: Mapping[str, Any], rules: Rules) -> Who:
     name = name_of(user)
-    if datetime.now(UTC) >= ends_at(user, rules.session_minutes):
+    if datetime.now(UTC) >= ends_at(user, rules.session_minutes) or has_ended(user):
         return _out(Standing.ENDED, rules, name)
     role = rules.role_of(user)
     if role is None:

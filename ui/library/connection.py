@@ -1,4 +1,4 @@
-"""The one library of this server, loaded when it is first used."""
+"""What the library keeps beside scenarios, and what it says when it cannot."""
 
 from __future__ import annotations
 
@@ -6,29 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import streamlit as st
-
 from sharing.errors import SharingError
+from ui.database import library
 from ui.shell import draw_problems
 
 if TYPE_CHECKING:
     from sharing.bonds import Bonds
-    from sharing.library import Library
     from sharing.links import Links
-
-
-@st.cache_resource(show_spinner=False, on_release=lambda library: library.close())
-def _library_at(address: str) -> Library:
-    from sharing.library import open_library
-
-    return open_library(address)
-
-
-def library() -> Library:
-    """The library, opened once for all sessions. Raises LibraryUnavailable, NewerLibrary."""
-    from sharing.library.database import configured
-
-    return _library_at(configured())
 
 
 def links() -> Links:

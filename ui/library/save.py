@@ -11,8 +11,8 @@ from sharing.library.records import NAME_LENGTH, Change, Conflict, Draft, Projec
 from sizing.decision.text import name_of
 from ui import state
 from ui.access import actor
+from ui.database import library
 from ui.format import as_markdown
-from ui.library.connection import library
 from ui.library.opening import KEPT, Kept, keep, open_version
 from ui.library.unsaved import forget, remember
 from ui.shell import draw_problems

@@ -15,8 +15,9 @@ from sharing.report.content import Released
 from sizing.base.errors import SizingError
 from ui import shell, state
 from ui.access import actor, allowed
+from ui.database import library
 from ui.format import as_markdown
-from ui.library.connection import library, links, refused
+from ui.library.connection import links, refused
 from ui.library.opening import KEPT, Kept
 from ui.library.released import PRICES, offered
 from ui.library.save import draw_saved, save

@@ -10,8 +10,9 @@ from sharing.access import Right
 from sharing.errors import NotInLibrary
 from sharing.library.records import Draft, Version
 from ui.access import actor, allowed
+from ui.database import library
 from ui.format import as_markdown
-from ui.library.connection import library, refused
+from ui.library.connection import refused
 from ui.library.opening import Kept
 
 _UNSAVED = "unsaved_drafts"

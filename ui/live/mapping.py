@@ -126,7 +126,7 @@ def _draw_inputs(known: Known) -> None:
         with kind:
             st.selectbox(
                 "Read as",
-                list(KINDS),
+                [kind for kind in KINDS if sessions.may_write() or kind not in sessions.FREE_KINDS],
                 key="map_kind",
                 format_func=KINDS.__getitem__,
                 help="A metric name, or PromQL in which $sel stands for the selection and $w for the window.",
@@ -157,6 +157,9 @@ def _apply(known: Known) -> None:
     """Validate what was typed, try it on the source, and use it; a problem is a sentence."""
     quantity, kind, text, scale = (str(st.session_state.get(f"map_{field}") or "").strip() for field in _FIELDS)
     mapping = sessions.mapping_of(known.name)
+    if kind in sessions.FREE_KINDS and not sessions.may_write():
+        st.session_state[_PROBLEM] = "Your role may read a source by the names of metrics, not by PromQL of its own."
+        return
     try:
         candidate = candidate_of(kind, text, scale)
         changed = with_override(known.source, quantity, candidate)

@@ -36,7 +36,7 @@ def draw() -> None:
     """The stored report, or one sentence why there is none."""
     with st.container(horizontal_alignment="center"), st.container(width=WIDTH_PX):
         try:
-            holder = Holder(library(), st.query_params.get(TOKEN, ""))
+            holder = Holder(library(), st.query_params.get(TOKEN, ""), st.context.ip_address or "")
             _draw_shared(holder)
         except LinkRefused as refused:
             _refuse(refused)

@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from sizing.base.markdown import not_linked
-from ui import access, state
+from ui import access, gate, state
 from ui.format import as_markdown
 from ui.shell.notes import draw_link_notes
 from ui.shell.own_prices import WITHHELD
@@ -35,10 +35,12 @@ def require(slug: str) -> None:
     if not st.session_state.get(ENTERED):
         st.switch_page("app.py", query_params=parameters() | {GOTO: [slug]})
     if not access.may_open(slug):
+        gate.dismiss()
         access.draw_door()
         st.stop()
     if slug in access.OPEN_TO_ALL:  # its address is not that of inputs
         return
+    gate.admit()
     if not state.is_at(slug):  # a server that has not run app.py for this page yet
         state.enter(slug)
 

@@ -5,19 +5,32 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
+from streamlit.runtime import exists, get_instance
+
 from collectors.backends.backend import Backend, Ranges, Vectors
-from collectors.connect import prometheus_backend, scraping
+from collectors.connect import OF_A_FILE, Bounds, prometheus_backend, scraping
 from collectors.demo.feed import DemoFeed
+from collectors.errors import SourceError
 from collectors.queries.query import Query
 from collectors.source import Source
 from sizing.base.units import S_PER_HOUR
 from ui.sources.known import Known, Origin
 
-IDLE_S = 1800.0
-"""After this long without a viewer, a typed source is no longer scraped."""
+IDLE_S = 600.0
+"""After this long without a question, a typed source is closed, though its sessions are still open."""
+
+LOOK_S = 15.0
+"""Between two looks for sessions that have ended. Chosen: as long as a page takes between two questions."""
+
+MOST_TYPED_OPEN = 12
+"""Typed sources that are open at a time, of all sessions. Chosen: those of a team; each takes 100 MB at worst."""
+
+TYPED = Bounds(answer_bytes=1 << 20, at_once=4, churn_bytes=8 << 20, ring_bytes=16 << 20)
+"""What a typed source may take. Chosen: ten times the page of an engine, and an hour of 32 of them. Its ring is in memory:
+one in a file would be that of everybody who reads the same addresses, by whatever credentials."""
 
 DEMO_OPENS_AT_S = 14.25 * S_PER_HOUR
 """Time of the demo's day at which it opens: what went wrong since 09:00 is in its past, the slow GPU still ahead."""
@@ -110,27 +123,63 @@ class DemoConnection:
             self.generation = 1
 
 
-class Connections:
-    """What is open, by the key of the connection."""
+class TooManyTyped(SourceError):
+    """As many typed sources are open as this server allows."""
 
-    def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
-        self._clock = clock
+
+def is_alive(session: str) -> bool:
+    """Whether a browser is there for this session."""
+    return not exists() or bool(get_instance().is_active_session(session))
+
+
+class Connections:
+    """What is open, by the key of the connection. A typed source ends with the last session that asked about it."""
+
+    def __init__(self, *, clock: Callable[[], float] = time.time, is_alive: Callable[[str], bool] = is_alive) -> None:
+        self._clock, self._is_alive = clock, is_alive
         self._lock = threading.Lock()
         self._opening: dict[str, threading.Lock] = {}
         self._open: dict[str, Connection] = {}
-        self._used: dict[str, tuple[float, Origin]] = {}
+        self._typed: dict[str, tuple[float, set[str]]] = {}
+        self._closed = threading.Event()
+        self._looking: threading.Thread | None = None
+
+    def hold(self, known: Known, session: str | None) -> None:
+        """A session asks about a source; a typed one stays open for it."""
+        if known.origin is not Origin.TYPED:
+            return
+        with self._lock:
+            _, sessions = self._typed.get(known.connection_key, (0.0, set[str]()))
+            held = sessions | ({session} if session else set())
+            self._typed[known.connection_key] = (self._clock(), held)
 
     def backend(self, known: Known) -> Backend:
         """The backend of a source, opened by the first who asks. Raises SourceError. May take seconds."""
         key = known.connection_key
         with self._lock:
-            self._used[key] = (self._clock(), known.origin)
-            self._close_idle()
             opening = self._opening.setdefault(key, threading.Lock())
+            if known.origin is Origin.TYPED:  # one that was closed meanwhile is closed again
+                self._typed.setdefault(key, (self._clock(), set()))
         with opening:
             if key not in self._open:
+                if known.origin is Origin.TYPED:
+                    self._make_room()
                 self._open[key] = _opened(known)
             return self._open[key].backend
+
+    def _make_room(self) -> None:
+        """Raises TooManyTyped where no typed source may be opened beside those that are."""
+        self.close_ended()
+        with self._lock:
+            if sum(key in self._open for key in self._typed) >= MOST_TYPED_OPEN:
+                raise TooManyTyped("As many typed addresses are read as this server allows: try again later.")
+            if self._looking is None:
+                self._looking = threading.Thread(target=self._look, name="ended", daemon=True)
+                self._looking.start()
+
+    def _look(self) -> None:
+        while not self._closed.wait(LOOK_S):
+            self.close_ended()
 
     def generation(self, known: Known) -> int:
         """See Connection; 0 for a source that is not open."""
@@ -139,32 +188,38 @@ class Connections:
 
     def close(self) -> None:
         """Close everything."""
+        self._closed.set()
         with self._lock:
             for connection in self._open.values():
                 connection.close()
             self._open.clear()
 
-    def _close_idle(self) -> None:
-        for key, (used_s, origin) in list(self._used.items()):
-            if origin is Origin.TYPED and self._clock() - used_s > IDLE_S and key in self._open:
-                del self._used[key]
-                # A target that is being read may take its time-out: whoever asks for another source need not wait.
-                threading.Thread(target=self._open.pop(key).close, name="closing", daemon=True).start()
+    def close_ended(self) -> None:
+        """Close the typed sources whose sessions have ended, or have not asked for long."""
+        with self._lock:
+            for key, (used_s, sessions) in list(self._typed.items()):
+                if self._clock() - used_s <= IDLE_S and any(map(self._is_alive, sessions)):
+                    continue
+                del self._typed[key]
+                if connection := self._open.pop(key, None):
+                    # A target that is being read may take its time-out: whoever asks for another source need not wait.
+                    threading.Thread(target=connection.close, name="closing", daemon=True).start()
 
 
 def _opened(known: Known) -> Connection:
     if known.origin is Origin.DEMO:
         return DemoConnection()
     source = known.source
+    bounds = replace(TYPED, veiled=known.veiled) if known.origin is Origin.TYPED else OF_A_FILE
     if source.prometheus is not None:
-        return Plain(backend=prometheus_backend(source, source.prometheus), end=lambda: None)
-    return _scraped(source)
+        return Plain(backend=prometheus_backend(source, source.prometheus, bounds=bounds), end=lambda: None)
+    return _scraped(source, bounds)
 
 
-def _scraped(source: Source) -> Connection:
+def _scraped(source: Source, bounds: Bounds) -> Connection:
     """A scrape that goes on in the background, once its ring holds enough for a rate."""
     assert source.scrape is not None
-    session = scraping(source, source.scrape)
+    session = scraping(source, source.scrape, bounds=bounds)
     session.catch_up(window_s=source.window_s, wait=time.sleep)
     session.scraper.start()
 

@@ -24,13 +24,19 @@ from collectors.demo.feed import demo_source
 from collectors.errors import InvalidSource
 from collectors.prometheus.promql import LabelValue
 from collectors.source import Source, load_source, source_from
+from sharing.access import Right
 from sharing.settings import SETTINGS
+from ui import access
 
 FOLDER_SETTING = "LIVE_SOURCES"
 """Environment variable with the folder of source files; ``sources`` under ``[live]`` in the secrets does the same."""
 
 TYPED_SETTING = "LIVE_TYPED_SOURCES"
-"""Environment variable: "off" keeps viewers from typing addresses that this server would read."""
+"""Environment variable: "off" keeps everybody from typing addresses that this server would read, "viewers" lets those who
+may only look do so as well."""
+
+MOST_TYPED, MOST_TARGETS = 4, 32
+"""Sources that a session may type, and metrics pages of one of them. Chosen: those of a deployment and its neighbours."""
 
 DEMO_NAME = "Demo deployment"
 FOLDER = SETTINGS / "sources"
@@ -54,11 +60,12 @@ class Known:
     origin: Origin
     source: Source
     file: str = ""
+    veiled: bool = False
 
     @cached_property
     def key(self) -> str:
         """The same for everything that is read alike, and for nothing else."""
-        return _digest([self.origin, _plain(self.source), str(self.source.folder)])
+        return _digest([self.origin, self.veiled, _plain(self.source), str(self.source.folder)])
 
     @cached_property
     def connection_key(self) -> str:
@@ -68,6 +75,7 @@ class Known:
         return _digest(
             [
                 self.origin,
+                self.veiled,
                 _plain(source.prometheus),
                 _plain(source.scrape),
                 str(source.folder),
@@ -103,7 +111,10 @@ class Listing:
 def listing() -> Listing:
     """All sources of this session: files first, then what was typed, the demo last. Files are read anew on change."""
     files, broken = _files()
-    typed = [Known(name=raw.name, origin=Origin.TYPED, source=raw) for raw in st.session_state.get(_TYPED, ())]
+    # What somebody typed before a role was taken away is theirs no longer.
+    own = st.session_state.get(_TYPED, ()) if may_type() else ()
+    veiled = bool(own) and not access.is_owners_machine()
+    typed = [Known(name=raw.name, origin=Origin.TYPED, source=raw, veiled=veiled) for raw in own]
     demo = Known(name=DEMO_NAME, origin=Origin.DEMO, source=demo_source())
     told_apart = _named_apart([*files, *typed, demo])
     edited = st.session_state.get(_OVERRIDES, {})
@@ -112,7 +123,9 @@ def listing() -> Listing:
 
 
 def _with_mapping(known: Known, mapping: Mapping[str, Any]) -> Known:
-    """A source whose quantities are read by the expressions of this session instead."""
+    """A source whose quantities are read by the expressions of this session instead; see :func:`may_write`."""
+    if not may_write():
+        mapping = {quantity: one for quantity, one in mapping.items() if one.kind not in FREE_KINDS}
     return replace(known, source=known.source.model_copy(update={"metrics": {**known.source.metrics, **mapping}}))
 
 
@@ -128,15 +141,33 @@ def set_mapping(name: str, mapping: Mapping[str, Any]) -> None:
     st.session_state[_OVERRIDES] = edited | ({name: dict(mapping)} if mapping else {})
 
 
+FREE_KINDS = ("expr", "mean")
+"""Ways to read a quantity that are PromQL: they can ask for anything, whatever a source selects."""
+
+
 def may_type() -> bool:
-    """Whether viewers may give addresses of their own."""
-    return _setting(TYPED_SETTING, "typed_sources").lower() not in ("off", "false", "0", "no")
+    """Whether whoever uses this session may give addresses of their own."""
+    said = _setting(TYPED_SETTING, "typed_sources").lower()
+    if said in ("off", "false", "0", "no"):
+        return False
+    return access.allowed(Right.READ if said == "viewers" else Right.CONNECT)
+
+
+def may_write() -> bool:
+    """Whether whoever uses this session may read a source by PromQL of their own, which no selector holds."""
+    return access.allowed(Right.CONNECT)
 
 
 def add_typed(raw: Mapping[str, Any]) -> str:
     """Keep a source for this session; returns its name in the picker. Raises InvalidSource."""
+    if not may_type():
+        raise InvalidSource(["Your role may not read addresses of its own."])
     source = source_from({"schema_version": 1, **raw})
     kept = [one for one in st.session_state.get(_TYPED, ()) if one.name != source.name]
+    if len(kept) >= MOST_TYPED:
+        raise InvalidSource([f"A session reads {MOST_TYPED} addresses of its own at most: forget one of them first."])
+    if source.scrape is not None and len(source.scrape.targets) > MOST_TARGETS:
+        raise InvalidSource([f"{MOST_TARGETS} metrics pages at most: more are for a file of the sources folder."])
     st.session_state[_TYPED] = (*kept, source)
     place = next(known for known in reversed(listing().sources) if known.origin is Origin.TYPED)
     return place.name

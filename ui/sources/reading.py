@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from collectors.backends.backend import Backend
 from collectors.prometheus.promql import step_for
@@ -77,6 +78,8 @@ def ask(
     everything the answer depends on, but for the source and that moment. ``question`` may raise SourceError.
     """
     shared = registry()
+    context = get_script_run_ctx()
+    shared.connections.hold(known, context.session_id if context else None)
     generation = shared.connections.generation(known)
     slot = math.floor(shared.clock() / every_s) if end_s is None else end_s
     return shared.latest.ask(

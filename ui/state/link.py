@@ -22,6 +22,7 @@ from sharing.form.link import (
     from_parameters,
     link_to,
     to_parameters,
+    too_much,
 )
 from sharing.form.link_versions import LINK_VERSION, unknown_version
 from sharing.links.live import without_addresses
@@ -119,6 +120,10 @@ def write_address() -> None:
 def _open(page: str) -> None:
     """Take over what the address says. One that says nothing of inputs leaves those of the session as they are."""
     address = _address()
+    if sentence := too_much(address):
+        views.open_page(page, {})
+        st.session_state[_NOTES] = _Notes(sentences=(sentence,), page=page)
+        return
     others = NO_INPUTS - set(_ABOUT_LINKS)
     views.open_page(page, {key: given for key, given in address.items() if key in others})
     if page not in WITH_INPUTS:

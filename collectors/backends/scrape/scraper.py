@@ -17,7 +17,8 @@ from collectors.backends.scrape.kept import kept
 from collectors.backends.scrape.store import Ring
 from collectors.backends.scrape.text import PageSample, read_page
 from collectors.backends.side_by_side import side_by_side
-from collectors.errors import BrokenPage, SourceError, UnusableAnswer
+from collectors.backends.veiled import Veil
+from collectors.errors import BrokenPage, SourceError, TooLarge, UnusableAnswer
 from collectors.prometheus.fetch import Fetcher, Reply, status_problem
 from collectors.vocabulary import Candidate
 
@@ -25,6 +26,8 @@ ACCEPT = "text/plain;version=0.0.4, application/openmetrics-text;version=1.0.0;q
 JOB = "scrape"
 CONNECTIONS = 16
 """Targets that are read at once. Chosen: more than the replicas of most deployments, few for one machine."""
+REST_S = 300.0
+"""How long a target is left alone whose page, or whose list of series, is too large. Chosen: reading it costs most."""
 
 _log = logging.getLogger(__name__)
 
@@ -60,10 +63,14 @@ class Scraper:
         interval_s: float,
         overrides: Sequence[Candidate] = (),
         clock: Callable[[], float] = time.time,
+        at_once: int = CONNECTIONS,
+        veil: Veil | None = None,
     ) -> None:
         self.targets, self.interval_s = tuple(targets), interval_s
         self._ring, self._fetcher, self._clock = ring, fetcher, clock
         self._overrides = tuple(overrides)
+        self._at_once, self._veil = at_once, veil
+        self._resting: dict[str, tuple[float, str]] = {}
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -71,26 +78,40 @@ class Scraper:
         """Read every target once, now; whether one of them answered. Raises sqlite3.Error where the ring cannot."""
         at_s = self._clock()
         read = partial(self._one, at_s=at_s)
-        return any(side_by_side(read, self.targets, at_once=CONNECTIONS, name="scrape"))
+        return any(side_by_side(read, self.targets, at_once=self._at_once, name="scrape"))
 
     def _one(self, target: Target, at_s: float) -> bool:
         """Read one target; whether it answered. Its failure is in the ring."""
         if self._stop.is_set():
             return False
-        begun = self._clock()
+        until_s, problem = self._resting.get(target.url, (0.0, ""))
+        if at_s < until_s:
+            self._ring.add_failure(target.url, at_s, 0.0, problem)
+            return False
+        begun, begun_s = self._clock(), time.monotonic()
         try:
             page = page_of(self._fetcher.get(target.url, accept=ACCEPT), target.instance)
             self._ring.add(target.url, at_s, self._clock() - begun, kept(page, self._overrides))
+            self._answered(target)
             return True
         except sqlite3.Error:
             raise  # the ring's trouble, not that of the target
         except SourceError as error:
-            problem = str(error)
+            problem = self._told(target, error, begun_s)
+            if isinstance(error, TooLarge):
+                self._resting[target.url] = (at_s + REST_S, problem)
         except Exception as error:  # noqa: BLE001 - a fault in reading one page must not end the scraping of all
             problem = f"{target.instance} could not be read: an unexpected {type(error).__name__}."
             _log.error("scraping: %s Raised at %s", problem, _place(error))  # its text may hold a credential
         self._ring.add_failure(target.url, at_s, self._clock() - begun, problem)
         return False
+
+    def _answered(self, target: Target) -> None:
+        if self._veil is not None:
+            self._veil.lift(target.instance)
+
+    def _told(self, target: Target, error: SourceError, begun_s: float) -> str:
+        return str(error if self._veil is None else self._veil.over(target.instance, error, begun_s))
 
     def start(self) -> None:
         """Scrape in a thread until :meth:`close`."""

@@ -16,11 +16,17 @@ import numpy as np
 
 from collectors.backends.scrape.promql.samples import Track, Tracks
 from collectors.backends.scrape.text import PageSample
+from collectors.errors import TooLarge
+from collectors.units import MIB, S_PER_HOUR
 
 TRIM_SHARE = 0.1
 """Of the oldest scrapes that go at a time when the file is too large. Chosen: rare, and little lost at once."""
 CHECK_EVERY = 50
 """Scrapes between two looks at age and size. Chosen: a look costs as much as some scrapes."""
+CHURN_S = S_PER_HOUR
+"""In which the lists of series of a ring are counted: those of a healthy source hardly ever change."""
+MOST_CHURN_BYTES = 512 * MIB
+"""Of such lists in that time. Chosen: those of 500 replicas, each of which changes its series ten times."""
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS layouts (id INTEGER PRIMARY KEY, digest TEXT UNIQUE NOT NULL, series BLOB NOT NULL);
@@ -32,10 +38,16 @@ CREATE INDEX IF NOT EXISTS scrapes_by_time ON scrapes (at_s, target);
 
 
 class Ring:
-    """Scrapes of some targets. ``path`` None keeps them in memory. Safe to use from several threads."""
+    """Scrapes of some targets. ``path`` None keeps them in memory. Safe to use from several threads.
 
-    def __init__(self, path: Path | None, *, keep_s: float, max_bytes: int) -> None:
-        self._keep_s, self._max_bytes = keep_s, max_bytes
+    ``most_churn``: bytes of lists of series that are new within an hour; who asks for one of them unpacks them all.
+    """
+
+    def __init__(
+        self, path: Path | None, *, keep_s: float, max_bytes: int, most_churn: float = MOST_CHURN_BYTES
+    ) -> None:
+        self._keep_s, self._max_bytes, self._most_churn = keep_s, max_bytes, most_churn
+        self._churn, self._churn_since_s, self._grown = 0, 0.0, 0
         self._lock = threading.Lock()
         self._added = 0
         self._last: dict[str, tuple[object, int]] = {}
@@ -57,26 +69,40 @@ class Ring:
             self._db.close()
 
     def add(self, target: str, at_s: float, took_s: float, samples: Sequence[PageSample]) -> None:
-        """Keep one page."""
+        """Keep one page. Raises TooLarge where the series of the ring change too much."""
         series = tuple((s.name, s.labels) for s in samples)
         values = np.array([s.value for s in samples], dtype="<f8").tobytes()
         with self._lock:
-            layout = self._layout(target, series)
+            layout = self._layout(target, series, at_s)
             self._insert(target, at_s, took_s, layout, zlib.compress(values, 1), "")
 
-    def _layout(self, target: str, series: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]) -> int:
-        """The number of a list of series; the last one of each target is kept at hand."""
+    def _layout(self, target: str, series: tuple[tuple[str, tuple[tuple[str, str], ...]], ...], at_s: float) -> int:
+        """The number of a list of series; the last one of each target is kept at hand. Raises TooLarge."""
         known = self._last.get(target)
         if known is not None and known[0] == series:
             return known[1]
         text = json.dumps(series, separators=(",", ":")).encode()
         digest = hashlib.sha256(text).hexdigest()
-        self._db.execute(
-            "INSERT OR IGNORE INTO layouts (digest, series) VALUES (?, ?)", (digest, zlib.compress(text, 6))
-        )
-        (layout,) = self._db.execute("SELECT id FROM layouts WHERE digest = ?", (digest,)).fetchone()
-        self._last[target] = (series, int(layout))
-        return int(layout)
+        row = self._db.execute("SELECT id FROM layouts WHERE digest = ?", (digest,)).fetchone()
+        if row is None:
+            self._count_churn(target, len(text), at_s)
+            packed = zlib.compress(text, 6)
+            self._db.execute("INSERT INTO layouts (digest, series) VALUES (?, ?)", (digest, packed))
+            self._grown += len(packed)
+            row = self._db.execute("SELECT id FROM layouts WHERE digest = ?", (digest,)).fetchone()
+        self._last[target] = (series, int(row[0]))
+        return int(row[0])
+
+    def _count_churn(self, target: str, new_bytes: int, at_s: float) -> None:
+        """Count a list of series that was not there before. Raises TooLarge where they are too many."""
+        if at_s - self._churn_since_s > CHURN_S:
+            self._churn, self._churn_since_s = 0, at_s
+        if self._churn + new_bytes > self._most_churn:
+            raise TooLarge(
+                f"{target} has series whose labels are too many, or change with every reading: more than "
+                f"{self._most_churn / MIB:g} MiB of names within an hour are not kept."
+            )
+        self._churn += new_bytes
 
     def add_failure(self, target: str, at_s: float, took_s: float, problem: str) -> None:
         """Keep that a scrape failed, and why."""
@@ -91,7 +117,9 @@ class Ring:
             (target, at_s, took_s, layout, values, problem),
         )
         self._added += 1
-        if self._added % CHECK_EVERY == 1:
+        self._grown += len(values or b"")
+        if self._added % CHECK_EVERY == 1 or self._grown > self._max_bytes * TRIM_SHARE:
+            self._grown = 0
             self._trim(at_s)
 
     def _trim(self, now_s: float) -> None:

@@ -20,6 +20,9 @@ from collectors.errors import BrokenPage
 
 MAX_SAMPLES = 500_000
 """Series of one page. Chosen: a thousand times a page of vLLM."""
+LONGEST_KEPT = 400
+"""Characters of a series that is kept at hand for the next scrape. Chosen: twice those of a bucket of vLLM; a page of
+long ones that change would fill the memory."""
 
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _LABEL = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(,|(?=\}))', re.DOTALL)
@@ -63,7 +66,7 @@ def _samples(text: str) -> Iterator[PageSample]:
 
 def _sample(line: str) -> PageSample:
     closing = line.rfind("}")
-    if closing > 0 and "#" not in line:  # a page repeats its series at every scrape
+    if 0 < closing < LONGEST_KEPT and "#" not in line:  # a page repeats its series at every scrape
         name, labels, after = _series(line[: closing + 1])
         rest = after + line[closing + 1 :]
     else:

@@ -1,0 +1,40 @@
+"""What ``python -m ui`` has Streamlit serve: app.py, behind the gate (ui/gate)."""
+
+from __future__ import annotations
+
+import sys
+import webbrowser
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import streamlit as st
+from starlette.middleware import Middleware
+
+from sharing.settings import InvalidSettings
+from ui.gate import Gate
+from ui.gate.serving import serving
+from ui.place import APP
+
+try:
+    SERVING = serving()
+except InvalidSettings as problem:
+    print(problem, file=sys.stderr)
+    sys.exit(2)
+
+
+@asynccontextmanager
+async def lifespan(_: object) -> AsyncIterator[None]:
+    """Say where the dashboard answers, and show it to whoever sits before this machine.
+
+    Streamlit's own words are not asked for: to find them it asks a host on the internet for this machine's address.
+    """
+    scheme = "https" if st.get_option("server.sslCertFile") else "http"
+    path = str(st.get_option("server.baseUrlPath") or "").strip("/")
+    address = f"{scheme}://localhost:{st.get_option('server.port')}/{path}"
+    print(f"Dashboard at {address}", flush=True)
+    if not st.get_option("server.headless"):
+        webbrowser.open(address)
+    yield
+
+
+app = st.App(APP, middleware=[Middleware(Gate, serving=SERVING)], lifespan=lifespan)

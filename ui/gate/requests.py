@@ -1,0 +1,125 @@
+"""The gate: ASGI middleware before all of Streamlit, web socket included.
+
+It answers for its own names alone, lets no page of another site in, keeps what is about the server for the machine
+itself, closes uploads to whoever stands before the door, and gives every answer the headers of :mod:`ui.gate.headers`.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ui.gate.headers import secured
+from ui.gate.names import is_allowed
+from ui.gate.serving import Serving
+from ui.gate.uploads import Refused, Uploads, session_of
+
+ABOUT_THE_SERVER = ("/_stcore/metrics", "/_stcore/script-health-check")
+"""How many sessions there are, and a run of the whole dashboard for the asking."""
+
+FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
+"""Headers by which a proxy says that it asks for somebody else."""
+
+_LOG = logging.getLogger(__name__)
+_in_place = False
+
+
+def is_in_place() -> bool:
+    """Whether this process serves the dashboard through the gate."""
+    return _in_place
+
+
+class Gate:
+    """The middleware; ``serving`` says how this server is set up."""
+
+    def __init__(self, app: ASGIApp, *, serving: Serving) -> None:
+        global _in_place
+        _in_place = True
+        self._app, self._serving = app, serving
+        self._uploads = Uploads.within(serving.settings)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or answer it with one sentence."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        guarded = self._guarded(send) if scope["type"] == "http" else send
+        headers = Headers(scope=scope)
+        if refused := self._refusal(scope, headers):
+            _LOG.warning("Refused %s: %s", scope["path"][:200], refused.sentence)
+            await PlainTextResponse(refused.sentence, refused.status)(scope, receive, guarded)
+        elif scope["type"] == "http" and scope["method"] == "PUT" and (session := session_of(scope["path"])):
+            await self._upload(session, headers, (scope, receive, guarded))
+        else:
+            await self._app(scope, receive, guarded)
+
+    def _refusal(self, scope: Scope, headers: Headers) -> Refused | None:
+        """Why a request is not answered; None where it is."""
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or not is_allowed(hosts[0], self._serving.names, _own_address(scope)):
+            sentence = "This server does not answer for that name: SIZING_HOSTS holds those it answers for."
+            return Refused(status=HTTPStatus.MISDIRECTED_REQUEST, sentence=sentence)
+        if (scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD", "OPTIONS")) and not _of_this_site(
+            headers, hosts[0]
+        ):
+            return Refused(status=HTTPStatus.FORBIDDEN, sentence="This server answers its own pages only.")
+        if scope["path"].rstrip("/").endswith(ABOUT_THE_SERVER) and not self._may_probe(scope, headers):
+            sentence = "This is for the machine of this server: SIZING_PROBES names networks beside it."
+            return Refused(status=HTTPStatus.FORBIDDEN, sentence=sentence)
+        return None
+
+    def _may_probe(self, scope: Scope, headers: Mapping[str, str]) -> bool:
+        if any(name in headers for name in FORWARDED):
+            return False
+        try:
+            client = ipaddress.ip_address((scope.get("client") or ("", 0))[0])
+        except ValueError:
+            return False
+        mapped = getattr(client, "ipv4_mapped", None) or client
+        return mapped.is_loopback or any(mapped in network for network in self._serving.settings.probes)
+
+    async def _upload(self, session: str, headers: Headers, request: tuple[Scope, Receive, Send]) -> None:
+        ticket = self._uploads.begin(session, _bytes(headers.get("content-length")))
+        if isinstance(ticket, Refused):
+            _LOG.warning("Refused an upload: %s", ticket.sentence)
+            await PlainTextResponse(ticket.sentence, ticket.status)(*request)
+            return
+        try:
+            await self._app(*request)
+        finally:
+            self._uploads.end(ticket)
+
+    def _guarded(self, send: Send) -> Send:
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                secure, login_s = self._serving.by_tls, self._serving.login_s()
+                message = {**message, "headers": secured(message.get("headers", ()), secure=secure, login_s=login_s)}
+            await send(message)
+
+        return sent
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else text.encode("latin-1", "replace")
+
+
+def _own_address(scope: Mapping[str, Any]) -> str:
+    """The address at which the request arrived."""
+    server = scope.get("server")
+    return str(server[0]).lower() if server and server[0] else ""
+
+
+def _of_this_site(headers: Headers, host: str) -> bool:
+    """Whether a request comes from a page of this server, or from no page at all.
+
+    Streamlit goes on to look for this machine's address on the internet where the two differ: it is not asked.
+    """
+    origin = headers.get("origin")
+    return origin is None or origin.partition("://")[2] == host
