@@ -7,6 +7,8 @@
 #   make bench    how fast it is                            (BENCH=page_latency; without BENCH: which there are)
 #   make chain    a real vLLM, its load generator, Prometheus and our collector on one run (2.3 GB the first time)
 #   make prices   API offers and rents of today beside ours    (PRICES_ARGS=--keep writes them)
+#   make lock     what a deployment installs, with hashes, bill of materials and licences    (docs/OPERATIONS.md)
+#   make wheelhouse   everything that a machine without a network installs, into wheelhouse/
 #   make calibrate, make docs, make screens: rewrite the fit and its report, the methodology, the pictures of the pages
 
 VENV := .venv
@@ -24,7 +26,7 @@ PRICES_ARGS ?=
 ENSURE_VENV := VENV="$(VENV)" PYTHON="$(PYTHON)" .ci/ensure-venv
 IN_VENV := $(VENV)/bin/python -m
 
-.PHONY: run test test-slow properties lint format bench chain prices calibrate docs screens clean
+.PHONY: run test test-slow properties lint format bench chain prices calibrate docs screens lock wheelhouse clean
 
 # Streamlit opens the browser itself, and does without where there is no display.
 run:
@@ -108,6 +110,13 @@ screens:
 	@$(IN_VENV) tests.tools.screens
 	@$(IN_VENV) tests.tools.story
 
+# Rewrites deploy/requirements.lock, sbom.cdx.json and LICENSES.md from the ranges of the requirements files.
+lock:
+	@deploy/lock.sh
+
+wheelhouse:
+	@deploy/wheelhouse.sh wheelhouse
+
 clean:
-	rm -rf "$(VENV)" .pytest_cache .mypy_cache .ruff_cache .hypothesis screens bench/out calibration/out .chain
+	rm -rf "$(VENV)" .pytest_cache .mypy_cache .ruff_cache .hypothesis screens bench/out calibration/out .chain wheelhouse
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

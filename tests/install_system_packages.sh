@@ -12,9 +12,13 @@ have_prometheus() { command -v prometheus; }
 have_postgresql() { command -v initdb || ls /usr/lib/postgresql/*/bin/initdb; }
 # The part that computes workbooks, without windows: 90 MB, half a minute.
 have_libreoffice-calc-nogui() { command -v soffice || [ -x /Applications/LibreOffice.app/Contents/MacOS/soffice ]; }
+# Two replicas behind the proxy that is deployed; the chart is rendered by the engine of its templates.
+have_nginx-light() { command -v nginx || [ -x /usr/sbin/nginx ]; }
+have_golang-go() { command -v go; }
+have_golang-github-masterminds-sprig-dev() { [ -d /usr/share/gocode/src/github.com/Masterminds/sprig ]; }
 
 missing=()
-for program in chromium prometheus postgresql libreoffice-calc-nogui; do
+for program in chromium prometheus postgresql libreoffice-calc-nogui nginx-light golang-go golang-github-masterminds-sprig-dev; do
     "have_$program" >/dev/null 2>&1 || missing+=("$program")
 done
 [ ${#missing[@]} -gt 0 ] || exit 0
