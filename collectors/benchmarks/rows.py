@@ -1,7 +1,7 @@
 """Turning the rows of a document into points: each row on its own, so that a bad one never loses the good ones."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 
@@ -71,6 +71,8 @@ def _numbers(stated: BenchmarkPoint | LatencyStats) -> Iterator[float]:
         value = getattr(stated, field.name)
         if isinstance(value, LatencyStats):
             yield from _numbers(value)
+        elif isinstance(value, Mapping):
+            yield from value.values()
         elif isinstance(value, float):
             yield value
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
+from collectors.prometheus.histograms import QUANTILES, SHOWN
 from collectors.questions.history import History
 from ui.figures.live_lines import Band, Chart, Level, Line, build_lines, lines_alt_text, lines_table
 from ui.live.moment import Moment
@@ -15,7 +16,8 @@ from ui.shell import draw_chart, draw_choice, draw_table
 
 PERCENT = 100.0
 """Turns a share of 1 into percent."""
-QUANTILES = ("p50", "p95", "p99")
+DASHES = (2, 0, 1, 3)
+"""Dashes of the lines of quantiles, by turns."""
 _REQUESTS = {"arrivals_rps": "Arriving", "finished_rps": "Completed"}
 _QUEUE = {"running": "Running", "waiting": "Waiting", "waiting_max": "Waiting, most"}
 _TOKENS = {"prompt_tokens_per_s": "Prompt, cache hits included", "generation_tokens_per_s": "Output"}
@@ -33,8 +35,8 @@ def draw_latency(
     """TTFT, TPOT, ITL and E2E: quantiles, the mean, and the bucket of one quantile as a tint."""
     chosen = draw_choice(
         "Certain range and plan of",
-        QUANTILES,
-        default=planned.percentile if planned and planned.percentile in QUANTILES else "p95",
+        tuple(QUANTILES),
+        default=planned.percentile if planned and planned.percentile in QUANTILES else SHOWN,
         key="bucket_of",
         kept="nowhere",
         help="Servers count latencies in ranges (histogram buckets): the percentile surely lies in the tinted one. "
@@ -79,18 +81,18 @@ def latency_chart(
     lines: History, quantity: str, chosen: str, span: tuple[float, float], plan: tuple[Level, ...]
 ) -> Chart:
     """One latency with its quantiles, mean and bucket."""
-    place, (name, unit, scale) = QUANTILES.index(chosen), _LATENCIES[quantity]
+    place, (name, unit, scale) = list(QUANTILES).index(chosen), _LATENCIES[quantity]
     drawn = [
         Line(
             name=f"{q} {name}",
             values=line(lines, f"{quantity}.{q}"),
             colour=i,
-            dash=(2, 0, 1)[i],
+            dash=DASHES[i % len(DASHES)],
             width=2.5 if q == chosen else 1.5,
         )
         for i, q in enumerate(QUANTILES)
     ]
-    mean = Line(name="Mean", values=line(lines, f"{quantity}.mean"), colour=3, dash=3, width=1.5)
+    mean = Line(name="Mean", values=line(lines, f"{quantity}.mean"), colour=len(QUANTILES), dash=3, width=1.5)
     band = Band(
         name=f"Certain range of {chosen}",
         low=line(lines, f"{quantity}.{chosen}_low"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from collectors.prometheus.histograms import SHOWN
 from collectors.reading.observation import Observation, State
 from sizing.base.format import rounded
 from ui import sources
@@ -82,7 +83,7 @@ def _row(known: Known, answer: Answer[Observation]) -> dict[str, object]:
     ):
         value = shown.number(key) if shown else None
         row[name] = None if value is None else rounded(value)
-    ttft = shown.distribution("ttft_ms").p95 if shown else None
-    row["p95 TTFT (ms)"] = None if ttft is None else rounded(ttft)
+    ttft = shown.distribution("ttft_ms").at(SHOWN).value if shown else None
+    row[f"{SHOWN} TTFT (ms)"] = None if ttft is None else rounded(ttft)
     row["Newest sample"] = "" if not shown or shown.age_s is None else f"{duration(shown.age_s)} old"
     return row

@@ -49,8 +49,8 @@ def test_numbers_agree_with_the_pages(replay: Replay, moved: float) -> None:
     assert seen.engine_variant == "v1"
     ttft = seen.distribution("ttft_ms")
     assert ttft.mean == pytest.approx(57, rel=0.03)  # what the recorded sweep says for 6 requests/s
-    assert ttft.p95_low == 100
-    assert ttft.p95_high == 250
+    assert ttft.at("p95").low == 100
+    assert ttft.at("p95").high == 250
     assert seen.distribution("tpot_ms").mean == pytest.approx(6.6, rel=0.03)
     assert seen.distribution("input_tokens").mean == pytest.approx(mean_between("vllm:request_prompt_tokens"))
     assert seen.distribution("e2e_ms").mean == pytest.approx(mean_between("vllm:e2e_request_latency_seconds") * 1000)
