@@ -13,7 +13,8 @@ from collectors.connect import answering, read
 from collectors.errors import InvalidSource
 from collectors.format import sentence
 from collectors.prometheus.histograms import SHOWN
-from collectors.reading.observation import NUMBERS, Observation
+from collectors.queries.live_numbers import LIVE_NUMBERS, NUMBERS
+from collectors.reading.observation import Observation
 from collectors.source import load_source
 from collectors.units import S_PER_HOUR
 from commandline.arguments import number, rounded
@@ -21,12 +22,6 @@ from commandline.run import INVALID_INPUT, run
 
 SECONDS = number("a number of seconds", 0.2, 30 * 86_400)
 """A window or pause: from the shortest scrape interval to 30 days."""
-LINE = {
-    "arrivals_rps": "arrivals {:.2f}/s",
-    "running": "running {:.0f}",
-    "waiting": "waiting {:.0f}",
-    "kv_usage": "KV {:percent}",
-}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -149,7 +144,9 @@ def as_line(observed: Observation) -> str:
     """One observation in one line."""
     clock = str(observed.as_json()["at"])[11:19]
     parts = [f"{clock} {observed.state.upper()}"]
-    parts += [sentence(text, v) for key, text in LINE.items() if (v := observed.number(key)) is not None]
+    parts += [
+        sentence(row.in_line, v) for row in LIVE_NUMBERS if row.in_line and (v := observed.number(row.name)) is not None
+    ]
     for key, label in (("ttft_ms", "TTFT"), ("itl_ms", "ITL")):
         shown = observed.distribution(key).at(SHOWN)
         if shown.value is not None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 
+from sizing.base.choices import is_rented
 from sizing.base.errors import InvalidScenario
 from sizing.base.result import Plan
 from sizing.decision.flips import Flip, flips
@@ -59,7 +60,7 @@ def elsewhere(scenario_json: str, costs_json: str) -> tuple[Plan, float | None] 
     """What would be planned, and its USD a month, were the place chosen anew: in the cloud instead of on premises, or
     the other way round. None where nothing serves there, or its cost cannot be told."""
     scenario = _scenario(scenario_json, costs_json)
-    other = "on_prem" if scenario.deployment.location == "cloud" else "cloud"
+    other = "on_prem" if is_rented(scenario.deployment.location) else "cloud"
     moved = scenario.model_copy(update={"deployment": scenario.deployment.model_copy(update={"location": other})})
     there = plan(moved, alternatives=0, brief=True)
     if there.deployment is None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from collectors.prometheus.histograms import QUANTILES, SHOWN
+from collectors.queries.live_numbers import lines_of
 from collectors.questions.history import History
 from ui.figures.live_lines import Band, Chart, Level, Line, build_lines, lines_alt_text, lines_table
 from ui.live.moment import Moment
@@ -18,9 +19,6 @@ PERCENT = 100.0
 """Turns a share of 1 into percent."""
 DASHES = (2, 0, 1, 3)
 """Dashes of the lines of quantiles, by turns."""
-_REQUESTS = {"arrivals_rps": "Arriving", "finished_rps": "Completed"}
-_QUEUE = {"running": "Running", "waiting": "Waiting", "waiting_max": "Waiting, most"}
-_TOKENS = {"prompt_tokens_per_s": "Prompt, cache hits included", "generation_tokens_per_s": "Output"}
 _LATENCIES = {
     "ttft_ms": ("TTFT", "ms", 1.0),
     "tpot_ms": ("TPOT", "ms", 1.0),
@@ -61,9 +59,9 @@ def draw_load(
     left, right = st.columns(2, gap="medium")
     plan = levels(planned, "arrivals_rps")
     columns = (
-        (left, "requests", quantity_chart(lines, span, "Requests/s", _REQUESTS, levels=plan)),
-        (left, "queue", quantity_chart(lines, span, "Requests", _QUEUE)),
-        (right, "tokens", quantity_chart(lines, span, "Tokens/s", _TOKENS)),
+        (left, "requests", quantity_chart(lines, span, "Requests/s", lines_of("requests"), levels=plan)),
+        (left, "queue", quantity_chart(lines, span, "Requests", lines_of("queue"))),
+        (right, "tokens", quantity_chart(lines, span, "Tokens/s", lines_of("tokens"))),
         (right, "kv", kv_chart(lines, span)),
     )
     for column, key, chart in columns:
@@ -116,13 +114,10 @@ def kv_chart(lines: History, span: tuple[float, float]) -> Chart:
     """KV cache and prefix hits as shares, with a cross wherever requests were preempted."""
     most, preempted = line(lines, "kv_usage_max"), line(lines, "preemptions_per_s")
     hit = [use if rate > 0 else math.nan for use, rate in zip(most, preempted, strict=True)]
-    drawn = [
-        Line(name="KV cache, fullest replica, mean", values=line(lines, "kv_usage")),
-        Line(name="KV cache, peak", values=most, colour=1, dash=1),
-        Line(name="Prefix cache hits", values=line(lines, "prefix_hit_ratio"), colour=2, dash=2),
-    ]
+    shares = lines_of("shares").items()
+    drawn = [Line(name=name, values=line(lines, key), colour=i, dash=i) for i, (key, name) in enumerate(shares)]
     if any(math.isfinite(v) for v in hit):
-        drawn.append(Line(name="Preemptions", values=hit, colour=3, marks=True))
+        drawn.append(Line(name="Preemptions", values=hit, colour=len(drawn), marks=True))
     return Chart(quantity="KV cache", unit="%", times_s=lines.times_s, lines=tuple(drawn), span_s=span, scale=PERCENT)
 
 

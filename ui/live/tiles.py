@@ -128,7 +128,8 @@ def _latency(name: str, key: str, observed: Observation) -> Tile:
         ms(shown) if shown is not None else NOTHING,
         bucket(d),
         f"{about[name]}: {percent(QUANTILES[SHOWN])} of the values in the window are below. The server counts "
-        "latencies in ranges (histogram buckets): the range below is certain, the value within it interpolated. The mean is exact.",
+        "latencies in ranges (histogram buckets): the range below is certain, the value within it interpolated. "
+        "The mean is exact.",
         key,
         f"{key}.{SHOWN}",
         printed=ms,

@@ -5,7 +5,8 @@ import time
 import pytest
 
 from collectors.connect import read
-from collectors.reading.observation import DISTRIBUTIONS, NUMBERS, State
+from collectors.queries.live_numbers import NUMBERS
+from collectors.reading.observation import DISTRIBUTIONS, State
 from collectors.source import Source, source_from
 from tests.collectors.conftest import Replay
 from tests.collectors.servers import free_port, recording
@@ -70,7 +71,7 @@ def test_quantiles_equal_prometheus(replay: Replay, moved: float) -> None:
             selector = 'job="vllm",model_name="tiny-llama"'
             expression = f"histogram_quantile({q}, sum by (le) (rate(vllm:{metric}_bucket{{{selector}}}[{window}])))"
             (answer,) = replay.prometheus.query(expression, moved)
-            assert getattr(seen.distribution(name), part) == pytest.approx(float(answer["value"][1]) * 1000, rel=1e-3)
+            assert seen.distribution(name).at(part).value == pytest.approx(float(answer["value"][1]) * 1000, rel=1e-3)
 
 
 def test_duplicate_scrape_is_counted_once(replay: Replay, moved: float) -> None:
