@@ -12,7 +12,9 @@ from pathlib import Path
 from collectors.connect import answering, read
 from collectors.errors import InvalidSource
 from collectors.format import sentence
-from collectors.reading.observation import NUMBERS, Observation
+from collectors.prometheus.histograms import SHOWN
+from collectors.queries.live_numbers import LIVE_NUMBERS, NUMBERS
+from collectors.reading.observation import Observation
 from collectors.source import load_source
 from collectors.units import S_PER_HOUR
 from commandline.arguments import number, rounded, whole
@@ -22,12 +24,6 @@ SECONDS = number("a number of seconds", 0.2, 30 * 86_400)
 """A window or pause: from the shortest scrape interval to 30 days."""
 MANY = 1_000_000_000
 """The largest number of observations, and the largest seed."""
-LINE = {
-    "arrivals_rps": "arrivals {:.2f}/s",
-    "running": "running {:.0f}",
-    "waiting": "waiting {:.0f}",
-    "kv_usage": "KV {:percent}",
-}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -152,11 +148,13 @@ def as_line(observed: Observation) -> str:
     """One observation in one line."""
     clock = str(observed.as_json()["at"])[11:19]
     parts = [f"{clock} {observed.state.upper()}"]
-    parts += [sentence(text, v) for key, text in LINE.items() if (v := observed.number(key)) is not None]
+    parts += [
+        sentence(row.in_line, v) for row in LIVE_NUMBERS if row.in_line and (v := observed.number(row.name)) is not None
+    ]
     for key, label in (("ttft_ms", "TTFT"), ("itl_ms", "ITL")):
-        d = observed.distribution(key)
-        if d.p95 is not None:
-            parts.append(f"{label} p95 {_interval(d.p95, d.p95_low, d.p95_high)} ms")
+        shown = observed.distribution(key).at(SHOWN)
+        if shown.value is not None:
+            parts.append(f"{label} {SHOWN} {_interval(shown.value, shown.low, shown.high)} ms")
     return "  ".join(parts + list(observed.reasons[:1]))
 
 
@@ -174,12 +172,8 @@ def as_text(observed: Observation) -> str:
             lines.append(f"{key:30} {value:.4g} {unit}")
     for key, d in observed.distributions.items():
         known = [f"mean {d.mean:.4g}"] if d.mean is not None else []
-        for name, value, low, high in (
-            ("p50", d.p50, d.p50_low, d.p50_high),
-            ("p95", d.p95, d.p95_low, d.p95_high),
-            ("p99", d.p99, d.p99_low, d.p99_high),
-        ):
-            known += [f"{name} {_interval(value, low, high)}"] if value is not None else []
+        for name, one in d.quantiles.items():
+            known += [f"{name} {_interval(one.value, one.low, one.high)}"] if one.value is not None else []
         if known:
             lines.append(f"{key:30} {', '.join(known)}")
     lines += ["", *(f"No {m.quantity}: {m.reason}" for m in observed.missing)] if observed.missing else []

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from commandline.percentiles import HEADLINE, key_of
 from reality.labels import RATIOS, SHARE_OF_PROMPT, SHORT
 from reality.result import VERDICT_WORDS, Comparison, Interval, PerformanceRow, TrafficRow
 from reality.traffic import in_words
@@ -9,9 +10,7 @@ from reality.verdict import says_little
 from sizing.base.format import UNKNOWN, interval, ms, rounded, significant
 
 KEY_ROWS = (
-    "ttft_ms.p95",
-    "tpot_ms.p95",
-    "e2e_ms.p95",
+    *(f"{name}.{key_of(HEADLINE)}" for name in ("ttft_ms", "tpot_ms", "e2e_ms")),
     "ttft_ms.mean",
     "tpot_ms.mean",
     "e2e_ms.mean",

@@ -1,6 +1,11 @@
 """What the rows of a comparison are called: in a table with where they are measured, in a sentence shortly."""
 
-STATISTICS = ("mean", "p50", "p95", "p99")
+from commandline.percentiles import key_of, stated_by
+
+QUANTILES = {key_of(percent): percent for percent in stated_by("live")}
+"""The quantiles that are compared, by their name, in percent."""
+
+STATISTICS = ("mean", *QUANTILES)
 
 LATENCIES = {
     "ttft_ms": ("TTFT at the server", "TTFT"),

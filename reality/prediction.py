@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from reality.labels import QUANTILES
 from reality.result import Interval
 from reality.step_times import interval_of, with_learned
 from reality.traffic import ObservedTraffic
@@ -49,8 +50,6 @@ WARM_UP_SHARE = 0.05
 """Requests at the beginning that do not count: the replica starts empty. Chosen: one in twenty."""
 SEED = 0
 """Chosen: any would do; always the same, so that the same question has the same answer."""
-QUANTILES = {"p50": 50.0, "p95": 95.0, "p99": 99.0}
-"""Percentiles by their name in an observation."""
 LATENCIES = {"ttft_ms": TTFT, "tpot_ms": ITL, "e2e_ms": E2E, "queue_ms": QUEUE}
 """Rows of the simulator. Its ITL is the mean gap of a request, which servers call TPOT."""
 

@@ -108,10 +108,10 @@ def quantile_of(distribution: Distribution, name: str) -> SampledValue:
 
     e = 1.28 sqrt(q (1 - q) / n): order statistics; inside its bucket the value itself is a guess.
     """
-    value, q, count = getattr(distribution, name), QUANTILES[name], distribution.count
+    at, q, count = distribution.at(name), QUANTILES[name], distribution.count
+    value, low, high = at.value, at.low, at.high
     if value is None:
         return NOTHING
-    low, high = getattr(distribution, f"{name}_low"), getattr(distribution, f"{name}_high")
     if not count or count * (1.0 - q) < FEWEST_BEYOND or count < FEWEST_REQUESTS:
         needed = max(FEWEST_REQUESTS, math.ceil(FEWEST_BEYOND / (1.0 - q)))
         return SampledValue(interval=Interval(value=value, low=low, high=high), count=count, weak=_few(count, needed))

@@ -80,9 +80,9 @@ def test_fleet_is_read_whole(fleet: tuple[CachingBackend, Source, int]) -> None:
     mean = 1000 * page["vllm:e2e_request_latency_seconds_sum"] / page["vllm:e2e_request_latency_seconds_count"]
     assert seen.distribution("e2e_ms").mean == pytest.approx(mean, rel=0.01)
     ttft = seen.distribution("ttft_ms")
-    assert ttft.p95 is not None
-    assert ttft.p95_low is not None
-    assert ttft.p95_low <= ttft.p95
+    assert ttft.at("p95").value is not None
+    assert ttft.at("p95").low is not None
+    assert ttft.at("p95").low <= ttft.at("p95").value
     assert any("replicas" in note for note in seen.notes)
     assert any("GPUs" in note for note in seen.notes)
 
@@ -200,7 +200,7 @@ def test_lines_of_a_fleet_end_where_its_observation_is(fleet: tuple[CachingBacke
         seen = read_from(backend, source, at_s=moment)
         lines = history(backend, source, start_s=moment - 900, end_s=moment).lines
     assert lines["running"][-1] == pytest.approx(seen.number("running"))
-    assert lines["ttft_ms.p95"][-1] == pytest.approx(seen.distribution("ttft_ms").p95)
+    assert lines["ttft_ms.p95"][-1] == pytest.approx(seen.distribution("ttft_ms").at("p95").value)
 
 
 def test_long_lines_of_a_fleet_are_read_in_parts(fleet: tuple[CachingBackend, Source, int]) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from commandline.percentiles import key_of, stated_by
+
 Group = Literal["needed", "load", "system", "latency", "measured"]
 """What a column says: what every row needs, what one mode needs, what ran, how long it took, what else was measured."""
 
@@ -29,7 +31,7 @@ class Chapter:
     text: str
 
 
-STATISTICS = ("mean", "p50", "p90", "p95", "p99")
+STATISTICS = ("mean", *map(key_of, stated_by("benchmark")))
 LATENCIES = {
     "ttft": "from sending to the first token",
     "tpot": "per request: (E2E - TTFT) / (OSL - 1)",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from collectors.benchmarks.records import LatencyStats
 from collectors.errors import BadRow
 from commandline.foreign_text import shown
+from commandline.percentiles import key_of, stated_by
 
 Floats = NDArray[np.float64]
 
@@ -164,23 +165,31 @@ def _series(name: str, value: object) -> Floats:
     return result
 
 
-def latency_stats(
-    name: str, *, mean: float | None, p50: float | None, p90: float | None, p95: float | None, p99: float | None
-) -> LatencyStats:
-    """The statistics, checked: percentiles never decrease. All zero means that the tool did not measure it."""
-    stated = {"p50": p50, "p90": p90, "p95": p95, "p99": p99}
-    steps = [(label, value) for label, value in stated.items() if value is not None]
-    for (low_label, low), (high_label, high) in pairwise(steps):
+def latency_stats(name: str, *, mean: float | None, at: Callable[[float], float | None]) -> LatencyStats:
+    """The statistics, checked: percentiles never decrease. All zero means that the tool did not measure it.
+
+    ``at`` reads one percentile, given in percent.
+    """
+    read = {key_of(percent): at(percent) for percent in stated_by("benchmark")}
+    stated = {label: value for label, value in read.items() if value is not None}
+    for (low_label, low), (high_label, high) in pairwise(stated.items()):
         if high < low * (1 - ORDER_TOLERANCE):
             raise BadRow(f"{name}: {high_label} ({high:g} ms) is below {low_label} ({low:g} ms)")
-    if not any((mean, p50, p90, p95, p99)):
+    if not any((mean, *stated.values())):
         return LatencyStats()
-    return LatencyStats(mean=mean, p50=p50, p90=p90, p95=p95, p99=p99)
+    return LatencyStats(mean=mean, percentiles=stated)
+
+
+def median_or_key(percent: float) -> str:
+    """The name of a percentile where a tool calls the middle one the median: "median", "p95"."""
+    return "median" if percent == 50.0 else key_of(percent)
 
 
 def sample_stats(values_ms: Floats) -> LatencyStats:
     """The statistics of single measurements, percentiles interpolated linearly (as numpy, and so vLLM, does)."""
     if values_ms.size == 0 or not values_ms.any():
         return LatencyStats()
-    p50, p90, p95, p99 = (float(value) for value in np.percentile(values_ms, (50, 90, 95, 99)))
-    return LatencyStats(mean=float(values_ms.mean()), p50=p50, p90=p90, p95=p95, p99=p99)
+    percents = stated_by("benchmark")
+    values = (float(value) for value in np.percentile(values_ms, percents))
+    percentiles = dict(zip(map(key_of, percents), values, strict=True))
+    return LatencyStats(mean=float(values_ms.mean()), percentiles=percentiles)

@@ -181,7 +181,7 @@ def _filled(best: BenchmarkPoint, other: BenchmarkPoint) -> BenchmarkPoint:
         mine, theirs = getattr(best, item.name), getattr(other, item.name)
         if isinstance(mine, LatencyStats) and isinstance(theirs, LatencyStats):
             # A mean alone gives way to a whole distribution.
-            if theirs.stated and mine.p50 is None:
+            if theirs.stated and mine.at(50.0) is None:
                 changes[item.name] = theirs
         elif mine is None and theirs is not None:
             changes[item.name] = theirs

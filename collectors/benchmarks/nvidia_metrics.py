@@ -12,6 +12,7 @@ from collectors.benchmarks.records import BenchmarkPoint, LatencyStats
 from collectors.errors import BadRow
 from collectors.units import MS_PER_S
 from commandline.foreign_text import shown
+from commandline.percentiles import key_of, stated_by
 
 IN_MS = {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "ms": 1.0, "s": 1e3, "sec": 1e3, "seconds": 1e3}
 """Milliseconds in each unit of time that an export writes."""
@@ -107,11 +108,11 @@ def _count(blocks: Fields, name: str) -> int | None:
 
 def _latency(blocks: Fields, name: str) -> LatencyStats:
     block = blocks.child(name)
-    if not any(block.has(key) for key in ("avg", "p50", "p90", "p95", "p99")):
+    if not any(block.has(key) for key in ("avg", *map(key_of, stated_by("benchmark")))):
         return LatencyStats()
     scale = _to_ms(block)
-    read = {key: block.number(key, scale=scale) for key in ("avg", "p50", "p90", "p95", "p99")}
-    return latency_stats(name, mean=read["avg"], p50=read["p50"], p90=read["p90"], p95=read["p95"], p99=read["p99"])
+    mean = block.number("avg", scale=scale)
+    return latency_stats(name, mean=mean, at=lambda percent: block.number(key_of(percent), scale=scale))
 
 
 def _to_ms(block: Fields) -> float:
@@ -135,12 +136,8 @@ def _recounted(blocks: Fields, tpot: LatencyStats, client: float, server: float)
 
 
 def _scaled(stats: LatencyStats, factor: float) -> LatencyStats:
-    def times(value: float | None) -> float | None:
-        return None if value is None else value * factor
-
-    return LatencyStats(
-        mean=times(stats.mean), p50=times(stats.p50), p90=times(stats.p90), p95=times(stats.p95), p99=times(stats.p99)
-    )
+    mean = None if stats.mean is None else stats.mean * factor
+    return LatencyStats(mean=mean, percentiles={name: value * factor for name, value in stats.percentiles.items()})
 
 
 def _duration_note(duration: float | None, completed: int | None, rate: float | None) -> tuple[str, ...]:

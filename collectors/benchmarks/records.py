@@ -8,9 +8,12 @@ time from sending to the last token. Tools use "ITL" and "TPOT" for other things
 which.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
+
+from commandline.percentiles import key_of
 
 Mode = Literal["fixed_concurrency", "fixed_rate", "offline"]
 """Closed loop at a concurrency; open loop at a request rate; everything sent at once."""
@@ -21,15 +24,21 @@ class LatencyStats:
     """Mean and percentiles over the requests of one run, in milliseconds; None where the file does not say."""
 
     mean: float | None = None
-    p50: float | None = None
-    p90: float | None = None
-    p95: float | None = None
-    p99: float | None = None
+    percentiles: Mapping[str, float] = field(default_factory=dict, hash=False)
+    """Those that the file states, by their name ("p95")."""
 
     @property
     def stated(self) -> bool:
         """Whether the file states any of them."""
-        return any(value is not None for value in (self.mean, self.p50, self.p90, self.p95, self.p99))
+        return self.mean is not None or bool(self.percentiles)
+
+    def at(self, percent: float) -> float | None:
+        """One percentile; None where the file does not say."""
+        return self.percentiles.get(key_of(percent))
+
+    def named(self, statistic: str) -> float | None:
+        """One statistic by its name: "mean" or that of a percentile."""
+        return self.mean if statistic == "mean" else self.percentiles.get(statistic)
 
 
 NOT_STATED = LatencyStats()

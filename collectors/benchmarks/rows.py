@@ -127,6 +127,8 @@ def _numbers(stated: BenchmarkPoint | LatencyStats) -> Iterator[float]:
         value = getattr(stated, field.name)
         if isinstance(value, LatencyStats):
             yield from _numbers(value)
+        elif isinstance(value, Mapping):
+            yield from value.values()
         elif isinstance(value, float):
             yield value
 

@@ -6,38 +6,61 @@ Interpolation inside a bucket is a guess: with vLLM's default buckets it oversta
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_serializer
 
 from collectors.prometheus.answers import Bucket, NativeHistogram, Sample
+from commandline.percentiles import HEADLINE, key_of, stated_by
 
-QUANTILES = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
+QUANTILES = {key_of(percent): percent / 100.0 for percent in stated_by("live")}
 """Quantiles of an observation by their name in the JSON; scenarios limit one of them."""
+
+SHOWN = key_of(HEADLINE)
+"""The quantile that is shown where there is room for one."""
 
 SAME_RANK = 1e-12
 """Share by which a bucket may miss a rank and still hold it: the rounding of a sum of counts."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Quantile:
+    """One quantile with the edges of the bucket that it fell in; None is unknown."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
 class Distribution(BaseModel):
     """Mean, quantiles and the bucket each fell in; ``count`` observations in the window. None is unknown, never 0.
 
+    ``quantiles`` are by their name ("p95"); in JSON each is three numbers, ``p95``, ``p95_low`` and ``p95_high``.
     ``buckets`` are all of them, with the counts of the window; not part of the JSON.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     mean: float | None = None
-    p50: float | None = None
-    p50_low: float | None = None
-    p50_high: float | None = None
-    p95: float | None = None
-    p95_low: float | None = None
-    p95_high: float | None = None
-    p99: float | None = None
-    p99_low: float | None = None
-    p99_high: float | None = None
+    quantiles: dict[str, Quantile] = {}
     count: float | None = None
     buckets: tuple[Bucket, ...] = Field(default=(), exclude=True, repr=False)
+
+    def at(self, name: str) -> Quantile:
+        """A quantile by its name ("p95"), unknown where nothing tells it. Raises KeyError for a name that has none."""
+        return self.quantiles.get(name, UNKNOWN_QUANTILES[name])
+
+    @model_serializer
+    def _flat(self) -> dict[str, float | None]:
+        flat = {"mean": self.mean}
+        for name in QUANTILES:
+            one = self.at(name)
+            flat |= {name: one.value, f"{name}_low": one.low, f"{name}_high": one.high}
+        return flat | {"count": self.count}
+
+
+UNKNOWN_QUANTILES = {name: Quantile() for name in QUANTILES}
+"""Every quantile, unknown."""
 
 
 def finite(value: float | None) -> float | None:
@@ -109,21 +132,21 @@ def distribution(
     """A distribution from rates over a window; ``scale`` turns the metric's unit into the wanted one."""
     zeros = zeros if rate_count is not None and 0 < zeros < rate_count else 0.0
     kept = without_zeros(buckets, zeros)
-    values: dict[str, float | None] = {}
+    quantiles: dict[str, Quantile] = {}
+    mean: float | None = None
     counts = tuple(Bucket(low=b.low * scale, high=b.high * scale, count=b.count * window_s) for b in kept)
     for name, q in QUANTILES.items():
         interval = quantile(q, kept)
         if interval is not None:
-            for part, value in zip((name, f"{name}_low", f"{name}_high"), interval, strict=True):
-                values[part] = finite(value * scale)
+            value, low, high = (finite(part * scale) for part in interval)
+            quantiles[name] = Quantile(value=value, low=low, high=high)
     counted = rate_count - zeros if rate_count is not None else None
     if counted is not None and counted < 0:  # no number of observations, and nothing else is one of them
         return Distribution()
     if counted and counted > 0 and rate_sum is not None and rate_sum >= 0:
-        values["mean"] = finite(rate_sum / counted * scale)
-    if counted is not None:
-        values["count"] = finite(counted * window_s)
-    return Distribution(**values, buckets=counts)
+        mean = finite(rate_sum / counted * scale)
+    number = None if counted is None else finite(counted * window_s)
+    return Distribution(mean=mean, quantiles=quantiles, count=number, buckets=counts)
 
 
 def native(samples: Iterable[Sample]) -> NativeHistogram | None:

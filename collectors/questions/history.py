@@ -9,11 +9,12 @@ from collectors.backends.backend import Backend, Ranges
 from collectors.prometheus.answers import Sample, Series
 from collectors.prometheus.histograms import QUANTILES, buckets_of, quantile
 from collectors.prometheus.promql import step_for
+from collectors.queries.live_numbers import DIRECT, OVER_TIME
 from collectors.queries.query import Group, Part, Query, Subject
 from collectors.queries.ttl import GRID_S
 from collectors.questions.deployments import arrivals_over_time
 from collectors.reading.discovery import discover
-from collectors.reading.engine_values import DIRECT, SHOWN_AS, arrival_queries, engine_queries
+from collectors.reading.engine_values import SHOWN_AS, arrival_queries, engine_queries
 from collectors.reading.gpu_join import gpu_scope
 from collectors.reading.gpu_sums import Plain, plain_queries
 from collectors.reading.gpu_values import gpu_queries
@@ -29,22 +30,7 @@ POINTS = 240
 """Of a line. Chosen: as many as a chart shows side by side."""
 USUAL_INTERVAL_S = 15.0
 """Between scrapes where it is not known: what most Prometheus servers are set to."""
-DEFAULT = (
-    "arrivals",
-    "first_tokens",
-    "finished",
-    "prompt_tokens",
-    "generation_tokens",
-    "running",
-    "waiting",
-    "kv_usage",
-    "preemptions",
-    "prefix_hit",
-    "ttft",
-    "itl",
-    "tpot",
-    "e2e",
-)
+DEFAULT = ("arrivals", "first_tokens", *OVER_TIME, "preemptions", "ttft", "itl", "tpot", "e2e")
 GPU_DEFAULT = ("busy", "sm_active", "tensor_active", "dram_active", "power", "temperature")
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from collectors.backends.backend import Vectors
 from collectors.prometheus.histograms import Distribution, buckets_of, distribution, finite, native
 from collectors.prometheus.promql import duration
+from collectors.queries.live_numbers import DIRECT, MISSING_WITHOUT
 from collectors.queries.query import Part, Query, Subject
 from collectors.queries.ttl import FIRST
 from collectors.reading.observation import DISTRIBUTIONS, Mapped, Missing
@@ -28,46 +29,8 @@ blocks are seldom all in use, so that a full cache reads a little less than 1.""
 SHOWN_AS = {"s": MS_PER_S, "tokens": 1.0}
 """What turns the unit of a distribution into the one it is shown in: milliseconds, tokens."""
 
-DIRECT = {
-    "finished_rps": Subject("finished"),
-    "failed_rps": Subject("failed"),
-    "client_errors_rps": Subject("client_errors"),
-    "prompt_tokens_per_s": Subject("prompt_tokens"),
-    "computed_prompt_tokens_per_s": Subject("computed_prompt_tokens"),
-    "generation_tokens_per_s": Subject("generation_tokens"),
-    "running": Subject("running"),
-    "running_max": Subject("running", Part.MAX),
-    "waiting": Subject("waiting"),
-    "waiting_max": Subject("waiting", Part.MAX),
-    "waiting_growth_per_s": Subject("waiting", Part.GROWTH),
-    "kv_usage": Subject("kv_usage"),
-    "kv_usage_max": Subject("kv_usage", Part.MAX),
-    "kv_host_usage": Subject("kv_host_usage"),
-    "saturated_ratio": Subject("saturated"),
-    "prefix_hit_ratio": Subject("prefix_hit"),
-    "preemptions_per_s": Subject("preemptions"),
-}
-"""Numbers that are one query each, by their name in an observation."""
-
-QUANTITY = {
-    "first_tokens": "arrivals_rps",
-    "finished": "finished_rps",
-    "prompt_tokens": "prompt_tokens_per_s",
-    "generation_tokens": "generation_tokens_per_s",
-    "running": "running",
-    "waiting": "waiting",
-    "kv_usage": "kv_usage",
-    "kv_capacity_tokens": "kv_capacity_tokens",
-    "preemptions": "preemptions_per_s",
-    "prefix_hit": "prefix_hit_ratio",
-    "failed": "error_ratio",
-    "ttft": "ttft_ms",
-    "itl": "itl_ms",
-    "tpot": "tpot_ms",
-    "e2e": "e2e_ms",
-    "queue": "queue_ms",
-    "input_tokens": "input_tokens",
-    "output_tokens": "output_tokens",
+QUANTITY = MISSING_WITHOUT | {
+    concept: name for name, concept in DISTRIBUTIONS.items() if concept not in ("prefill", "decode")
 }
 """The number or distribution that is missing where a concept has no data."""
 

@@ -7,51 +7,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from collectors.prometheus.histograms import Distribution
+from collectors.queries.live_numbers import NUMBERS
 from collectors.reading.remarks import Kind, Remark
-
-NUMBERS = {
-    "arrivals_rps": "requests/s",
-    "finished_rps": "requests/s",
-    "aborted_rps": "requests/s",
-    "failed_rps": "requests/s",
-    "client_errors_rps": "requests/s",
-    "error_ratio": "ratio",
-    "client_error_ratio": "ratio",
-    "prompt_tokens_per_s": "tokens/s",
-    "computed_prompt_tokens_per_s": "tokens/s",
-    "generation_tokens_per_s": "tokens/s",
-    "running": "requests",
-    "running_max": "requests",
-    "waiting": "requests",
-    "waiting_max": "requests",
-    "waiting_growth_per_s": "requests/s",
-    "kv_usage": "ratio",
-    "kv_usage_max": "ratio",
-    "kv_host_usage": "ratio",
-    "kv_capacity_tokens": "tokens",
-    "max_concurrency": "requests",
-    "prefix_hit_ratio": "ratio",
-    "preemptions_per_s": "events/s",
-    "saturated_ratio": "ratio",
-    "replicas": "replicas",
-    "replicas_lost": "replicas",
-    "gpus": "GPUs",
-    "gpu_busy": "ratio",
-    "gpu_sm_active": "ratio",
-    "gpu_tensor_active": "ratio",
-    "gpu_dram_active": "ratio",
-    "gpu_memory_used_gb": "GB",
-    "gpu_memory_total_gb": "GB",
-    "power_w": "W",
-    "power_cap_w": "W",
-    "gpu_temperature_max_c": "°C",
-    "gpu_clock_min_mhz": "MHz",
-    "gpus_with_xid": "GPUs",
-    "gpus_throttled": "GPUs",
-    "ecc_uncorrected": "errors",
-    "tokens_per_joule": "tokens/J",
-}
-"""Every number of an observation with its unit. A ratio is 0 to 1."""
 
 DISTRIBUTIONS = {
     "ttft_ms": "ttft",

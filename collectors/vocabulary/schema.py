@@ -12,26 +12,17 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
+from collectors.queries.live_numbers import OF_AN_ENGINE
+
 SCALARS = {
     "first_tokens": "requests/s",
     "arrivals": "requests/s",
-    "finished": "requests/s",
-    "prompt_tokens": "tokens/s",
-    "computed_prompt_tokens": "tokens/s",
+    **OF_AN_ENGINE,
     "cached_prompt_tokens": "tokens/s",
-    "generation_tokens": "tokens/s",
-    "running": "requests",
-    "waiting": "requests",
     "waiting_for_capacity": "requests",
-    "kv_usage": "ratio",
-    "kv_host_usage": "ratio",
     "kv_capacity_tokens": "tokens",
     "max_concurrency": "requests",
-    "preemptions": "events/s",
-    "prefix_hit": "ratio",
     "requests": "requests/s",
-    "failed": "requests/s",
-    "client_errors": "requests/s",
 }
 """Every concept of an engine that is one number, with its unit."""
 

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 from reality.forecast.result import CarriedBy, Carries, LeadTime
+from sizing.base.choices import is_rented
 from sizing.base.deployed import Deployed
 from sizing.base.result import Plan
 from sizing.catalog import lead_times
@@ -43,7 +44,7 @@ def lead_time(scenario: Scenario, deployed: Deployed, given_weeks: float | None)
     """The time given, else the longest published one of the GPU, else :data:`DEFAULT_LEAD_WEEKS`; rented, a week."""
     if given_weeks is not None:
         return LeadTime(weeks=given_weeks, basis="given", source="")
-    if scenario.deployment.location == "cloud":
+    if is_rented(scenario.deployment.location):
         return LeadTime(weeks=RENTED_LEAD_WEEKS, basis="rented", source="")
     known = [one for one in lead_times() if one.gpu_id == deployed.gpu and one.weeks_high is not None]
     if not known:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, assert_never
 
 Mode = Literal["streaming", "sequential", "offline"]
 """How answers are consumed: token by token, as a whole, or not awaited by anybody."""
@@ -39,6 +39,18 @@ speed. At 50 it is as likely as not. The load is no part of it: the utilisation 
 
 Location = Literal["on_prem", "cloud", "hybrid"]
 """Where hardware may be: bought, rented, or either."""
+
+
+def is_rented(location: Location) -> bool:
+    """Whether what is planned at a location is rented; the base of a hybrid is bought."""
+    match location:
+        case "cloud":
+            return True
+        case "on_prem" | "hybrid":
+            return False
+        case unknown:
+            assert_never(unknown)
+
 
 Serving = Literal["aggregated", "disaggregated"]
 """Prefill and decode in the same instances, or in pools of their own."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from commandline.percentiles import key_of
 from sizing.base.choices import PowerFrom, PriceBasis, PricedBy
 from sizing.base.quantity import Result, WithPercentiles, quantity
 
@@ -39,6 +40,10 @@ class Latency(WithPercentiles):
     def at(self, percent: float) -> float | None:
         """The value in ms at one of the percentiles that a plan states. Raises ValueError for any other."""
         return self.percentiles[self.percents().index(percent)]
+
+    def by_name(self) -> dict[str, float | None]:
+        """The values in ms by the names of the percentiles: "p95"."""
+        return dict(zip(map(key_of, self.percents()), self.percentiles, strict=True))
 
 
 NO_LATENCY = Latency(percentiles=(None,) * len(Latency.percents()), low=None, high=None, at_percentile=None)

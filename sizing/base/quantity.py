@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, SerializerFunctionWrapHandler, model_serializer
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 from pydantic.config import JsonDict
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
@@ -78,6 +86,17 @@ class WithPercentiles(Result):
     def percents(cls) -> tuple[float, ...]:
         """The percentiles that are stated, rising."""
         return stated_by(cls.stated)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _together(cls, given: Any) -> Any:
+        """What JSON has one by one, as the one field."""
+        keys = [key_of(percent) for percent in cls.percents()]
+        if not isinstance(given, dict) or PERCENTILES in given or not given.keys() >= set(keys):
+            return given
+        return {key: value for key, value in given.items() if key not in keys} | {
+            PERCENTILES: tuple(given[key] for key in keys)
+        }
 
     @model_serializer(mode="wrap")
     def _one_by_one(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:

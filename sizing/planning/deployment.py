@@ -247,8 +247,8 @@ class PlannedDeployment(ABC, Generic[Kind]):
         return self.question.traffic.output_tokens > 1.0
 
     def _latency(self, metric: Metric, around: Spread) -> Latency:
-        asked = (*Latency.percents(), self.question.limits.percentile)
-        *percentiles, value = (self.percentile_s(metric, p) * MS_PER_S for p in asked)
+        percents = (*Latency.percents(), self.question.limits.percentile)
+        *percentiles, value = (self.percentile_s(metric, p) * MS_PER_S for p in percents)
         low, high = (end * MS_PER_S for end in getattr(around, metric))
         return Latency(
             percentiles=tuple(percentiles),

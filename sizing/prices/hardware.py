@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Literal
 
 from sizing.base.checks import number_between
-from sizing.base.choices import Location, PowerFrom, PriceBasis, PricedBy
+from sizing.base.choices import Location, PowerFrom, PriceBasis, PricedBy, is_rented
 from sizing.base.format import count
 from sizing.base.units import HOURS_PER_YEAR
 from sizing.catalog import cloud_fabrics, cloud_instances, generic_system, server_hosts, systems_for
@@ -92,7 +92,7 @@ def options(
     """
     if custom_price_usd is not None:
         number_between("Price of the accelerator in USD", custom_price_usd, 0.0, MAX_USD)
-    if location == "cloud":
+    if is_rented(location):
         return _cloud(gpu, prices)
     return best_founded_first([_on_prem(s, gpu, location, prices, custom_price_usd) for s in _to_compare(gpu, prices)])
 

@@ -7,6 +7,7 @@ click and so not be drawn.
 from __future__ import annotations
 
 from functools import partial
+from typing import assert_never
 
 import streamlit as st
 
@@ -14,6 +15,7 @@ from sharing.form.choices import label
 from sharing.form.lengths import length_tokens, prompt
 from sharing.form.presets import preset_of, presets
 from sharing.form.problems import BadInput
+from sizing.base.choices import Mode
 from sizing.base.format import count
 from sizing.scenario.schema import Benchmark
 from ui import state
@@ -114,7 +116,7 @@ def _in_tokens() -> None:
 def _limits() -> None:
     st.markdown("**Limits**")
     first = st.container(gap="xsmall")
-    mode = state.value("mode")
+    mode: Mode = state.value("mode")
     behind_a_click("More limits", partial(_more_limits, mode), key="more_limits")
     with first:
         match mode:
@@ -122,11 +124,13 @@ def _limits() -> None:
                 text("ttft", "itl")
             case "sequential":
                 text("e2e")
-            case _:
+            case "offline":
                 st.caption("Offline: no latency limit, maximum throughput.")
+            case unknown:
+                assert_never(unknown)
 
 
-def _more_limits(mode: str) -> None:
+def _more_limits(mode: Mode) -> None:
     segments("mode")
     if mode == "streaming":
         text("e2e")

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
+from collectors.prometheus.histograms import QUANTILES, SHOWN
+from collectors.queries.live_numbers import lines_of
 from collectors.questions.history import History
 from ui.figures.live_lines import Band, Chart, Level, Line, build_lines, lines_alt_text, lines_table
 from ui.live.moment import Moment
@@ -15,10 +17,8 @@ from ui.shell import draw_chart, draw_choice, draw_table
 
 PERCENT = 100.0
 """Turns a share of 1 into percent."""
-QUANTILES = ("p50", "p95", "p99")
-_REQUESTS = {"arrivals_rps": "Arriving", "finished_rps": "Completed"}
-_QUEUE = {"running": "Running", "waiting": "Waiting", "waiting_max": "Waiting, most"}
-_TOKENS = {"prompt_tokens_per_s": "Prompt, cache hits included", "generation_tokens_per_s": "Output"}
+DASHES = (2, 0, 1, 3)
+"""Dashes of the lines of quantiles, by turns."""
 _LATENCIES = {
     "ttft_ms": ("TTFT", "ms", 1.0),
     "tpot_ms": ("TPOT", "ms", 1.0),
@@ -33,8 +33,8 @@ def draw_latency(
     """TTFT, TPOT, ITL and E2E: quantiles, the mean, and the bucket of one quantile as a tint."""
     chosen = draw_choice(
         "Certain range and plan of",
-        QUANTILES,
-        default=planned.percentile if planned and planned.percentile in QUANTILES else "p95",
+        tuple(QUANTILES),
+        default=planned.percentile if planned and planned.percentile in QUANTILES else SHOWN,
         key="bucket_of",
         kept="nowhere",
         help="Servers count latencies in ranges (histogram buckets): the percentile surely lies in the tinted one. "
@@ -59,9 +59,9 @@ def draw_load(
     left, right = st.columns(2, gap="medium")
     plan = levels(planned, "arrivals_rps")
     columns = (
-        (left, "requests", quantity_chart(lines, span, "Requests/s", _REQUESTS, levels=plan)),
-        (left, "queue", quantity_chart(lines, span, "Requests", _QUEUE)),
-        (right, "tokens", quantity_chart(lines, span, "Tokens/s", _TOKENS)),
+        (left, "requests", quantity_chart(lines, span, "Requests/s", lines_of("requests"), levels=plan)),
+        (left, "queue", quantity_chart(lines, span, "Requests", lines_of("queue"))),
+        (right, "tokens", quantity_chart(lines, span, "Tokens/s", lines_of("tokens"))),
         (right, "kv", kv_chart(lines, span)),
     )
     for column, key, chart in columns:
@@ -79,18 +79,18 @@ def latency_chart(
     lines: History, quantity: str, chosen: str, span: tuple[float, float], plan: tuple[Level, ...]
 ) -> Chart:
     """One latency with its quantiles, mean and bucket."""
-    place, (name, unit, scale) = QUANTILES.index(chosen), _LATENCIES[quantity]
+    place, (name, unit, scale) = list(QUANTILES).index(chosen), _LATENCIES[quantity]
     drawn = [
         Line(
             name=f"{q} {name}",
             values=line(lines, f"{quantity}.{q}"),
             colour=i,
-            dash=(2, 0, 1)[i],
+            dash=DASHES[i % len(DASHES)],
             width=2.5 if q == chosen else 1.5,
         )
         for i, q in enumerate(QUANTILES)
     ]
-    mean = Line(name="Mean", values=line(lines, f"{quantity}.mean"), colour=3, dash=3, width=1.5)
+    mean = Line(name="Mean", values=line(lines, f"{quantity}.mean"), colour=len(QUANTILES), dash=3, width=1.5)
     band = Band(
         name=f"Certain range of {chosen}",
         low=line(lines, f"{quantity}.{chosen}_low"),
@@ -114,13 +114,10 @@ def kv_chart(lines: History, span: tuple[float, float]) -> Chart:
     """KV cache and prefix hits as shares, with a cross wherever requests were preempted."""
     most, preempted = line(lines, "kv_usage_max"), line(lines, "preemptions_per_s")
     hit = [use if rate > 0 else math.nan for use, rate in zip(most, preempted, strict=True)]
-    drawn = [
-        Line(name="KV cache, fullest replica, mean", values=line(lines, "kv_usage")),
-        Line(name="KV cache, peak", values=most, colour=1, dash=1),
-        Line(name="Prefix cache hits", values=line(lines, "prefix_hit_ratio"), colour=2, dash=2),
-    ]
+    shares = lines_of("shares").items()
+    drawn = [Line(name=name, values=line(lines, key), colour=i, dash=i) for i, (key, name) in enumerate(shares)]
     if any(math.isfinite(v) for v in hit):
-        drawn.append(Line(name="Preemptions", values=hit, colour=3, marks=True))
+        drawn.append(Line(name="Preemptions", values=hit, colour=len(drawn), marks=True))
     return Chart(quantity="KV cache", unit="%", times_s=lines.times_s, lines=tuple(drawn), span_s=span, scale=PERCENT)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from collectors.prometheus.histograms import SHOWN
 from collectors.reading.observation import Observation, State
 from sizing.base.format import rounded
 from ui import sources
@@ -96,8 +97,8 @@ def _row(known: Known, answer: Answer[Observation], plan: PlannedThere | None) -
             row["Planned requests/s"] = None if plan is None else plan.peak_rps
         if name == "GPUs":
             row["Planned GPUs"] = None if plan is None else plan.gpus
-    ttft = shown.distribution("ttft_ms").p95 if shown else None
-    row["p95 TTFT (ms)"] = None if ttft is None else rounded(ttft)
+    ttft = shown.distribution("ttft_ms").at(SHOWN).value if shown else None
+    row[f"{SHOWN} TTFT (ms)"] = None if ttft is None else rounded(ttft)
     row["Planned TTFT limit (ms)"] = None if plan is None else plan.ttft_ms
     row["Scenario"] = "" if plan is None else plan.name
     row["Newest sample"] = "" if not shown or shown.age_s is None else f"{duration(shown.age_s)} old"

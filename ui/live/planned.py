@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from sizing.base.format import ms, significant
+from sizing.base.latency_and_cost import Latency
 from sizing.base.result import Plan
 from sizing.scenario.schema import Limits
 from ui import state
@@ -53,9 +54,8 @@ class Planned:
     def _planned_ms(self, quantity: str, quantile: str) -> float | None:
         if self.plan.latency is None or quantity not in STATED_AS:
             return None
-        latency = getattr(self.plan.latency, STATED_AS[quantity])
-        value: float | None = latency.at_percentile if quantile == self.percentile else getattr(latency, quantile)
-        return value
+        latency: Latency = getattr(self.plan.latency, STATED_AS[quantity])
+        return latency.at_percentile if quantile == self.percentile else latency.by_name().get(quantile)
 
     def _latency(self, quantity: str, quantile: str) -> tuple[Level, ...]:
         planned, levels = self._planned_ms(quantity, quantile), []

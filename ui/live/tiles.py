@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from collectors.prometheus.histograms import Distribution
+from collectors.prometheus.histograms import QUANTILES, SHOWN, Distribution
 from collectors.questions.history import History
 from collectors.reading.observation import Observation
 from sizing.base.format import count, ms, percent, significant
@@ -88,7 +88,7 @@ def tiles(observed: Observation) -> Iterator[Tile]:
         "arrivals_rps",
     )
     yield _latency("TTFT", "ttft_ms", observed)
-    of_requests = observed.distribution("tpot_ms").p95 is not None
+    of_requests = observed.distribution("tpot_ms").at(SHOWN).value is not None
     yield _latency("TPOT", "tpot_ms", observed) if of_requests else _latency("ITL", "itl_ms", observed)
     yield _tokens(observed)
     waiting = observed.number("waiting")
@@ -116,6 +116,7 @@ def tiles(observed: Observation) -> Iterator[Tile]:
 
 def _latency(name: str, key: str, observed: Observation) -> Tile:
     d = observed.distribution(key)
+    shown = d.at(SHOWN).value
     about = {
         "TTFT": "Time to first token, seen by the server",
         "TPOT": "Mean gap between the tokens of one request, seen by the server, which is what a plan calls ITL",
@@ -123,23 +124,25 @@ def _latency(name: str, key: str, observed: Observation) -> Tile:
         "does not stand beside it",
     }
     return Tile(
-        f"p95 {name}",
-        ms(d.p95) if d.p95 is not None else NOTHING,
+        f"{SHOWN} {name}",
+        ms(shown) if shown is not None else NOTHING,
         bucket(d),
-        f"{about[name]}: 95 % of the values in the window are below. The server counts latencies in "
-        "ranges (histogram buckets): the range below is certain, the value within it interpolated. The mean is exact.",
+        f"{about[name]}: {percent(QUANTILES[SHOWN])} of the values in the window are below. The server counts "
+        "latencies in ranges (histogram buckets): the range below is certain, the value within it interpolated. "
+        "The mean is exact.",
         key,
-        f"{key}.p95",
+        f"{key}.{SHOWN}",
         printed=ms,
-        quantile="p95",
+        quantile=SHOWN,
     )
 
 
 def bucket(d: Distribution) -> str:
-    """The bucket that the p95 fell in, and the mean: "250 to 500 ms, mean 145 ms"."""
-    if d.p95 is None:
+    """The bucket that the quantile shown fell in, and the mean: "250 to 500 ms, mean 145 ms"."""
+    shown = d.at(SHOWN)
+    if shown.value is None:
         return f"mean {ms(d.mean)}" if d.mean is not None else ""
-    edges = f"above {ms(d.p95_low)}" if d.p95_high is None else f"{ms(d.p95_low)} to {ms(d.p95_high)}"
+    edges = f"above {ms(shown.low)}" if shown.high is None else f"{ms(shown.low)} to {ms(shown.high)}"
     return f"{edges}, mean {ms(d.mean)}" if d.mean is not None else edges
 
 

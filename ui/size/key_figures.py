@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
+from sizing.base.choices import is_rented
 from sizing.base.deployed import Deployed, PerInstance
 from sizing.base.format import UNKNOWN, count, interval, kilowatts, ms, significant, usd
 from sizing.base.latency_and_cost import Cost, Latency
@@ -135,7 +136,7 @@ def _expected(plan: Plan) -> str:
 
 def whole_systems(deployed: Deployed, scenario: Scenario) -> str:
     """What is bought or rented, and how much of it the model uses: "2 x p5.48xlarge, 16 GPUs rented, 12 used"."""
-    how = "rented" if scenario.deployment.location == "cloud" else "bought"
+    how = "rented" if is_rented(scenario.deployment.location) else "bought"
     idle = deployed.gpus_bought > deployed.gpus
     used = f", {count(deployed.gpus)} used" if idle else ""
     gpus = counted(deployed.gpus_bought, "GPU")

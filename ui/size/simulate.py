@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import pandas as pd
 import streamlit as st
 
-from commandline.percentiles import name_of, stated_by
 from sharing.form.asked import AskedNumber
 from sizing.base.format import count, percent, rounded, significant
 from sizing.base.latency_and_cost import Latency
@@ -237,5 +236,5 @@ def _row(name: str, one: Distribution, limit: float | None, planned: Latency | N
         f"{at} in the plan (ms)": rounded(planned.at_percentile)
         if planned and planned.at_percentile is not None
         else None,
-        **{f"{name_of(p)} (ms)": rounded(one.at(p).value) for p in stated_by("plan") if name_of(p) != at},
+        **{f"p{p:g} (ms)": rounded(one.at(p).value) for p in Latency.percents() if f"p{p:g}" != at},
     }

@@ -12,6 +12,7 @@ from collectors.benchmarks.rows import EVEN_NOTE, Load, moment, read_rows
 from collectors.errors import BadRow, BenchmarkFileError
 from collectors.format import percent
 from collectors.units import MS_PER_S
+from commandline.percentiles import key_of
 
 FORMAT = "GuideLLM"
 FILE = "`benchmarks.json`, `.yaml` or `.csv`"
@@ -140,12 +141,9 @@ def _mean(metrics: Fields, name: str) -> float | None:
 def _stats(metrics: Fields, name: str, *, scale: float = 1.0) -> LatencyStats:
     summary = metrics.child(name).child("successful")
     percentiles = summary.child("percentiles")
-    p50 = percentiles.number("p50", scale=scale)
-    return latency_stats(
-        name,
-        mean=summary.number("mean", scale=scale),
-        p50=summary.number("median", scale=scale) if p50 is None else p50,
-        p90=percentiles.number("p90", scale=scale),
-        p95=percentiles.number("p95", scale=scale),
-        p99=percentiles.number("p99", scale=scale),
-    )
+
+    def at(percent: float) -> float | None:
+        stated = percentiles.number(key_of(percent), scale=scale)
+        return summary.number("median", scale=scale) if stated is None and percent == 50.0 else stated
+
+    return latency_stats(name, mean=summary.number("mean", scale=scale), at=at)

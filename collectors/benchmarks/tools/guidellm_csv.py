@@ -129,18 +129,14 @@ def _cell(fields: Fields, metric: str, statistic: str, *, scale: float = 1.0) ->
 def _stats(fields: Fields, metric: str, *, scale: float = 1.0) -> LatencyStats:
     percentiles = _percentiles(fields, metric)
 
-    def read(label: str) -> float | None:
+    def at(percent: float) -> float | None:
+        if percent == 50.0:
+            return _cell(fields, metric, "Median", scale=scale)
+        label = f"{percent:g}"
         value = percentiles.get(label)
         return None if value is None else number(f"{metric} {label}", value, scale=scale)
 
-    return latency_stats(
-        metric,
-        mean=_cell(fields, metric, "Mean", scale=scale),
-        p50=_cell(fields, metric, "Median", scale=scale),
-        p90=read("90"),
-        p95=read("95"),
-        p99=read("99"),
-    )
+    return latency_stats(metric, mean=_cell(fields, metric, "Mean", scale=scale), at=at)
 
 
 def _percentiles(fields: Fields, metric: str) -> dict[str, object]:

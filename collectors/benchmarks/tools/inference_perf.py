@@ -6,7 +6,7 @@ Read from real files of a public run on H100 (KubeCon NA 2025); closed-loop stag
 """
 
 from collectors.benchmarks.documents import Document
-from collectors.benchmarks.fields import Fields, latency_stats, quotient
+from collectors.benchmarks.fields import Fields, latency_stats, median_or_key, quotient
 from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
 from collectors.benchmarks.rows import Load, read_objects
 from collectors.errors import NotAResultFile
@@ -100,5 +100,5 @@ def _late(offered: Fields) -> tuple[str, ...]:
 
 def _stats(latency: Fields, name: str) -> LatencyStats:
     block = latency.child(name)
-    read = {key: block.number(key, scale=MS_PER_S) for key in ("mean", "median", "p90", "p95", "p99")}
-    return latency_stats(name, mean=read["mean"], p50=read["median"], p90=read["p90"], p95=read["p95"], p99=read["p99"])
+    mean = block.number("mean", scale=MS_PER_S)
+    return latency_stats(name, mean=mean, at=lambda percent: block.number(median_or_key(percent), scale=MS_PER_S))

@@ -7,7 +7,7 @@ Data: SemiAnalysis InferenceX, Apache-2.0 with attribution.
 """
 
 from collectors.benchmarks.documents import Document
-from collectors.benchmarks.fields import Fields, latency_stats
+from collectors.benchmarks.fields import Fields, latency_stats, median_or_key
 from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
 from collectors.benchmarks.rows import engine_of, read_objects
 from collectors.errors import BadRow
@@ -105,10 +105,10 @@ def _true(fields: Fields, key: str) -> bool:
 
 
 def _stats(fields: Fields, metric: str) -> LatencyStats:
-    read = {key: fields.number(f"{key}_{metric}", scale=MS_PER_S) for key in ("mean", "median", "p90", "p95", "p99")}
-    return latency_stats(
-        metric, mean=read["mean"], p50=read["median"], p90=read["p90"], p95=read["p95"], p99=read["p99"]
-    )
+    def read(statistic: str) -> float | None:
+        return fields.number(f"{statistic}_{metric}", scale=MS_PER_S)
+
+    return latency_stats(metric, mean=read("mean"), at=lambda percent: read(median_or_key(percent)))
 
 
 def _notes(fields: Fields, prefill: int | None, decode: int | None) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
 from collectors.benchmarks.rows import moment, read_objects, read_rows
 from collectors.errors import BadRow
 from collectors.units import MS_PER_S
+from commandline.percentiles import key_of
 
 FORMAT = "LLMPerf"
 FILE = "`..._summary.json`, with `..._individual_responses.json` if you like"
@@ -81,8 +82,11 @@ def _summary(file: str, row: int, fields: Fields) -> BenchmarkPoint:
 
 def _stats(fields: Fields, metric: str) -> LatencyStats:
     name = f"results_{metric}"
-    read = {key: fields.number(f"{name}_quantiles_{key}", scale=MS_PER_S) for key in ("p50", "p90", "p95", "p99")}
-    return latency_stats(name, mean=fields.number(f"{name}_mean", scale=MS_PER_S), **read)
+
+    def at(percent: float) -> float | None:
+        return fields.number(f"{name}_quantiles_{key_of(percent)}", scale=MS_PER_S)
+
+    return latency_stats(name, mean=fields.number(f"{name}_mean", scale=MS_PER_S), at=at)
 
 
 def _responses(document: Document) -> Imported:

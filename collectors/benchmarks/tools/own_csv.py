@@ -18,6 +18,7 @@ from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
 from collectors.benchmarks.rows import Load, moment, read_rows
 from collectors.errors import BadRow, BenchmarkFileError
 from commandline.foreign_text import shown
+from commandline.percentiles import key_of
 
 FORMAT = "own CSV"
 FILE = ""  # described apart, docs/BENCHMARK_CSV.md
@@ -167,8 +168,10 @@ def _when(fields: Fields) -> datetime | None:
 
 
 def _stats(fields: Fields, metric: str) -> LatencyStats:
-    mean, p50, p90, p95, p99 = (fields.number(latency_column(metric, statistic)) for statistic in STATISTICS)
-    return latency_stats(metric, mean=mean, p50=p50, p90=p90, p95=p95, p99=p99)
+    def read(statistic: str) -> float | None:
+        return fields.number(latency_column(metric, statistic))
+
+    return latency_stats(metric, mean=read("mean"), at=lambda percent: read(key_of(percent)))
 
 
 _RENAMED = {"isl_tokens": "isl_mean", "osl_tokens": "osl_mean"}
@@ -193,7 +196,7 @@ def write_csv(points: Iterable[BenchmarkPoint], stated: Deployment | None = None
 
 def _cells(point: BenchmarkPoint) -> dict[str, str]:
     latencies = {
-        latency_column(metric, statistic): getattr(getattr(point, f"{metric}_ms"), statistic)
+        latency_column(metric, statistic): getattr(point, f"{metric}_ms").named(statistic)
         for metric in LATENCIES
         for statistic in STATISTICS
     }

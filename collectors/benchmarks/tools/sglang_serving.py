@@ -5,7 +5,7 @@ Read from a real line of a version without model name; the fields of newer versi
 """
 
 from collectors.benchmarks.documents import Document
-from collectors.benchmarks.fields import Fields, latency_stats
+from collectors.benchmarks.fields import Fields, latency_stats, median_or_key
 from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
 from collectors.benchmarks.rows import engine_of, rate_or_concurrency, read_objects
 
@@ -74,10 +74,10 @@ def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
 
 
 def _stats(fields: Fields, metric: str) -> LatencyStats:
-    read = {key: fields.number(f"{key}_{metric}_ms") for key in ("mean", "median", "p90", "p95", "p99")}
-    return latency_stats(
-        metric, mean=read["mean"], p50=read["median"], p90=read["p90"], p95=read["p95"], p99=read["p99"]
-    )
+    def read(statistic: str) -> float | None:
+        return fields.number(f"{statistic}_{metric}_ms")
+
+    return latency_stats(metric, mean=read("mean"), at=lambda percent: read(median_or_key(percent)))
 
 
 def _notes(fields: Fields, total_out: float | None) -> tuple[str, ...]:

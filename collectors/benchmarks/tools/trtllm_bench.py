@@ -13,6 +13,7 @@ from collectors.benchmarks.fields import Fields, latency_stats
 from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
 from collectors.benchmarks.rows import Load, read_objects, read_rows
 from collectors.errors import NotAResultFile
+from commandline.percentiles import key_of
 
 FORMAT = "trtllm-bench"
 FILE = "the JSON of `--report_json`"
@@ -159,8 +160,5 @@ def _stats(section: Fields, percentiles: str, mean: str) -> LatencyStats:
     return latency_stats(
         percentiles,
         mean=section.number(mean) if average is None else average,
-        p50=block.number("p50"),
-        p90=block.number("p90"),
-        p95=block.number("p95"),
-        p99=block.number("p99"),
+        at=lambda percent: block.number(key_of(percent)),
     )

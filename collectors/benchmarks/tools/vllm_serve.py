@@ -10,11 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from collectors.benchmarks.documents import Document
-from collectors.benchmarks.fields import Fields, Floats, latency_stats, sample_stats
+from collectors.benchmarks.fields import Fields, Floats, latency_stats, median_or_key, sample_stats
 from collectors.benchmarks.records import NOT_STATED, BenchmarkPoint, Imported, LatencyStats
 from collectors.benchmarks.rows import engine_of, moment, rate_or_concurrency, read_objects
 from collectors.errors import BadRow
 from collectors.units import MS_PER_S
+from commandline.percentiles import key_of
 
 FORMAT = "vLLM bench serve"
 FILE = "the JSON of `--save-result`"
@@ -101,10 +102,7 @@ def _summary(fields: Fields, metric: str, detail: LatencyStats) -> LatencyStats:
     return latency_stats(
         metric,
         mean=pick("mean", "mean", detail.mean),
-        p50=pick("median", "p50", detail.p50),
-        p90=pick("p90", "p90", detail.p90),
-        p95=pick("p95", "p95", detail.p95),
-        p99=pick("p99", "p99", detail.p99),
+        at=lambda percent: pick(median_or_key(percent), key_of(percent), detail.at(percent)),
     )
 
 

@@ -20,7 +20,7 @@ def test_genai_perf_json(point):
     assert (run.tool, run.mode, run.concurrency) == ("GenAI-Perf", "fixed_concurrency", 5.0)
     assert run.model == "meta-llama/Llama-3.1-8B-Instruct"
     assert run.engine is None, "“tensorrtllm” is only a default unless Triton itself was asked"
-    assert run.tpot_ms == LatencyStats(mean=11.2, p50=11.0, p90=13.0, p95=14.0, p99=15.0)
+    assert run.tpot_ms == LatencyStats(mean=11.2, percentiles={"p50": 11.0, "p90": 13.0, "p95": 14.0, "p99": 15.0})
     assert run.duration_s == 30.0
     # 404 + 4 requests/s x 550 tokens
     assert run.total_tokens_per_s == 2604.0
@@ -49,7 +49,9 @@ def test_genai_perf_raw_requests_are_refused():
 def test_unit_of_a_block_is_obeyed(samples, unit, factor):
     block = {"unit": unit, "avg": 80.0, "p50": 70.0}
     run = changed(samples, "made_up/profile_export_genai_perf.json", time_to_first_token=block)
-    assert run.ttft_ms == LatencyStats(mean=pytest.approx(80.0 * factor), p50=pytest.approx(70.0 * factor))
+    assert run.ttft_ms == LatencyStats(
+        mean=pytest.approx(80.0 * factor), percentiles={"p50": pytest.approx(70.0 * factor)}
+    )
 
 
 def test_unknown_unit_is_a_row_error(samples):
@@ -111,7 +113,7 @@ def test_guidellm_older_sweep(read, name):
     assert (first.model, first.duration_s) == ("meta-llama/Llama-3.1-8B-Instruct", 30.0)
     assert (first.requests_completed, first.requests_failed, first.requests_cut_off) == (50, 1, 2)
     assert first.e2e_ms.mean == 2500.0
-    assert first.tpot_ms.p99 == pytest.approx(27.0)
+    assert first.tpot_ms.at(99) == pytest.approx(27.0)
     assert "even intervals" in runs[3].notes[0]
 
 
@@ -126,7 +128,7 @@ def test_guidellm_older_csv():
     )
     run = read_benchmark(text.encode(), "benchmarks.csv").points[0]
     assert (run.model, run.mode, run.concurrency, run.requests_failed) == ("m", "fixed_concurrency", 16.0, 1)
-    assert run.ttft_ms == LatencyStats(mean=100.0, p50=95.0, p90=120.0, p95=130.0, p99=140.0)
+    assert run.ttft_ms == LatencyStats(mean=100.0, percentiles={"p50": 95.0, "p90": 120.0, "p95": 130.0, "p99": 140.0})
 
 
 def test_trtllm_report(point):
@@ -137,7 +139,7 @@ def test_trtllm_report(point):
     # 31.7 of 1000 requests in flight: a concurrency was asked for.
     assert (run.mode, run.concurrency) == ("fixed_concurrency", 32.0)
     assert run.duration_s == 20.0
-    assert run.tpot_ms == LatencyStats(mean=4.756, p50=4.7, p90=4.9, p95=5.0, p99=5.1)
+    assert run.tpot_ms == LatencyStats(mean=4.756, percentiles={"p50": 4.7, "p90": 4.9, "p95": 5.0, "p99": 5.1})
 
 
 def test_trtllm_printed_report(point):
@@ -146,7 +148,9 @@ def test_trtllm_printed_report(point):
     assert (run.weight_precision, run.kv_precision) == ("bf16", None)
     # 180.5 of 200 requests in flight: all were queued at once.
     assert (run.mode, run.gpus, run.requests_completed) == ("offline", 1, 200)
-    assert run.e2e_ms == LatencyStats(mean=2256.25, p50=2250.0, p90=2400.0, p95=2450.0, p99=2490.0)
+    assert run.e2e_ms == LatencyStats(
+        mean=2256.25, percentiles={"p50": 2250.0, "p90": 2400.0, "p95": 2450.0, "p99": 2490.0}
+    )
     assert not run.ttft_ms.stated, "printed only with --streaming"
     assert run.output_tokens_per_s == 5120.0
 

@@ -13,6 +13,7 @@ def plain(value: object) -> object:
     if is_dataclass(value) and not isinstance(value, type):
         value = asdict(value)
     if isinstance(value, dict):
+        value = value | value.get("percentiles", {}) | {"percentiles": None}
         found = {key: plain(item) for key, item in value.items()}
         return {key: item for key, item in found.items() if item not in (None, [], {})}
     if isinstance(value, list | tuple):

@@ -34,7 +34,7 @@ def test_written_runs_read_back(name):
             old, new = getattr(before, item.name), getattr(after, item.name)
             if isinstance(old, LatencyStats):
                 for statistic in ("mean", "p50", "p90", "p95", "p99"):
-                    assert getattr(new, statistic) == about(getattr(old, statistic)), item.name
+                    assert new.named(statistic) == about(old.named(statistic)), item.name
             else:
                 assert new == about(old), item.name
 

@@ -46,7 +46,7 @@ def numbers_of(imported: Imported) -> list[float]:
         for item in fields(BenchmarkPoint):
             value = getattr(point, item.name)
             stats = isinstance(value, LatencyStats)
-            parts = [getattr(value, f.name) for f in fields(LatencyStats)] if stats else [value]
+            parts = [value.mean, *value.percentiles.values()] if stats else [value]
             found += [part for part in parts if isinstance(part, int | float)]
     return found
 

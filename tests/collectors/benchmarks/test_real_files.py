@@ -11,7 +11,7 @@ from collectors.benchmarks import LatencyStats, NotAResultFile, read_benchmark
 
 def assert_close(stats: LatencyStats, expected: LatencyStats, rel: float = 1e-6) -> None:
     for name in ("mean", "p50", "p90", "p95", "p99"):
-        assert getattr(stats, name) == pytest.approx(getattr(expected, name), rel=rel), name
+        assert stats.named(name) == pytest.approx(expected.named(name), rel=rel), name
 
 
 def test_vllm_open_loop(point):
@@ -25,11 +25,11 @@ def test_vllm_open_loop(point):
     assert run.osl_mean == pytest.approx(97.717, abs=1e-3)
     assert run.duration_s == pytest.approx(19.3066, abs=1e-4)
     assert run.ttft_ms.mean == 233.7258662999956
-    assert run.ttft_ms.p50 == 109.39576800001305
-    assert run.ttft_ms.p99 == 1017.6787743599107
+    assert run.ttft_ms.at(50) == 109.39576800001305
+    assert run.ttft_ms.at(99) == 1017.6787743599107
     assert run.tpot_ms.mean == 10.899577918540274
-    assert run.itl_ms.p50 == 7.464331999926799
-    assert run.e2e_ms.p95 == 1964.907045499899
+    assert run.itl_ms.at(50) == 7.464331999926799
+    assert run.e2e_ms.at(95) == 1964.907045499899
     assert run.requests_per_s == 9.323225417750594
     assert run.output_tokens_per_s == 911.0345104045289
     assert run.total_tokens_per_s == 5674.373967726838
@@ -58,7 +58,7 @@ def test_vllm_detail_leaves_failed_requests_out(samples):
     values["ttfts"][0] = 1e6
     run = read_benchmark(json.dumps(values).encode(), "x.json").points[0]
     assert run.requests_failed == 1
-    assert run.ttft_ms.p99 < 1000
+    assert run.ttft_ms.at(99) < 1000
 
 
 def test_vllm_overload_is_noted(point):
@@ -84,8 +84,10 @@ def test_sglang_line(point):
     assert (run.engine, run.mode, run.request_rate_rps, run.concurrency) == ("sglang", "fixed_rate", 5.0, 256.0)
     assert run.concurrency_mean == 11.780263008980727
     assert (run.isl_mean, run.osl_mean) == (302.118, 195.775)
-    assert run.ttft_ms == LatencyStats(mean=91.69221715730964, p50=76.41966750088613, p99=327.9139723521075)
-    assert run.itl_ms.p95 == 18.839622958330438
+    assert run.ttft_ms == LatencyStats(
+        mean=91.69221715730964, percentiles={"p50": 76.41966750088613, "p99": 327.9139723521075}
+    )
+    assert run.itl_ms.at(95) == 18.839622958330438
     assert run.e2e_ms.mean == 2409.499004891637
     # input 1477.083 + output 957.162 tokens/s
     assert run.total_tokens_per_s == pytest.approx(2434.245, abs=1e-3)
@@ -106,11 +108,11 @@ def test_guidellm_report(point):
     assert (run.requests_completed, run.requests_failed, run.requests_cut_off) == (96, 0, 40)
     # Seconds in the file.
     assert run.e2e_ms.mean == pytest.approx(1614.2378523945808)
-    assert run.e2e_ms.p99 == pytest.approx(2964.4038677215576)
+    assert run.e2e_ms.at(99) == pytest.approx(2964.4038677215576)
     # Milliseconds in the file.
     assert run.ttft_ms.mean == 296.5858379999796
-    assert run.ttft_ms.p50 == 159.6357822418213
-    assert run.tpot_ms.p50 == 18.38638668968564
+    assert run.ttft_ms.at(50) == 159.6357822418213
+    assert run.tpot_ms.at(50) == 18.38638668968564
     assert not run.itl_ms.stated
     assert run.requests_per_s == 4.8, "the mean; the median, 2.34, means nothing"
     assert (run.isl_mean, run.osl_mean, run.duration_s) == (271.0, 64.0, 20.0)
@@ -141,8 +143,8 @@ def test_aiperf_summary(point):
     assert run.when == datetime(2026, 11, 20, 23, 32, 3, 569909, tzinfo=UTC)
     assert (run.requests_completed, run.requests_failed) == (100, 0)
     assert (run.isl_mean, run.osl_mean) == (253.15, 64.0), "OSL is the server's 64, not the 72.24 the client counted"
-    assert run.ttft_ms.p99 == 229.91741104000002
-    assert run.e2e_ms.p50 == 559.809947
+    assert run.ttft_ms.at(99) == 229.91741104000002
+    assert run.e2e_ms.at(50) == 559.809947
     assert run.itl_ms.mean == 12.445381260120739, "inter chunk latency"
     assert run.requests_per_s == 4.870941859379852
     # 351.877 tokens/s counted by the client x 64 / 72.24
@@ -195,10 +197,10 @@ def test_inference_perf_stage(point):
     assert (run.mode, run.request_rate_rps, run.requests_completed, run.requests_failed) == ("fixed_rate", 1.0, 60, 0)
     # Seconds in the file.
     assert run.ttft_ms.mean == pytest.approx(29.924496166)
-    assert run.ttft_ms.p50 == pytest.approx(29.263833014)
-    assert run.tpot_ms.p99 == pytest.approx(3.514476110)
-    assert run.itl_ms.p90 == pytest.approx(7.146697782)
-    assert run.e2e_ms.p95 == pytest.approx(487.595286866)
+    assert run.ttft_ms.at(50) == pytest.approx(29.263833014)
+    assert run.tpot_ms.at(99) == pytest.approx(3.514476110)
+    assert run.itl_ms.at(90) == pytest.approx(7.146697782)
+    assert run.e2e_ms.at(95) == pytest.approx(487.595286866)
     assert run.isl_mean == pytest.approx(203.3667, abs=1e-4)
     assert run.osl_mean == pytest.approx(61.65)
     # 60 requests at 1.007065/s
@@ -232,8 +234,8 @@ def test_llmperf_excerpt(point):
     run = point("llmperf_summary_excerpt.json")
     # Seconds in the file.
     assert run.ttft_ms.mean == pytest.approx(253.82229144)
-    assert run.ttft_ms.p99 == pytest.approx(587.469376919)
-    assert run.e2e_ms.p90 == pytest.approx(1514.936079398)
+    assert run.ttft_ms.at(99) == pytest.approx(587.469376919)
+    assert run.e2e_ms.at(90) == pytest.approx(1514.936079398)
     assert not run.itl_ms.stated, "its inter-token latency includes the first token"
     assert run.mode is None
 
@@ -248,8 +250,7 @@ def test_inferencex_rows(read):
     assert (run.mode, run.concurrency) == ("fixed_concurrency", 64.0)
     assert run.ttft_ms == LatencyStats(
         mean=pytest.approx(613.651, abs=1e-3),
-        p50=pytest.approx(249.371, abs=1e-3),
-        p99=pytest.approx(6779.82, abs=0.01),
+        percentiles={"p50": pytest.approx(249.371, abs=1e-3), "p99": pytest.approx(6779.82, abs=0.01)},
     )
     assert run.tpot_ms.mean == pytest.approx(17.0855, abs=1e-4)
     assert run.e2e_ms.mean == pytest.approx(16376.1, abs=0.1)

@@ -187,11 +187,19 @@ class TestForms:
         name = "vllm:time_to_first_token_seconds"
         only = [f'{name}_bucket{{{ID},le="+Inf"}} @5', f"{name}_count{{{ID}}} @5", f"{name}_sum{{{ID}}} @2"]
         ttft = Feed({"a:8000": steady(*BASE, *only)}).read().distribution("ttft_ms")
-        assert (ttft.mean, ttft.p50, ttft.p95, ttft.p95_low) == (pytest.approx(400), None, None, None)
+        assert (ttft.mean, ttft.at("p50").value, ttft.at("p95").value, ttft.at("p95").low) == (
+            pytest.approx(400),
+            None,
+            None,
+            None,
+        )
         beyond = Feed({"a:8000": steady(*BASE, *only, f'{name}_bucket{{{ID},le="0.01"}} 0')}).read()
-        assert beyond.distribution("ttft_ms").p95 is None
+        assert beyond.distribution("ttft_ms").at("p95").value is None
         partly = Feed({"a:8000": steady(*BASE, *only, f'{name}_bucket{{{ID},le="0.01"}} @1')}).read()
-        assert (partly.distribution("ttft_ms").p95_low, partly.distribution("ttft_ms").p95_high) == (10, None)
+        assert (partly.distribution("ttft_ms").at("p95").low, partly.distribution("ttft_ms").at("p95").high) == (
+            10,
+            None,
+        )
 
 
 class TestArrivals:

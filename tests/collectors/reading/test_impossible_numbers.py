@@ -17,7 +17,7 @@ def test_a_distribution_of_fewer_than_no_observations_is_none() -> None:
 def test_a_mean_of_positive_quantities_is_not_below_0() -> None:
     made = distribution(BUCKETS, rate_sum=-3.0, rate_count=3.0, window_s=60.0, scale=1.0)
     assert (made.mean, made.count) == (None, 180.0)
-    assert made.p50 is not None
+    assert made.at("p50").value is not None
 
 
 def test_a_rate_below_0_is_unknown_and_a_queue_may_shrink() -> None:

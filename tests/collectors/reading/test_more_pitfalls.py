@@ -81,7 +81,7 @@ def test_l_bucket_edges_are_numbers_and_one_token_answers_found_in_either_spelli
         ]
         tpot = vllm(*lines).read().distribution("tpot_ms")
         assert tpot.mean == pytest.approx(20)  # s: five of ten answers had one token and recorded 0
-        assert tpot.p50_low == 10
+        assert tpot.at("p50").low == 10
 
 
 def test_m_range_has_at_most_a_thousand_points() -> None:

@@ -27,7 +27,7 @@ class TestA:
     def test_idle_histogram_has_no_quantile(self) -> None:
         lines = histogram("vllm:time_to_first_token_seconds", {0.1: 0, 0.25: 0}, 0, ID)
         seen = vllm(*lines).read()
-        assert seen.distribution("ttft_ms").p95 is None
+        assert seen.distribution("ttft_ms").at("p95").value is None
         assert seen.distribution("ttft_ms").mean is None
         assert seen.distribution("ttft_ms").count == 0
         assert seen.number("arrivals_rps") == 0
@@ -99,9 +99,9 @@ class TestC:
         slow = histogram(name, {0.1: 0, 1.0: 10}, 9.0, ID)
         seen = Feed({"a:8000": steady(*BASE, *fast), "b:8000": steady(*BASE, *slow)}).read()
         ttft = seen.distribution("ttft_ms")
-        assert (ttft.p50_low, ttft.p50_high) == (0, 100)
-        assert (ttft.p95_low, ttft.p95_high) == (100, 1000)
-        assert ttft.p95 == pytest.approx(100 + 900 * 0.5)
+        assert (ttft.at("p50").low, ttft.at("p50").high) == (0, 100)
+        assert (ttft.at("p95").low, ttft.at("p95").high) == (100, 1000)
+        assert ttft.at("p95").value == pytest.approx(100 + 900 * 0.5)
         assert ttft.mean == pytest.approx(1000 * 13.5 / 100)
 
     def test_mean_is_of_the_window_not_of_the_lifetime(self) -> None:
@@ -140,7 +140,7 @@ class TestD:
             lines += histogram(name, {0.1: 1, 0.2: 2}, 0.2, f'model_name="m",is_streaming="{streaming}"')
         seen = Feed({"a:30000": steady(*lines)}).read()
         assert seen.distribution("ttft_ms").count == pytest.approx(4 * 300)
-        assert seen.distribution("ttft_ms").p50 == pytest.approx(100)
+        assert seen.distribution("ttft_ms").at("p50").value == pytest.approx(100)
 
 
 class TestE:
@@ -157,7 +157,7 @@ class TestE:
         assert seen.engine == "triton"
         assert seen.distribution("e2e_ms").mean == pytest.approx(500)
         assert seen.distribution("ttft_ms").mean == pytest.approx(200)
-        assert (seen.distribution("ttft_ms").p95_low, seen.distribution("ttft_ms").p95_high) == (100, 500)
+        assert (seen.distribution("ttft_ms").at("p95").low, seen.distribution("ttft_ms").at("p95").high) == (100, 500)
         assert seen.number("gpu_busy") == pytest.approx(0.85)
 
     def test_dcgm_percent_mebibytes_and_millijoules(self) -> None:

@@ -5,7 +5,8 @@ import time
 import pytest
 
 from collectors.connect import read
-from collectors.reading.observation import DISTRIBUTIONS, NUMBERS, State
+from collectors.queries.live_numbers import NUMBERS
+from collectors.reading.observation import DISTRIBUTIONS, State
 from collectors.source import Source, source_from
 from tests.collectors.conftest import Replay
 from tests.collectors.servers import free_port, recording
@@ -49,8 +50,8 @@ def test_numbers_agree_with_the_pages(replay: Replay, moved: float) -> None:
     assert seen.engine_variant == "v1"
     ttft = seen.distribution("ttft_ms")
     assert ttft.mean == pytest.approx(57, rel=0.03)  # what the recorded sweep says for 6 requests/s
-    assert ttft.p95_low == 100
-    assert ttft.p95_high == 250
+    assert ttft.at("p95").low == 100
+    assert ttft.at("p95").high == 250
     assert seen.distribution("tpot_ms").mean == pytest.approx(6.6, rel=0.03)
     assert seen.distribution("input_tokens").mean == pytest.approx(mean_between("vllm:request_prompt_tokens"))
     assert seen.distribution("e2e_ms").mean == pytest.approx(mean_between("vllm:e2e_request_latency_seconds") * 1000)
@@ -70,7 +71,7 @@ def test_quantiles_equal_prometheus(replay: Replay, moved: float) -> None:
             selector = 'job="vllm",model_name="tiny-llama"'
             expression = f"histogram_quantile({q}, sum by (le) (rate(vllm:{metric}_bucket{{{selector}}}[{window}])))"
             (answer,) = replay.prometheus.query(expression, moved)
-            assert getattr(seen.distribution(name), part) == pytest.approx(float(answer["value"][1]) * 1000, rel=1e-3)
+            assert seen.distribution(name).at(part).value == pytest.approx(float(answer["value"][1]) * 1000, rel=1e-3)
 
 
 def test_duplicate_scrape_is_counted_once(replay: Replay, moved: float) -> None:

@@ -24,15 +24,15 @@ def test_means_of_the_recorded_sweep(first: str, second: str, ttft_ms: float, tp
     assert seen.distribution("queue_ms").mean == pytest.approx(queue_ms, abs=1)
     for key in ("ttft_ms", "itl_ms", "tpot_ms", "e2e_ms"):
         d = seen.distribution(key)
-        assert d.p50_low <= d.p50 <= d.p50_high
-        assert d.p50 <= d.p95 <= d.p99
+        assert d.at("p50").low <= d.at("p50").value <= d.at("p50").high
+        assert d.at("p50").value <= d.at("p95").value <= d.at("p99").value
 
 
 def test_overload_is_saturated_and_the_client_saw_what_the_bucket_says() -> None:
     waiting = recording("vllm_overloaded")
     assert Feed({"a:8000": lambda _: waiting}).read().state is State.SATURATED
     d = between("vllm_overloaded", "vllm_after_overload").distribution("ttft_ms")
-    assert d.p95_low < 6729 < d.p95_high  # the load generator's p95 of the overload
+    assert d.at("p95").low < 6729 < d.at("p95").high  # the load generator's p95 of the overload
 
 
 def test_preemptions_show_although_the_gauges_look_harmless() -> None:

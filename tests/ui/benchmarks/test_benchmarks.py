@@ -31,7 +31,7 @@ def run(load: float, itl: float, **more: object) -> BenchmarkPoint:
         "isl_mean": 1000.0,
         "osl_mean": 500.0,
         "tpot_ms": LatencyStats(mean=itl),
-        "ttft_ms": LatencyStats(mean=200.0, p50=150.0),
+        "ttft_ms": LatencyStats(mean=200.0, percentiles={"p50": 150.0}),
         "output_tokens_per_s": 1000.0,
         "when": datetime(2026, 11, 20, tzinfo=UTC),
         **more,
@@ -43,7 +43,7 @@ CURVE = (run(4, 15.0), run(32, 22.0), run(128, 40.0))
 
 
 def at_rate(rate: float, itl: float, ttft: float) -> BenchmarkPoint:
-    stats = LatencyStats(mean=2 * ttft, p50=ttft, p99=5 * ttft)
+    stats = LatencyStats(mean=2 * ttft, percentiles={"p50": ttft, "p99": 5 * ttft})
     asked = {"mode": "fixed_rate", "concurrency": None, "request_rate_rps": rate, "requests_per_s": rate}
     return run(0, itl, ttft_ms=stats, output_tokens_per_s=500 * rate, **asked)
 
@@ -84,7 +84,7 @@ def test_ttft_of_an_open_loop_is_its_median() -> None:
 
 
 def test_p99_of_a_closed_loop_is_an_effect_of_its_start_and_left_out() -> None:
-    benchmark, _ = benchmark_of([run(4, 15.0, ttft_ms=LatencyStats(mean=200.0, p99=900.0))], STATED)
+    benchmark, _ = benchmark_of([run(4, 15.0, ttft_ms=LatencyStats(mean=200.0, percentiles={"p99": 900.0}))], STATED)
     assert benchmark is not None
     assert benchmark.points[0].ttft_p99_ms is None
 
