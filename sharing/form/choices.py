@@ -24,7 +24,7 @@ _FIXED: dict[str, dict[Any, str]] = {
     "model_by": {"catalogue": "Catalogue", "size": "Size", "config": "config.json"},
     "unit": {"tokens": "Tokens", "words": "Words", "characters": "Characters", "pages": "Pages"},
     "lang": {name: name for name in languages()},
-    "load": {"rps": "Peak", "average": "Average", "users": "Users"},
+    "load": {"rps": "Peak", "average": "Average", "users": "Users", "batch": "Documents"},
     "mode": {"streaming": "Streamed", "sequential": "Whole", "offline": "Offline"},
     "where": {"on_prem": "On-premises", "cloud": "Cloud", "hybrid": "Hybrid"},
     "confidence": {n: f"{n} %" for n in get_args(Confidence)},

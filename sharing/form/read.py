@@ -88,7 +88,7 @@ def _model(values: Values, config: Mapping[str, Any] | None, config_fault: str) 
 
 def _workload(values: Values) -> dict[str, Any]:
     isl = prompt(values).total if values["compose"] else length_tokens(values, "isl")
-    load = {"rps": _peak, "average": _average, "users": _users}[values["load"]]
+    load = {"rps": _peak, "average": _average, "users": _users, "batch": _batch}[values["load"]]
     return {
         "input_tokens": _spread(values, isl, "isl95"),
         "output_tokens": _spread(values, length_tokens(values, "osl"), "osl95"),
@@ -96,8 +96,13 @@ def _workload(values: Values) -> dict[str, Any]:
         "growth_percent": optional(values, "growth") or 0.0,
         "prefix_cached_tokens": _cached(values, isl),
         "arrivals": _arrivals(values),
-        "mode": values["mode"],
+        "mode": mode_of(values),
     }
+
+
+def mode_of(values: Values) -> str:
+    """How answers are waited for: nobody waits for a batch."""
+    return "offline" if values["load"] == "batch" else str(values["mode"])
 
 
 def _of_trace(values: Values, trace: TraceInUse | None) -> dict[str, Any]:
@@ -152,6 +157,13 @@ def _users(values: Values) -> dict[str, Any]:
     }
 
 
+def _batch(values: Values) -> dict[str, Any]:
+    """A deadline that is left empty is the whole month."""
+    asked = {FIELDS[key].leaf: needed(values, key) for key in ("docs_month", "per_doc", "window", "week")}
+    days = optional(values, "deadline")
+    return {"batch": asked if days is None else asked | {FIELDS["deadline"].leaf: days}}
+
+
 def _cached(values: Values, isl: float) -> float:
     text = str(values["cached"]).strip()
     if text.endswith("%"):
@@ -167,7 +179,7 @@ def _cached(values: Values, isl: float) -> float:
 
 def _limits(values: Values) -> dict[str, Any]:
     """The limits that count: all of them while streaming, E2E when the reader waits for the end, none offline."""
-    counted = {"streaming": ("ttft", "itl", "e2e"), "sequential": ("e2e",), "offline": ()}[values["mode"]]
+    counted = {"streaming": ("ttft", "itl", "e2e"), "sequential": ("e2e",), "offline": ()}[mode_of(values)]
     unlimited = {"ttft_ms": None, "itl_ms": None, "e2e_ms": None}
     return unlimited | _numbers(values, *counted) | {"percentile": needed(values, "pct")}
 

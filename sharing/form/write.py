@@ -8,6 +8,7 @@ from typing import Any
 from sharing.form.fields import FIELDS
 from sharing.form.numbers import over, show_number
 from sharing.form.read import OWN_GPU
+from sizing.base.units import DAYS_PER_MONTH
 from sizing.scenario.model_asked import ModelConfig, ModelSize
 from sizing.scenario.schema import RATES, Layout, Scenario
 from sizing.scenario.traffic import Gamma, Length, LengthSpread, LengthTrace, Profile
@@ -21,6 +22,9 @@ _FIXED: dict[str, Any] = {
     "per_user": "3",
     "hours": "8",
     "p2m": "2",
+    "per_doc": "1",
+    "window": "24",
+    "week": "7",
     "docs": "5",
     "turns": "0",
     "system": "300",
@@ -127,6 +131,11 @@ def _workload(scenario: Scenario) -> dict[str, Any]:
         values |= {"load": "users"} | {
             key: show_number(getattr(work.users, FIELDS[key].leaf)) for key in ("users", "per_user", "hours", "p2m")
         }
+    elif work.batch is not None:
+        keys = ("docs_month", "per_doc", "window", "week")
+        values |= {"load": "batch"} | {key: show_number(getattr(work.batch, FIELDS[key].leaf)) for key in keys}
+        if work.batch.deadline_days != DAYS_PER_MONTH:
+            values["deadline"] = show_number(work.batch.deadline_days)
     else:
         values |= {"rps": show_number(work.peak_rps)}
     if isinstance(work.arrivals, Gamma):
