@@ -20,7 +20,12 @@ Range = Literal["share", "sources", "natural"]
 SHARE = 0.2
 """To both sides where no source gives a range. Chosen: because estimates of load and lengths are seldom better."""
 
-LOADS = ("workload.users.daily_users", "workload.peak_rps", "workload.average_rps")
+LOADS = (
+    "workload.users.daily_users",
+    "workload.peak_rps",
+    "workload.average_rps",
+    "workload.batch.documents_per_month",
+)
 """Keys of the load, of which a scenario has one: adoption moves it."""
 
 SCALED = (
