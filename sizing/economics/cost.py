@@ -20,7 +20,7 @@ from sizing.catalog import data_version
 from sizing.economics import results
 from sizing.economics.amount import Amount
 from sizing.economics.api import api, median_offer, offered
-from sizing.economics.assumptions import BEYOND, CARBON, Assumption, Assumptions, cloud_carbon, used_in
+from sizing.economics.assumptions import BEYOND, CARBON, DISCOUNT, Assumption, Assumptions, cloud_carbon, used_in
 from sizing.economics.break_even import against_api, against_renting, cheaper_ranges
 from sizing.economics.cash import MONTHS, cash
 from sizing.economics.dates import Age, age_of
@@ -281,7 +281,7 @@ def _investment(ways: Ways, best: _Elsewhere | None) -> results.Investment | Non
     flows = {name: flow for name, flow in named if flow is not None}
     if not flows:
         return None
-    rate = ways.money.assumptions.amount("discount_percent_per_year").value
+    rate = ways.money.assumptions.amount(DISCOUNT).value
     present = {name: flow.present_value(rate) for name, flow in flows.items()}
     own = flows.get("on_prem")
     return results.Investment(

@@ -103,13 +103,14 @@ def _of_investment(cost: CostAnswer, investment: Investment, currency: Currency)
         yield Figure("Present cost", value, note, "All payments, discounted to today.")
         return
     sign = "" if rent.npv_usd >= 0 else "-"
-    paid = f"paid back from month {rent.payback_month} on" if rent.payback_month else "not paid back in 36 months"
-    rented = "the same GPUs" if rent.name == "cloud" else "the cheapest"
+    paid = f"paid back in month {rent.payback_month}" if rent.payback_month else "not paid back in 36 months"
+    rented = "renting" if rent.name == "cloud" else "the cheapest rent"
     yield Figure(
         "NPV of owning",
         f"{sign}{currency.written(abs(rent.npv_usd))}",
-        f"against renting {rented}, at {significant(investment.discount_percent_per_year)} %; {paid}",
-        "Present cost of renting less that of owning, over 36 months, residual value included, before tax.",
+        f"against {rented}; {paid}",
+        "Present cost of renting (the same GPUs, where somebody rents them) less that of owning, over 36 months at "
+        f"{significant(investment.discount_percent_per_year)} % a year, residual value included, before tax.",
     )
 
 
