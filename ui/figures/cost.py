@@ -11,7 +11,8 @@ import plotly.graph_objects as go
 
 from sizing.economics.curves import OverLoad
 from sizing.economics.dates import Age
-from sizing.economics.results import CostAnswer, CostSource, Investment, WayToPay
+from sizing.economics.present_value import Investment
+from sizing.economics.results import CostAnswer, CostSource, WayToPay
 from sizing.economics.text import CONSTANTS, PARTS, WHY_UNKNOWN
 from sizing.economics.views import BaseWay, ViewName
 from ui.currency import DOLLARS, Currency
