@@ -28,7 +28,7 @@ COLLECTED = {
     "cloud_instances.csv": (catalog.cloud_instances, 202),
     "api_prices.csv": (catalog.api_prices, 235),
     "quantization.csv": (catalog.quantization, 46),
-    "tco.csv": (catalog.tco, 82),
+    "tco.csv": (catalog.tco, 78),
     "use_cases.csv": (catalog.use_cases, 26),
     "gpu_street_prices.csv": (catalog.street_prices, 14),
 }
