@@ -159,9 +159,9 @@ def _users(values: Values) -> dict[str, Any]:
 
 def _batch(values: Values) -> dict[str, Any]:
     """A deadline that is left empty is the whole month."""
-    asked = {FIELDS[key].leaf: needed(values, key) for key in ("docs_month", "per_doc", "window", "week")}
+    numbers = {FIELDS[key].leaf: needed(values, key) for key in ("docs_month", "per_doc", "window", "week")}
     days = optional(values, "deadline")
-    return {"batch": asked if days is None else asked | {FIELDS["deadline"].leaf: days}}
+    return {"batch": numbers if days is None else numbers | {FIELDS["deadline"].leaf: days}}
 
 
 def _cached(values: Values, isl: float) -> float:

@@ -199,9 +199,11 @@ def _parts(cost: CostAnswer, money: Money) -> str:
 
 def against_api(cost: CostAnswer) -> str:
     """Break-even with an API in two sentences: with the systems that each load needs, and with those of the plan."""
-    found = cost.break_even
-    ranges = "" if found.api_ranges is None else f"{_cheaper(found.api_ranges, WAYS[cost.location], 'the API')} "
-    return f"{ranges}{_with_these_systems(found.api)}"
+    break_even = cost.break_even
+    ranges = (
+        "" if break_even.api_ranges is None else f"{_cheaper(break_even.api_ranges, WAYS[cost.location], 'the API')} "
+    )
+    return f"{ranges}{_with_these_systems(break_even.api)}"
 
 
 def _cheaper(ranges: Sequence[LoadRange], one: str, other: str) -> str:
@@ -239,8 +241,8 @@ def _with_these_systems(one: BreakEvenAt) -> str:
 
 def against_renting(cost: CostAnswer) -> str:
     """Owning against renting the same GPUs in a sentence or two."""
-    found, one = cost.break_even, cost.break_even.renting
-    ranges = found.renting_ranges
+    break_even, one = cost.break_even, cost.break_even.renting
+    ranges = break_even.renting_ranges
     followed = "" if ranges is None else f" {_cheaper(ranges, WAYS['on_prem'], 'renting the same GPUs')}"
     return f"{_by_the_hour(one)}{followed}"
 
