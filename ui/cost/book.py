@@ -26,8 +26,8 @@ GIVEN, _EDITION = state.COST_BOOK, "cost_book_edition"
 
 PURCHASES: Mapping[str, str] = {name: term.label for name, term in TERMS.items()}
 BASES: Mapping[str, str] = {"on_prem": "Own systems"} | {n: term.label for n, term in TERMS.items() if term.commits}
-FACILITIES: Mapping[Facility, str] = {"own": "Own data centre", "colocation": "Colocation"}
-LICENCES: Mapping[Licence, str] = {"none": "None", "nvidia_ai_enterprise": "NVIDIA AI Enterprise"}
+FACILITIES: Mapping[str, str] = {"own": "Own data centre", "colocation": "Colocation"}
+LICENCES: Mapping[str, str] = {"none": "None", "nvidia_ai_enterprise": "NVIDIA AI Enterprise"}
 LEFT_OUT: Mapping[LeftOut, str] = {
     "support": "Support",
     "switches": "Switches",
