@@ -91,7 +91,7 @@ def build_ways(cost: CostAnswer, *, currency: Currency = DOLLARS, dark: bool = F
             dark=dark,
             barmode="stack",
             legend={"traceorder": "normal"},
-            height=140 + 38 * len(ways),
+            height=150 + 42 * len(ways),
             separators=currency.separators,
             annotations=[_total(way, currency) for way in ways],
             xaxis=axis(f"All costs ({currency.code} a month)", range=[0, most * 1.2], **currency.axis),
