@@ -10,7 +10,6 @@ from typing import Any
 
 from sharing.form.fields import FIELDS
 from sharing.form.read import OWN_GPU
-from sizing.base.errors import UnknownName
 from sizing.catalog import gpus, models, systems, systems_for
 from sizing.catalog.engines import engines
 from sizing.catalog.gpu_names import gpu_named

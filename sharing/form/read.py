@@ -11,6 +11,7 @@ from sharing.form.lengths import length_tokens, prompt
 from sharing.form.problems import BadInput
 from sharing.form.trace import TraceInUse
 from sharing.form.typed import Values, optional, parsed, part_of
+from sizing.base.choices import Mode
 from sizing.base.units import HOURS_PER_DAY
 
 OWN_GPU = "own_accelerator"
@@ -87,9 +88,17 @@ def _workload(values: Values) -> dict[str, Any]:
         "input_tokens": _spread(values, isl, "isl95"),
         "output_tokens": _spread(values, length_tokens(values, "osl"), "osl95"),
         "users": part_of(values, "workload.users") or None,
+        "batch": part_of(values, "workload.batch") or None,
         "prefix_cached_tokens": _cached(values, isl),
         "arrivals": _arrivals(values),
+        "mode": mode_of(values),
     }
+
+
+def mode_of(values: Values) -> Mode:
+    """How answers are waited for: nobody waits for a batch."""
+    mode: Mode = values["mode"]
+    return "offline" if values["load"] == "batch" else mode
 
 
 def _of_trace(values: Values, trace: TraceInUse | None) -> dict[str, Any]:
@@ -140,7 +149,7 @@ def _cached(values: Values, isl: float) -> float:
 
 def _limits(values: Values) -> dict[str, Any]:
     """The limits, those left out that do not count where the reader waits for the end, or where nobody waits."""
-    left_out = {"streaming": (), "sequential": ("ttft", "itl"), "offline": ("ttft", "itl", "e2e")}[values["mode"]]
+    left_out = {"streaming": (), "sequential": ("ttft", "itl"), "offline": ("ttft", "itl", "e2e")}[mode_of(values)]
     return part_of({**values, **dict.fromkeys(left_out, "")}, "limits")
 
 

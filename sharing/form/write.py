@@ -9,7 +9,7 @@ from sharing.form.fields import FIELDS
 from sharing.form.numbers import show_number
 from sharing.form.read import OWN_GPU
 from sizing.scenario.model_asked import ModelConfig, ModelSize
-from sizing.scenario.schema import RATES, Scenario
+from sizing.scenario.schema import RATES, Scenario, Workload
 from sizing.scenario.traffic import Gamma, Length, LengthSpread, LengthTrace, Profile
 
 
@@ -45,11 +45,17 @@ def _ways_to_say_it(scenario: Scenario) -> dict[str, Any]:
     model, work, deployment = scenario.model, scenario.workload, scenario.deployment
     return {
         "model_by": {str: "catalogue", ModelSize: "size", ModelConfig: "config"}[type(model)],
-        "load": "average" if work.average_rps is not None else "users" if work.users is not None else "rps",
+        "load": _load(work),
         "own": bool(deployment.custom_gpus),
         "spec": deployment.speculative_decoding is not None,
         "meas": scenario.measured is not None,
     }
+
+
+def _load(work: Workload) -> str:
+    if work.average_rps is not None:
+        return "average"
+    return "users" if work.users is not None else "batch" if work.batch is not None else "rps"
 
 
 def _model(scenario: Scenario) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from sharing.report.money import Dollars, Money
 from sharing.report.names import engine_name, gpu_name, precision_name
 from sizing.base.deployed import Deployed
 from sizing.catalog.payment_terms import TERMS
+from sizing.economics.assumptions import DISCOUNT
 from sizing.economics.cash import MONTHS, load_in, views_over_time
 from sizing.economics.fleet import Fleet, fleet_of
 from sizing.economics.investment import cash_flow_of
@@ -116,7 +117,7 @@ def _views(ways: Ways) -> dict[WayName, View]:
 
 
 def _ways(ways: Ways, money: Money) -> Iterator[Way]:
-    rate = ways.money.assumptions.amount("discount_percent_per_year").value
+    rate = ways.money.assumptions.amount(DISCOUNT).value
     for name, view in _views(ways).items():
         views = views_over_time(ways.over_time[name], ways.fleet.peak_rps, ways.money.costs)
         flow = cash_flow_of(views, ways.money)

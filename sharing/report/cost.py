@@ -144,11 +144,11 @@ def _months(subject: Subject) -> Iterator[Block]:
 
 def _present(subject: Subject, answer: CostAnswer) -> Iterator[Block]:
     """When money is paid, and what that is worth today."""
-    found = answer.investment
-    if found is None:
+    investment = answer.investment
+    if investment is None:
         return
-    beside = {one.name: one.npv_usd for one in found.owning_against}
-    labels = ("Paid at once", f"Paid in {found.months} months", "Residual value", "Present cost", "NPV of owning")
+    beside = {one.name: one.npv_usd for one in investment.owning_against}
+    labels = ("Paid at once", f"Paid in {investment.months} months", "Residual value", "Present cost", "NPV of owning")
     rows = [
         (
             WAYS[way.name],
@@ -158,14 +158,14 @@ def _present(subject: Subject, answer: CostAnswer) -> Iterator[Block]:
             way.present_cost_usd,
             beside.get(way.name),
         )
-        for way in found.ways
+        for way in investment.ways
     ]
     yield Table(
         title="Cash flow and present value",
         columns=(Column(label="Way to pay"), *map(amounts, labels)),
         rows=tuple(rows),
-        note=f"Discounted at {significant(found.discount_percent_per_year)} % a year; purchases when they are made, "
-        "running cost at the end of its month; the residual value is what is not yet written off. NPV of "
+        note=f"Discounted at {significant(investment.discount_percent_per_year)} % a year; purchases when they are "
+        "made, running cost at the end of its month; the residual value is what is not yet written off. NPV of "
         "owning: beside that way. Tax is left out.",
     )
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from sizing.catalog import systems
 from sizing.decision.keys import Values, values_of, with_values
-from sizing.economics.assumptions import assumptions_for, used_in
+from sizing.economics.assumptions import DISCOUNT, assumptions_for, used_in
 from sizing.planning.answered import Answer
 from sizing.prices.system_price import system_price
 from sizing.scenario.prices import Prices
@@ -20,7 +20,12 @@ Range = Literal["share", "sources", "natural"]
 SHARE = 0.2
 """To both sides where no source gives a range. Chosen: because estimates of load and lengths are seldom better."""
 
-LOADS = ("workload.users.daily_users", "workload.peak_rps", "workload.average_rps")
+LOADS = (
+    "workload.users.daily_users",
+    "workload.peak_rps",
+    "workload.average_rps",
+    "workload.batch.documents_per_month",
+)
 """Keys of the load, of which a scenario has one: adoption moves it."""
 
 SCALED = (
@@ -142,7 +147,7 @@ def _cost_inputs(scenario: Scenario) -> Iterator[Input]:
     constants = assumptions_for(scenario.costs)
     for name in used_in(scenario.deployment.location, scenario.costs):
         amount = constants[name].amount
-        if amount is None or amount.value <= 0:
+        if amount is None or amount.value <= 0 or name == DISCOUNT:  # which moves no cost of a month
             continue
         ranged = amount.low < amount.value or amount.high > amount.value
         low, high = (

@@ -41,7 +41,7 @@ FOLLOWS: Mapping[str, str] = {
 }
 """Constants that are as another one where a scenario gives only that."""
 
-ELECTRICITY, CARBON = "electricity_usd_per_kwh", "carbon_g_per_kwh"
+ELECTRICITY, CARBON, DISCOUNT = "electricity_usd_per_kwh", "carbon_g_per_kwh", "discount_percent_per_year"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +128,7 @@ def used_in(location: Location, costs: Costs) -> tuple[str, ...]:
     named += [(name, not own and paid == kind) for kind, term in TERMS.items() if (name := term.discount)]
     named += [(name, location == "cloud" and paid == kind) for kind, term in TERMS.items() if (name := term.allowance)]
     named += [("staff_usd_per_month", own), ("staff_rented_usd_per_month", not own)]
-    named += [("discount_percent_per_year", True)]
+    named += [(DISCOUNT, True)]
     named += [("burst_start_up_minutes", location == "hybrid")]
     return tuple(name for name, used in named if used)
 

@@ -17,10 +17,10 @@ from sizing.base.result import Plan
 from sizing.base.units import G_PER_KG, MILLION
 from sizing.base.version import ENGINE_VERSION
 from sizing.catalog import data_version
-from sizing.economics import results
+from sizing.economics import present_value, results
 from sizing.economics.amount import Amount
 from sizing.economics.api import api, median_offer, offered
-from sizing.economics.assumptions import BEYOND, CARBON, Assumption, Assumptions, cloud_carbon, used_in
+from sizing.economics.assumptions import BEYOND, CARBON, DISCOUNT, Assumption, Assumptions, cloud_carbon, used_in
 from sizing.economics.break_even import against_api, against_renting, cheaper_ranges
 from sizing.economics.cash import MONTHS, cash
 from sizing.economics.dates import Age, age_of
@@ -273,7 +273,7 @@ def _break_even(ways: Ways, chosen: View, views: list[View]) -> results.BreakEve
     )
 
 
-def _investment(ways: Ways, best: _Elsewhere | None) -> results.Investment | None:
+def _investment(ways: Ways, best: _Elsewhere | None) -> present_value.Investment | None:
     """Purchases, cash flow and present value of every way whose cost is known."""
     named: list[tuple[ViewName, CashFlow | None]] = [(name, cash_flow(ways, name)) for name in ways.by_name]
     if best is not None:
@@ -281,14 +281,14 @@ def _investment(ways: Ways, best: _Elsewhere | None) -> results.Investment | Non
     flows = {name: flow for name, flow in named if flow is not None}
     if not flows:
         return None
-    rate = ways.money.assumptions.amount("discount_percent_per_year").value
+    rate = ways.money.assumptions.amount(DISCOUNT).value
     present = {name: flow.present_value(rate) for name, flow in flows.items()}
     own = flows.get("on_prem")
-    return results.Investment(
+    return present_value.Investment(
         discount_percent_per_year=rate,
         months=MONTHS,
         ways=tuple(
-            results.WayOverTime(
+            present_value.WayOverTime(
                 name=name,
                 purchase_usd=flow.purchases[0],
                 residual_usd=flow.residual,
@@ -301,7 +301,7 @@ def _investment(ways: Ways, best: _Elsewhere | None) -> results.Investment | Non
         owning_against=()
         if own is None
         else tuple(
-            results.OwningAgainst(
+            present_value.OwningAgainst(
                 name=name, npv_usd=present[name] - present["on_prem"], payback_month=payback_month(own, flow)
             )
             for name, flow in flows.items()

@@ -7,12 +7,12 @@ from typing import get_args
 
 from sizing.base.format import count, large, percent, significant, usd
 from sizing.catalog.payment_terms import ASSUMED
+from sizing.economics.present_value import Investment
 from sizing.economics.results import (
     BreakEvenAt,
     BreakEvenOutcome,
     CostAnswer,
     CountedParts,
-    Investment,
     LoadRange,
     UnitCost,
     WayToPay,
@@ -93,6 +93,8 @@ CONSTANTS: Mapping[str, str] = {
 }
 """What constants are for."""
 
+LEAST_PRICE, THOUSAND_DOCUMENTS = 0.01, 1000
+"""USD below which a price is stated of so many documents."""
 MOST_RANGES = 3
 """Ranges of loads in a sentence; the chart shows them all."""
 
@@ -142,8 +144,19 @@ def _per_unit_served(cost: CostAnswer, money: Money) -> str:
     tokens = f"{money(cost.usd_per_million_output_tokens)} per million output tokens at"
     if cost.documents_per_month is None:
         return f"{tokens} {large(cost.requests_per_day)} requests a day"
-    each = money(cost.usd_per_document)
-    return f"{each} per document and {tokens} {large(cost.documents_per_month)} documents a month"
+    return f"{_per_documents(cost, money)} and {tokens} {large(cost.documents_per_month)} documents a month"
+
+
+def documents_priced(cost: CostAnswer) -> tuple[int, float | None]:
+    """How many documents a price is stated of, and that price: of one, or of a thousand where one is below a cent."""
+    one = cost.usd_per_document
+    number = 1 if one is None or one >= LEAST_PRICE else THOUSAND_DOCUMENTS
+    return number, None if one is None else one * number
+
+
+def _per_documents(cost: CostAnswer, money: Money) -> str:
+    number, price = documents_priced(cost)
+    return f"{money(price)} per {'document' if number == 1 else f'{count(number)} documents'}"
 
 
 def _used(way: WayToPay) -> str:
@@ -186,9 +199,11 @@ def _parts(cost: CostAnswer, money: Money) -> str:
 
 def against_api(cost: CostAnswer) -> str:
     """Break-even with an API in two sentences: with the systems that each load needs, and with those of the plan."""
-    found = cost.break_even
-    ranges = "" if found.api_ranges is None else f"{_cheaper(found.api_ranges, WAYS[cost.location], 'the API')} "
-    return f"{ranges}{_with_these_systems(found.api)}"
+    break_even = cost.break_even
+    ranges = (
+        "" if break_even.api_ranges is None else f"{_cheaper(break_even.api_ranges, WAYS[cost.location], 'the API')} "
+    )
+    return f"{ranges}{_with_these_systems(break_even.api)}"
 
 
 def _cheaper(ranges: Sequence[LoadRange], one: str, other: str) -> str:
@@ -226,8 +241,8 @@ def _with_these_systems(one: BreakEvenAt) -> str:
 
 def against_renting(cost: CostAnswer) -> str:
     """Owning against renting the same GPUs in a sentence or two."""
-    found, one = cost.break_even, cost.break_even.renting
-    ranges = found.renting_ranges
+    break_even, one = cost.break_even, cost.break_even.renting
+    ranges = break_even.renting_ranges
     followed = "" if ranges is None else f" {_cheaper(ranges, WAYS['on_prem'], 'renting the same GPUs')}"
     return f"{_by_the_hour(one)}{followed}"
 

@@ -11,7 +11,7 @@ from typing import assert_never
 from sizing.base.arrays import ROUNDING
 from sizing.base.choices import SinglePoint
 from sizing.base.deployed import Deployed, Pool
-from sizing.base.format import count, ms, percent, significant, usd
+from sizing.base.format import count, large, ms, percent, requests_per_s, significant, usd
 from sizing.base.latency_and_cost import Cost, Latencies
 from sizing.base.result import AnswerPart, AnswerSentence
 from sizing.base.units import PERCENT
@@ -153,8 +153,12 @@ def _serves(stated: Stated) -> str:
     """Which model in which format on which engine, for whom, and how long they wait."""
     question, row = stated.question, stated.row
     model, load = question.model.id.rpartition("/")[2], load_in_words(question.demand)
-    users = question.scenario.workload.users
-    whom = f"{count(users.daily_users)} users a day ({load})" if users else load
+    whom = load
+    if users := question.scenario.workload.users:
+        whom = f"{count(users.daily_users)} users a day ({load})"
+    if batch := question.scenario.workload.batch:
+        rate = requests_per_s(question.demand.sustained_rps)
+        whom = f"{large(batch.documents_per_month)} documents a month ({rate} in the working window)"
     return (
         f"{model} in {row.precision.plain_label} on {row.engine.label} serves {whom}: "
         f"{key_latency(question, stated.latency)}."

@@ -24,8 +24,11 @@ def business_of(question: Question) -> Business:
 
 
 def load_in_words(demand: Demand) -> str:
-    """The load that is sized for: "31 requests/s at the peak"; of an average with the burst a second may bring."""
+    """The load that is sized for: "31 requests/s at the peak"; of an average with the burst a second may bring;
+    of what nobody waits for without a peak."""
     sustained = requests_per_s(demand.sustained_rps)
+    if demand.requests_per_user is None:
+        return f"{sustained}, worked off evenly"
     if demand.peak_rps <= demand.sustained_rps:
         return f"{sustained} at the peak"
     return f"{sustained} on average (in bursts of one second {requests_per_s(demand.peak_rps)})"

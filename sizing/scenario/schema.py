@@ -55,19 +55,19 @@ class Users(Part):
 
 
 class Batch(Part):
-    """Documents that nobody waits for: so many a month, done within so many days of their arrival, in a window of so
-    many hours of a day on so many days of a week."""
+    """Documents that nobody waits for: so many a month, done within so many days of their arrival (left out: a month),
+    in a window of so many hours of a day on so many days of a week."""
 
     documents_per_month: Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)]
     requests_per_document: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] = 1.0
-    deadline_days: Annotated[float, Field(gt=0, le=DAYS_PER_MONTH, allow_inf_nan=False)] = DAYS_PER_MONTH
+    deadline_days: Annotated[float, Field(gt=0, le=DAYS_PER_MONTH, allow_inf_nan=False)] | None = None
     hours_per_day: Annotated[float, Field(gt=0, le=24, allow_inf_nan=False)] = 24.0
     days_per_week: Annotated[float, Field(gt=0, le=7, allow_inf_nan=False)] = 7.0
 
     @property
     def days_worked(self) -> float:
         """Days of a month on which the batch runs: ``deadline x days of a week / 7``."""
-        return self.deadline_days * self.days_per_week / DAYS_PER_WEEK
+        return (self.deadline_days or DAYS_PER_MONTH) * self.days_per_week / DAYS_PER_WEEK
 
     @property
     def hours_per_month(self) -> float:

@@ -37,11 +37,65 @@ def test_the_sums_of_a_downloaded_table_are_those_of_its_parts(open_page: OpenPa
     download.value.save_as(path)
     with path.open(newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["All costs (USD a month)"]]
-    assert {row["Way"] for row in rows} >= {"Own systems", "Rented"}
+    assert {row["Way"] for row in rows} >= {"Own systems", "Rented, cheapest", "API"}
     for row in rows:
         parts = [float(value) for name, value in row.items() if name.endswith("(USD)") and value]
         assert sum(parts) == pytest.approx(float(row["All costs (USD a month)"]), abs=0.005 * (len(parts) + 1))
         assert float(row["low"]) <= float(row["All costs (USD a month)"])
+
+
+def test_five_questions_of_a_cfo(open_page: OpenPage) -> None:
+    """What it costs in all, what is paid at once, what owning is worth, when that pays, and what hardware alone is."""
+    page = open_page(f"cost?{INPUTS}&gpu=h100_sxm", width=1440, height=900)
+    figures = page.get_by_test_id("stMetricValue")
+    for label in (
+        "All costs a month",
+        "Hardware and power only",
+        "Paid at once",
+        "NPV of owning",
+        "Cheaper than the API",
+    ):
+        expect(page.get_by_text(label, exact=True).first).to_be_visible()
+    all_costs, hardware = figures.nth(0).inner_text(), figures.nth(1).inner_text()
+    assert all_costs != hardware
+    chart = page.locator(".js-plotly-plot").first.bounding_box()
+    assert chart is not None
+    assert chart["y"] < 900, "the chart begins in the first screen"
+    page.get_by_role("tab", name="36 months").click()
+    settle(page)
+    page.get_by_text("Payments and present value").click()
+    settle(page)
+    expect(page.get_by_text("Tax is left out", exact=False).first).to_be_visible()
+    page.get_by_role("button", name="What is counted and how it is paid for").click()
+    box = page.get_by_role("combobox", name="Leave out")
+    for part in ("Support", "Switches", "Storage", "Staff", "Capital charge"):
+        box.click()
+        page.get_by_role("option", name=part, exact=True).click()
+        settle(page)
+    page.keyboard.press("Escape")
+    settle(page)
+    expect(page.get_by_text("Hardware and power only, a month", exact=True).first).to_be_visible()
+    expect(figures.nth(0)).to_have_text(hardware)
+    assert "cost_without=Support" in page.url
+
+
+def test_a_batch_is_asked_by_documents(open_page: OpenPage) -> None:
+    page = open_page(f"size?{INPUTS}")
+    page.get_by_text("Documents", exact=True).first.click()
+    settle(page)
+    for label, typed in (("Documents (a month)", "2,000,000"), ("Window (h a day)", "8"), ("Deadline (days)", "10")):
+        page.get_by_label(label, exact=True).fill(typed)
+        page.keyboard.press("Enter")
+        settle(page)
+    expect(
+        page.get_by_text("2M documents a month (6.94 requests/s in the working window)", exact=False)
+    ).to_be_visible()
+    expect(page.get_by_text("Daily users")).to_have_count(0)
+    assert "docs_month=2%2C000%2C000" in page.url or "docs_month=2,000,000" in page.url
+    page.get_by_role("link", name="All costs: power, support and staff too, and other ways to pay").click()
+    settle(page)
+    expect(page.get_by_text("Per 1,000 documents", exact=True).first).to_be_visible()
+    expect(page.get_by_text("2M a month", exact=False).first).to_be_visible()
 
 
 @pytest.mark.slow

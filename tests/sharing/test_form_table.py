@@ -27,7 +27,7 @@ WITHOUT_FIELD = (
     "workload.arrivals",  # bursts and traces come from files; what the form takes are two fields
     "deployment.custom_gpus.id",  # the form has one accelerator of one's own, whose id it knows
 )
-BOUNDED = {"hours": "7", "draft": "7", "years": "7"}
+BOUNDED = {"hours": "7", "draft": "7", "years": "7", "deadline": "7", "window": "7", "week": "6"}
 """Numbers for fields that do not take NUMBER."""
 NUMBER = "77"
 

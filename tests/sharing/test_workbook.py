@@ -29,7 +29,15 @@ from tests.sharing.report_cases import CASES, OWN_PRICE, answered, planned, repo
 from tests.sharing.report_example import FORMULAS
 from tests.sharing.report_example import report as by_hand
 
-OWN_SHEETS = ["Summary", "Calculator", "Calculated cost", "Engine counts", "36 months", "Sources of inputs"]
+OWN_SHEETS = [
+    "Summary",
+    "Calculator",
+    "Calculated cost",
+    "Engine counts",
+    "36 months",
+    "Cash flow",
+    "Sources of inputs",
+]
 Converted = TypeVar("Converted", bound=Result)
 
 

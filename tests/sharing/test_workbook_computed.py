@@ -103,7 +103,14 @@ MORE = ("chat", "pools")
 CHANGES: dict[str, dict[str, float]] = {
     "untouched": {},
     "price": {"system_price": 200_000.0, "staff": 9_000.0, "electricity_price": 0.31, "instance_price": 11.5},
-    "constants": {"pue": 1.2, "mean_power_share": 0.5, "depreciation_years": 4.0, "growth_percent": 60.0},
+    "investment": {"residual_percent": 12.0, "discount_percent": 9.0, "ramp_up_months": 6.0, "depreciation_years": 2.0},
+    "constants": {
+        "pue": 1.2,
+        "work_power_share": 0.5,
+        "idle_power_share": 0.5,
+        "depreciation_years": 4.0,
+        "growth_percent": 60.0,
+    },
 }
 
 
@@ -259,3 +266,24 @@ def test_constants_move_the_cost_as_the_engine_says(books: dict[str, Workbook]) 
     assert value_of(book, "cost_on_prem") == pytest.approx(way(answer, "on_prem").usd_per_month, rel=CLOSE)
     assert value_of(book, "months_on_prem") == pytest.approx(sum(answer.cash), rel=CLOSE)
     assert len(set(answer.cash)) > 1
+
+
+def test_present_values_are_the_engines(books: dict[str, Workbook]) -> None:
+    """As planned; and written off in two years with a ramp-up, so that systems are replaced within the months."""
+    name = "every part"
+    assert_present_values(books[f"{name}, untouched"], cost(Answer(understand(asked(name)), planned(name))))
+    costs = CONSTANTS | {"residual_percent": 12.0, "discount_percent_per_year": 9.0, "ramp_up_months": 6}
+    answer = cost(Answer.of(only_planned(name, {"prices": {"depreciation_years": 2.0}, "costs": costs})))
+    book = books[f"{name}, investment"]
+    assert value_of(book, "months_on_prem") == pytest.approx(sum(answer.cash), rel=CLOSE)
+    assert_present_values(book, answer)
+
+
+def assert_present_values(book: Workbook, answer: CostAnswer) -> None:
+    """Present cost of each way that formulas follow, and owning beside renting."""
+    assert answer.investment is not None
+    for one in answer.investment.ways:
+        if one.name in WAYS:
+            assert value_of(book, f"present_{one.name}") == pytest.approx(one.present_cost_usd, rel=CLOSE)
+    rent = next(one for one in answer.investment.owning_against if one.name == "cloud")
+    assert value_of(book, "npv_cloud") == pytest.approx(rent.npv_usd, rel=1e-6)

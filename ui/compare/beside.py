@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import streamlit as st
+from sizing.decision.variants import Variant, variants
 
 from sharing.form.choices import label
 from sizing.decision.comparison import MOST_COMPARED, Comparison, compare
 from sizing.decision.outcome import Answers
-from sizing.decision.variants import Variant, variants
 from sizing.scenario.schema import Scenario
 from ui import state
 from ui.shell.notes import draw_wrong_in_link

@@ -26,8 +26,8 @@ GIVEN, _EDITION = state.COST_BOOK, "cost_book_edition"
 
 PURCHASES: Mapping[str, str] = {name: term.label for name, term in TERMS.items()}
 BASES: Mapping[str, str] = {"on_prem": "Own systems"} | {n: term.label for n, term in TERMS.items() if term.commits}
-FACILITIES: Mapping[Facility, str] = {"own": "Own data centre", "colocation": "Colocation"}
-LICENCES: Mapping[Licence, str] = {"none": "None", "nvidia_ai_enterprise": "NVIDIA AI Enterprise"}
+FACILITIES: Mapping[str, str] = {"own": "Own data centre", "colocation": "Colocation"}
+LICENCES: Mapping[str, str] = {"none": "None", "nvidia_ai_enterprise": "NVIDIA AI Enterprise"}
 LEFT_OUT: Mapping[LeftOut, str] = {
     "support": "Support",
     "switches": "Switches",
@@ -35,6 +35,7 @@ LEFT_OUT: Mapping[LeftOut, str] = {
     "staff": "Staff",
     "capital_charge": "Capital charge",
 }
+ABOUT_RAMP = "The load grows evenly to the planned one; what is owned or committed to is paid for from the first month."
 RAMPS: Mapping[str, str] = {"0": "None", "3": "3 months", "6": "6 months", "12": "12 months"}
 for _words, _type in ((FACILITIES, Facility), (LICENCES, Licence), (LEFT_OUT, LeftOut)):
     assert set(_words) == set(get_args(_type)), _type
@@ -68,68 +69,52 @@ def costs(model_id: str) -> Chosen | None:
 
 def _choices(model_id: str) -> dict[str, Any]:
     """What the controls say, by their session keys; kept in the address."""
-    without = list(LEFT_OUT)
-    kept_out = state.linked("cost_without", LEFT_OUT, default=[], several=True)
+    chosen: dict[str, Any] = {"cost_without": _left_out()}
+    with st.container(horizontal=True, gap="medium"):
+        regions_named = {name: name.replace("_", " ").title() for name in regions()}
+        about = "Price of electricity and carbon of the grid. Rented instances have their provider's region."
+        chosen["cost_region"] = _one_of("Region", "cost_region", regions_named, default_region(), about)
+        for title, options, key, about in (
+            ("Instances", PURCHASES, "cost_purchase", "How instances are paid for."),
+            ("Growth a year", GROWTHS, "cost_growth", "Of the load, over the 36 months."),
+            ("Ramp-up", RAMPS, "cost_ramp", ABOUT_RAMP),
+        ):
+            chosen[key] = draw_choice(title, options, key=key, help=about)
+    with st.container(horizontal=True, gap="medium"):
+        for title, options, key, about in (
+            ("Base of a hybrid", BASES, "cost_base", "What carries the load outside the peaks."),
+            ("Own systems stand in", FACILITIES, "cost_facility", "Colocation costs rent by kW."),
+            ("Licence", LICENCES, "cost_licence", "Per GPU; the engines themselves are free."),
+        ):
+            chosen[key] = draw_choice(title, options, key=key, help=about)
+        providers = {"": "Cheapest"} | {row.provider: row.provider for row in offers_of(model_id, today())}
+        about = "Provider that an API is paid from; beside it stand the cheapest and the median of all."
+        chosen["cost_api"] = _one_of("API", "cost_api", providers, "", about)
+    return chosen
+
+
+def _left_out() -> list[str]:
+    """Parts that are not to be counted."""
+    kept = state.linked("cost_without", LEFT_OUT, default=[], several=True)
     draw_wrong_in_link("cost_without", "part of the cost")
-    st.multiselect(
+    return st.multiselect(
         "Leave out",
-        without,
+        list(LEFT_OUT),
         key="cost_without",
-        format_func=LEFT_OUT.__getitem__,
+        format_func=lambda part: LEFT_OUT[part],
         placeholder="Nothing: every part is counted",
         help="Parts beside hardware and power. All of them left out: hardware and power only.",
-        **kept_out,
+        **kept,
     )
-    with st.container(horizontal=True, gap="medium"):
-        names = {name: name.replace("_", " ").title() for name in regions()}
-        kept = state.linked("cost_region", names, default=default_region())
-        draw_wrong_in_link("cost_region", "region")
-        region = st.selectbox(
-            "Region",
-            list(names),
-            key="cost_region",
-            format_func=names.__getitem__,
-            width=200,
-            help="Price of electricity and carbon of the grid. Rented instances have their provider's region.",
-            **kept,
-        )
-        bought = draw_choice("Instances", PURCHASES, key="cost_purchase", help="How instances are paid for.")
-        growth = draw_choice("Growth a year", GROWTHS, key="cost_growth", help="Of the load, over the 36 months.")
-        ramp = draw_choice(
-            "Ramp-up",
-            RAMPS,
-            key="cost_ramp",
-            help="The load grows evenly to the planned one; what is owned or committed to is paid for from the first.",
-        )
-    with st.container(horizontal=True, gap="medium"):
-        base = draw_choice("Base of a hybrid", BASES, key="cost_base", help="What carries the load outside the peaks.")
-        place = draw_choice(
-            "Own systems stand in", FACILITIES, key="cost_facility", help="Colocation costs rent by kW."
-        )
-        licence = draw_choice("Licence", LICENCES, key="cost_licence", help="Per GPU; the engines themselves are free.")
-        providers = {"": "Cheapest"} | {row.provider: row.provider for row in offers_of(model_id, today())}
-        linked = state.linked("cost_api", providers, default="")
-        draw_wrong_in_link("cost_api", "provider of this model")
-        provider = st.selectbox(
-            "API",
-            list(providers),
-            key="cost_api",
-            format_func=providers.__getitem__,
-            width=200,
-            help="Provider that an API is paid from; beside it stand the cheapest and the median of all.",
-            **linked,
-        )
-    return {
-        "cost_without": st.session_state["cost_without"],
-        "cost_region": region,
-        "cost_purchase": bought,
-        "cost_growth": growth,
-        "cost_ramp": ramp,
-        "cost_base": base,
-        "cost_facility": place,
-        "cost_licence": licence,
-        "cost_api": provider,
-    }
+
+
+def _one_of(title: str, key: str, names: Mapping[str, str], default: str, about: str) -> str:
+    """One of many options."""
+    kept = state.linked(key, names, default=default)
+    draw_wrong_in_link(key, f"option of “{title}”")
+    return st.selectbox(
+        title, list(names), key=key, format_func=lambda name: names[name], width=200, help=about, **kept
+    )
 
 
 def draw_book(now: Costs) -> None:

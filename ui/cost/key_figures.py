@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from sizing.base.format import large, percent, significant
-from sizing.economics.results import CostAnswer, CountedParts, Investment, LoadRange
+from sizing.base.format import count, large, percent, significant
+from sizing.economics.present_value import Investment
+from sizing.economics.results import CostAnswer, CountedParts, LoadRange
+from sizing.economics.text import documents_priced
 from ui.currency import Currency
 from ui.format import as_markdown
 
@@ -78,9 +80,10 @@ def _of_unit(cost: CostAnswer, currency: Currency) -> Iterator[Figure]:
         note = f"at {large(cost.requests_per_day)} requests a day"
         yield Figure("Per million output tokens", tokens, note, "All of the month on the tokens of the answers.")
         return
+    number, price = documents_priced(cost)
     yield Figure(
-        "Per document",
-        currency.written(cost.usd_per_document),
+        "Per document" if number == 1 else f"Per {count(number)} documents",
+        currency.written(price),
         f"{large(cost.documents_per_month)} a month; {tokens} per million output tokens",
         "All of the month over its documents.",
     )
@@ -103,13 +106,14 @@ def _of_investment(cost: CostAnswer, investment: Investment, currency: Currency)
         yield Figure("Present cost", value, note, "All payments, discounted to today.")
         return
     sign = "" if rent.npv_usd >= 0 else "-"
-    paid = f"paid back from month {rent.payback_month} on" if rent.payback_month else "not paid back in 36 months"
-    rented = "the same GPUs" if rent.name == "cloud" else "the cheapest"
+    paid = f"paid back in month {rent.payback_month}" if rent.payback_month else "not paid back in 36 months"
+    rented = "renting" if rent.name == "cloud" else "the cheapest rent"
     yield Figure(
         "NPV of owning",
         f"{sign}{currency.written(abs(rent.npv_usd))}",
-        f"against renting {rented}, at {significant(investment.discount_percent_per_year)} %; {paid}",
-        "Present cost of renting less that of owning, over 36 months, residual value included, before tax.",
+        f"against {rented}; {paid}",
+        "Present cost of renting (the same GPUs, where somebody rents them) less that of owning, over 36 months at "
+        f"{significant(investment.discount_percent_per_year)} % a year, residual value included, before tax.",
     )
 
 

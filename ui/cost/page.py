@@ -12,7 +12,8 @@ import streamlit as st
 
 from sharing.report.prices import at_list_prices, has_own_prices
 from sizing.base.errors import SizingError
-from sizing.economics.results import CostAnswer, Investment
+from sizing.economics.present_value import Investment
+from sizing.economics.results import CostAnswer
 from sizing.economics.text import against_api, against_renting, sentences
 from sizing.scenario.costs import Costs
 from ui.cost import computed

@@ -11,7 +11,8 @@ import plotly.graph_objects as go
 
 from sizing.economics.curves import OverLoad
 from sizing.economics.dates import Age
-from sizing.economics.results import CostAnswer, CostSource, Investment, WayToPay
+from sizing.economics.present_value import Investment
+from sizing.economics.results import CostAnswer, CostSource, WayToPay
 from sizing.economics.text import CONSTANTS, PARTS, WHY_UNKNOWN
 from sizing.economics.views import BaseWay, ViewName
 from ui.currency import DOLLARS, Currency
@@ -90,7 +91,7 @@ def build_ways(cost: CostAnswer, *, currency: Currency = DOLLARS, dark: bool = F
             dark=dark,
             barmode="stack",
             legend={"traceorder": "normal"},
-            height=140 + 38 * len(ways),
+            height=150 + 42 * len(ways),
             separators=currency.separators,
             annotations=[_total(way, currency) for way in ways],
             xaxis=axis(f"All costs ({currency.code} a month)", range=[0, most * 1.2], **currency.axis),

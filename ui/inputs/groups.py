@@ -15,6 +15,7 @@ from sharing.form.choices import label
 from sharing.form.lengths import length_tokens, prompt
 from sharing.form.presets import preset_of, presets
 from sharing.form.problems import BadInput
+from sharing.form.read import mode_of
 from sizing.base.choices import Mode
 from sizing.base.format import count
 from sizing.scenario.schema import Benchmark
@@ -26,7 +27,12 @@ from ui.inputs.trace import draw_trace, draw_upload
 from ui.inputs.widgets import behind_a_click, dropdown, segments, several, switch, text
 
 _PRESET = "preset"
-_LOADS = {"rps": ("rps",), "average": ("avg", "avg_pct"), "users": ("users", "per_user")}
+_LOADS = {
+    "rps": ("rps",),
+    "average": ("avg", "avg_pct"),
+    "users": ("users", "per_user"),
+    "batch": ("docs_month", "per_doc"),
+}
 
 
 def draw() -> Places:
@@ -97,6 +103,8 @@ def _first_of_workload(unit: str) -> None:
     text(*_LOADS[state.value("load")])
     if state.value("load") == "users":
         text("hours", "p2m")
+    if state.value("load") == "batch":
+        text("deadline", "window", "week")
 
 
 def _in_tokens() -> None:
@@ -116,7 +124,10 @@ def _in_tokens() -> None:
 def _limits() -> None:
     st.markdown("**Limits**")
     first = st.container(gap="xsmall")
-    mode: Mode = state.value("mode")
+    mode: Mode = mode_of(state.values())
+    if state.value("load") == "batch":
+        st.caption("Documents that nobody waits for: no latency limit, maximum throughput.")
+        return
     behind_a_click("More limits", partial(_more_limits, mode), key="more_limits")
     with first:
         match mode:

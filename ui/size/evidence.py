@@ -25,10 +25,17 @@ def draw_business(business: Business) -> None:
         for name, value in shown.items():
             st.metric(str(fields[name].title), value, help=fields[name].description)
     st.caption(
-        f"Over a day of {business.hours:g} hours, busiest time {significant(business.peak_to_mean)} times the mean"
+        f"Over a day of {business.hours:g} hours, {_course(business)}"
         + ("" if business.requests_per_user is None else f", with {business.requests_per_user:g} requests per user")
         + (f", {percent(business.growth)} growth included." if business.growth else ".")
     )
+
+
+def _course(business: Business) -> str:
+    """How the load runs over the day, or for a batch over the days of a month."""
+    if business.peak_to_mean == 1.0:
+        return "as busy all the time"
+    return f"busiest time {significant(business.peak_to_mean)} times the mean"
 
 
 NEAREST = 5

@@ -29,8 +29,8 @@ CHOICES: Mapping[str, str] = {
 
 def as_costs(chosen: Mapping[str, Any]) -> dict[str, Any]:
     """What the controls of these session keys say, as a scenario says it; of an API the provider."""
-    said = {field: chosen[key] for key, field in CHOICES.items() if key in chosen}
-    return said | ({"api": {"provider": said["api"] or None}} if "api" in said else {})
+    stated = {field: chosen[key] for key, field in CHOICES.items() if key in chosen}
+    return stated | ({"api": {"provider": stated["api"] or None}} if "api" in stated else {})
 
 
 def with_costs(scenario: Scenario) -> Scenario:

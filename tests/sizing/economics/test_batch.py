@@ -64,7 +64,7 @@ def test_documents_deadline_and_window_make_the_rate() -> None:
     answer, money = answered({"batch": window})
     assert answer.plan.business.requests_per_day == pytest.approx(1e6 / (365 / 12))
     assert money.documents_per_month == pytest.approx(1e6)
-    assert "per document" in money.answer
+    assert " per 1,000 documents and " in money.answer or " per document and " in money.answer
     assert "1M documents a month" in money.answer
     assert "users" not in answer.plan.answer
 
