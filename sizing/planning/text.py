@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from sizing.base.deployed import Deployed
 from sizing.base.format import count, ms, requests_per_s, usd
 from sizing.base.result import Plan
+from sizing.planning.proposal_text import NAMES, balanced_of, chance, gives_up, made_of, room
 
 
 def _deployed(d: Deployed) -> str:
@@ -23,6 +26,22 @@ def why_no_alternatives(plan: Plan) -> str:
     if plan.deployment and plan.deployment.pools and plan.decided_by == "simulation":
         return "No other deployment is listed: those that only an estimate ranks above these pools are left out."
     return "No other deployment meets the limits with the hardware considered."
+
+
+def _proposals(plan: Plan) -> Iterator[str]:
+    """The proposals to decide between, two lines each."""
+    balanced = balanced_of(plan)
+    if balanced is None:
+        return
+    yield "Proposals"
+    for one in plan.proposals:
+        a_month = f"{usd(one.hardware_usd_per_month)} a month"
+        yield (
+            f"  {NAMES[one.name]:12} {made_of(one.deployment)}, {a_month}; limits hold {chance(one)}, room to grow "
+            f"{room(one)}"
+        )
+        yield f"  {'':12} {gives_up(one, balanced, usd)}"
+    yield ""
 
 
 def as_text(plan: Plan) -> str:
@@ -47,6 +66,7 @@ def as_text(plan: Plan) -> str:
             f"Source        {plan.source}",
             "",
         ]
+    lines += [*_proposals(plan)]
     lines += [f"{w.severity.capitalize()}: {w.message}" for w in plan.warnings]
     if plan.alternatives:
         lines += [
