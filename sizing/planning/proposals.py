@@ -123,10 +123,7 @@ def _as_likely(question: Question, pools: Pools) -> Disaggregated:
     there, peak, fewest = expected_pools(question, pools), question.demand.sustained_rps, fewest_of_a_kind(question)
     counts = [
         np.minimum(np.maximum(instances_needed(peak, rps), fewest), most)
-        for rps, most in (
-            (there.prefill_rps, pools.prefill_instances),
-            (there.decode_rps, pools.decode_instances),
-        )
+        for rps, most in ((there.prefill_rps, pools.prefill_instances), (there.decode_rps, pools.decode_instances))
     ]
     return disaggregated(question, replace(there, prefill_instances=counts[0], decode_instances=counts[1]))
 
@@ -177,9 +174,7 @@ def _cannot_save(likely: Screened, balanced: Proposal) -> bool:
     return bool(np.nanmin(np.concatenate(least), initial=np.inf) >= now)
 
 
-def _first(
-    seen: Screened, decided: Decided, seed: int, known: Search | None = None
-) -> PlannedDeployment[Any] | None:
+def _first(seen: Screened, decided: Decided, seed: int, known: Search | None = None) -> PlannedDeployment[Any] | None:
     """The deployment that comes first, decided as the plan was; None where nothing keeps the limits."""
     why = decided.not_simulated
     found = decide(seen, seed, known=known, counted=False) if why is None else estimate(seen, why)
@@ -219,5 +214,3 @@ def with_deployment(question: Question, **changed: Any) -> Question:
     scenario = question.scenario
     deployment = scenario.deployment.model_copy(update=changed)
     return replace(question, scenario=scenario.model_copy(update={"deployment": deployment}))
-
-

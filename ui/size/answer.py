@@ -89,7 +89,9 @@ def _how_sure(plan: Plan, further: Sequence[str]) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         sure = " ".join(one.text for one in plan.sentences if one.about == "sure") or plan.how_sure
         st.markdown(f":material/query_stats: How sure: {as_markdown(sure)}", width="content")
-        with st.popover("Details", type="tertiary", key="how_sure", help="The rest of the answer, and what it rests on"):
+        with st.popover(
+            "Details", type="tertiary", key="how_sure", help="The rest of the answer, and what it rests on"
+        ):
             st.markdown("\n".join(f"- {as_markdown(text)}" for text in (*further, plan.how_sure) if text))
 
 

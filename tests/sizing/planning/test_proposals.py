@@ -10,7 +10,7 @@ from sizing.planning.answered import Answer
 from sizing.planning.proposal_text import chance, gives_up, made_of, room
 from sizing.planning.text import as_text
 from sizing.replay.simulate import simulate
-from sizing.replay.what_if import WhatIf, failure_text
+from sizing.replay.what_if import WhatIf
 from tests.sizing.asking import LLAMA_8B, LLAMA_70B, ask, raw
 from tests.sizing.lost_system import MINUTES, keeps_limits, with_system_to_lose
 
@@ -75,8 +75,6 @@ def test_a_plan_without_redundancy_breaks_the_limits_when_its_system_is_lost() -
     assert answer.plan.deployment.systems > 1
     found = simulate(answer, what_if=WhatIf(fail_minutes=MINUTES, fails="system"), hours=1.0)
     assert found.failure is not None
-    assert found.failure.instances_lost > 1
-    assert f"A system with {found.failure.instances_lost} instances fails" in failure_text(found.failure)
     assert not found.failure.meets_limits
 
 
