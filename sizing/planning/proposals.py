@@ -1,9 +1,10 @@
 """Three answers to decide between: the lowest cost, the plan itself, and the plan that survives the loss of a system.
 
 *Balanced* is the plan: it suffices as surely as the scenario asks (90 % unless it says otherwise), so that a customer
-does not stand at the edge of what is expected. *Lowest cost* is what is as likely as not enough: the cheapest with steps
-as long as expected, looked for among the configurations that cost least with the caution of the plan. *Resilient* keeps
-the limits as surely as the plan when its fullest system is lost: N+1 systems, each with its part of the instances.
+does not stand at the edge of what is expected. *Lowest cost* is what is as likely as not enough: the cheapest with
+steps as long as expected, looked for among the configurations that cost least with the caution of the plan. *Resilient*
+keeps the limits as surely as was asked when its fullest system is lost: N+1 systems, each with its part of the
+instances.
 
 Both are decided as the plan was, by simulation where that was. What the plan has simulated is not simulated again, so
 that they take less than half of its time.
@@ -82,16 +83,16 @@ def _balanced(planned: Plan, name: ProposalName = "balanced") -> Proposal:
     )
 
 
-def _cheaper(found: Proposal | None, balanced: Proposal) -> Proposal:
-    """What was ``found``, where it costs less than the plan; else the plan, which is then the cheapest, too."""
-    if found is not None:
-        now, then = balanced.hardware_usd_per_month, found.hardware_usd_per_month
+def _cheaper(cheapest: Proposal | None, balanced: Proposal) -> Proposal:
+    """The ``cheapest``, where it costs less than the plan; else the plan, which is then the cheapest, too."""
+    if cheapest is not None:
+        now, then = balanced.hardware_usd_per_month, cheapest.hardware_usd_per_month
         if now is None or then is None:
-            saves = found.deployment.gpus < balanced.deployment.gpus
+            saves = cheapest.deployment.gpus < balanced.deployment.gpus
         else:
             saves = then < now * (1.0 - TIE)
         if saves:
-            return found
+            return cheapest
     return balanced.model_copy(update={"name": "lowest_cost"})
 
 
@@ -177,11 +178,11 @@ def _cannot_save(likely: Screened, balanced: Proposal) -> bool:
 def _first(seen: Screened, decided: Decided, seed: int, known: Search | None = None) -> PlannedDeployment[Any] | None:
     """The deployment that comes first, decided as the plan was; None where nothing keeps the limits."""
     why = decided.not_simulated
-    found = decide(seen, seed, known=known, counted=False) if why is None else estimate(seen, why)
-    places = found.shortlist(0)
-    if not places or found.not_simulated != why:
+    decision = decide(seen, seed, known=known, counted=False) if why is None else estimate(seen, why)
+    places = decision.shortlist(0)
+    if not places or decision.not_simulated != why:
         return None
-    return as_stated([found.every[places[0]]])[0]
+    return as_stated([decision.every[places[0]]])[0]
 
 
 def _proposal(

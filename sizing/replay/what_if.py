@@ -37,7 +37,7 @@ Fails = Literal["instance", "system"]
 
 @dataclass(frozen=True, kw_only=True)
 class WhatIf:
-    """What is tried. ``fail_minutes``: one of what ``fails`` is down for so long, with all its instances; 0: none is."""
+    """What is tried. ``fail_minutes``: one of what ``fails`` is down for so long; 0: none is."""
 
     static_batching: bool = False
     fail_minutes: float = 0.0
