@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from sizing.base.arrays import Rows
-from sizing.base.choices import ProposalName, Serving
+from sizing.base.choices import Objective, ProposalName, Serving
 from sizing.base.deployed import Deployed
 from sizing.base.result import Plan, Proposal
 from sizing.base.units import HOURS_PER_MONTH
@@ -102,13 +102,13 @@ def _lowest_cost(seen: Screened, decided: Decided, balanced: Proposal, seed: int
         return None
     question = _by_cost(seen.question.as_expected())
     together, pools = seen.together, seen.pools
-    index = np.unique(together.index[_cheapest(together)])
+    index = np.unique(together.index[_first_few(together, "cost")])
     evaluated = expected(question, together.evaluated.take(index))
     likely = Screened(
         question=question,
         base=evaluated,
         together=smallest_aggregated(question, evaluated),
-        pools=tuple(_as_likely(question, kind.pools.take(_cheapest(kind))) for kind in pools),
+        pools=tuple(_as_likely(question, kind.pools.take(_first_few(kind, "cost"))) for kind in pools),
     )
     if _cannot_save(likely, balanced):
         return None
@@ -140,8 +140,8 @@ def _resilient(seen: Screened, decided: Decided, balanced: Proposal, seed: int) 
     survives = Screened(
         question=question,
         base=seen.base,
-        together=together.take(np.sort(_cheapest(together))),
-        pools=tuple(kind.take(np.sort(_cheapest(kind))) for kind in pools),
+        together=together.take(np.sort(_first_few(together))),
+        pools=tuple(kind.take(np.sort(_first_few(kind))) for kind in pools),
     )
     one = _first(survives, decided, seed, None if decided.refined is None else decided.refined.search)
     if one is None:
@@ -200,9 +200,9 @@ def _proposal(
     )
 
 
-def _cheapest(kind: Deployments) -> Rows:
-    """Positions of those that count least by the objective, best first."""
-    return kind.order()[: LOOKED_AT[kind.serving]]
+def _first_few(kind: Deployments, objective: Objective | None = None) -> Rows:
+    """Positions of those that come first by an ``objective``, or by that of their question, best first."""
+    return kind.keys().order(objective or kind.objective)[: LOOKED_AT[kind.serving]]
 
 
 def _by_cost(question: Question) -> Question:
