@@ -244,9 +244,7 @@ def _simulate(given: argparse.Namespace) -> int:
             trace = None
     if trace is not None:
         trace = read_trace(trace, max_tokens=understand(scenario).model.max_context)
-    what_if = WhatIf(
-        static_batching=given.batching == "static", fail_minutes=given.fail_minutes, fails=given.fails
-    )
+    what_if = WhatIf(static_batching=given.batching == "static", fail_minutes=given.fail_minutes, fails=given.fails)
     result = simulate(scenario, trace=trace, hours=given.hours, seed=given.seed, what_if=what_if)
     return show(result, as_text, json=given.json)
 

@@ -18,8 +18,8 @@ def proposals(subject: Subject) -> Section | None:
     if balanced is None:
         return None
     written = subject.written if subject.shows_money else None
-    said = tuple(f"{NAMES[one.name]}. {gives_up(one, balanced, written)}" for one in subject.plan.proposals)
-    blocks: tuple[Block, ...] = (_table(subject), Bullets(items=said))
+    items = tuple(f"{NAMES[one.name]}. {gives_up(one, balanced, written)}" for one in subject.plan.proposals)
+    blocks: tuple[Block, ...] = (_table(subject), Bullets(items=items))
     return Section(key="proposals", title="Three proposals", blocks=blocks)
 
 
@@ -33,10 +33,10 @@ def _table(subject: Subject) -> Table:
         Column(label="Limits hold at the peak"),
         Column(label="Room to grow"),
     )
-    asked = subject.plan.confidence
+    confidence = subject.plan.confidence
     note = "The plan of this document is the balanced one."
-    if asked is not None:
-        note += f" Room to grow: how many times the planned load is carried with a chance of {asked:g} %."
+    if confidence is not None:
+        note += f" Room to grow: how many times the planned load is carried with a chance of {confidence:g} %."
     rows = tuple(_row(subject, one) for one in subject.plan.proposals)
     return Table(title="Lowest cost, balanced and resilient", columns=columns, rows=rows, note=note)
 

@@ -212,6 +212,23 @@ class Deployed(Result):
         return self.gpus_bought - self.gpus
 
     @property
+    def in_fullest_system(self) -> int:
+        """Instances of the only kind that go down with the system that holds most of them: spread evenly where a system
+        may fail, else as they are packed. Of one that spans several systems, one."""
+        each, size = self.gpus // self.instances, self.gpus_bought // self.systems
+        fit, spans = max(size // each, 1), -(-each // size)
+        if self.redundancy == "none":
+            return min(fit, self.instances)
+        return -(-self.instances // (self.systems // spans))
+
+    @property
+    def survives_a_system(self) -> bool:
+        """Whether as many instances as the peak takes are left when the fullest system is lost."""
+        if self.pools or self.redundancy != "none":
+            return self.redundancy != "none"
+        return self.systems > 1 and self.spare_instances >= self.in_fullest_system
+
+    @property
     def kinds(self) -> tuple[Deployed | Pool, ...]:
         """Its kinds of instances: itself where they do both, else prefill and decode."""
         return self.pools or (self,)

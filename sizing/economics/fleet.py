@@ -34,7 +34,8 @@ class Kind:
 class Fleet:
     """The instances that carry ``peak_rps``, the mean rate of the busiest time: one kind, or prefill and decode.
 
-    ``redundancy``: what may fail at the peak as a whole. ``gpus_low`` and ``gpus_high`` are the range of GPUs of the plan, ``gpus_high`` infinite where nothing bounds it.
+    ``redundancy``: what may fail at the peak as a whole. ``gpus_low`` and ``gpus_high`` are the range of GPUs of the
+    plan, ``gpus_high`` infinite where nothing bounds it.
     """
 
     kinds: tuple[Kind, ...]

@@ -51,6 +51,7 @@ NOT_ENGINE = (
     "economics.results",
     "decision.text",
     "decision.keys",
+    "planning.proposal_text",
     "planning.arithmetic",
     "planning.explain",
     "planning.explain_cost",

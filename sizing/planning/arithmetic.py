@@ -49,13 +49,7 @@ def instances_steps(kind: str, peak: float, max_rps: float, spares: int, instanc
 
 
 def systems_steps(
-    instances: int,
-    gpus_each: int,
-    system_gpus: int,
-    systems: int,
-    *,
-    spares: int = 0,
-    redundancy: Redundancy = "none",
+    instances: int, gpus_each: int, system_gpus: int, systems: int, spares: int = 0, redundancy: Redundancy = "none"
 ) -> tuple[str, ...]:
     """Whole systems for instances that never straddle two, unless one is larger than a system; and what may fail."""
     fit, spans = max(system_gpus // gpus_each, 1), -(-gpus_each // system_gpus)
@@ -73,9 +67,7 @@ def systems_steps(
         split,
         step("whole systems for those that work", f"ceil({working} / {fit}) x {spans}", count(fewest)),
         step(
-            f"more, so that one {redundancy} may fail",
-            f"{count(fewest)} + {count(systems - fewest)}",
-            count(systems),
+            f"more, so that one {redundancy} may fail", f"{count(fewest)} + {count(systems - fewest)}", count(systems)
         ),
     )
 

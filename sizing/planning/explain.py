@@ -106,19 +106,12 @@ def _counts(stated: Stated) -> Iterator[Explained]:
         step("", f"{deployed.instances} x {row.tp} x {row.pp} x {row.dp}", count(deployed.gpus)),
         source="definition",
     )
-    each = deployed.gpus_bought // deployed.systems
+    each, kept = deployed.gpus_bought // deployed.systems, deployed.redundancy
     yield entry(
         "systems",
         count(deployed.systems),
         f"ceil(instances / instances per system), whole systems: {deployed.system} has {each} GPUs",
-        *systems_steps(
-            deployed.instances,
-            row.gpus,
-            each,
-            deployed.systems,
-            spares=deployed.spare_instances,
-            redundancy=deployed.redundancy,
-        ),
+        *systems_steps(deployed.instances, row.gpus, each, deployed.systems, deployed.spare_instances, kept),
         source="module sizing.prices.packing",
     )
     yield entry(

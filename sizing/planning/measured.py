@@ -72,10 +72,14 @@ def measured_plan(question: Question, *, second_opinion: bool = False) -> Plan:
         explained=(*_explained(record), *explain_money(question, deployed, cost, business)),
         **of_every_plan(question, business, no_opinion() if second_opinion else None),
     )
-    marked = measured.marked(MadeFor(question.scenario))
+    return _with_proposals(question, measured.marked(MadeFor(question.scenario)))
+
+
+def _with_proposals(question: Question, planned: Plan) -> Plan:
+    """The plan of a record with its proposals."""
     if question.scenario.deployment.redundancy != "none":
-        return of_record(marked, marked)
-    return of_record(marked, measured_plan(with_deployment(question, redundancy="system")))
+        return of_record(planned, planned)
+    return of_record(planned, measured_plan(with_deployment(question, redundancy="system")))
 
 
 def _repeats() -> str:

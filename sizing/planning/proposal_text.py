@@ -28,7 +28,8 @@ def balanced_of(plan: Plan) -> Proposal | None:
 
 def is_the_plan(one: Proposal, balanced: Proposal) -> bool:
     """Whether a proposal deploys what the plan does."""
-    return one.name == "balanced" or one.deployment == balanced.deployment
+    alike = one.deployment.model_copy(update={"redundancy": balanced.deployment.redundancy})
+    return alike == balanced.deployment
 
 
 def made_of(deployed: Deployed) -> str:
@@ -49,7 +50,7 @@ def room(one: Proposal) -> str:
     if one.headroom is None:
         return "as measured"
     if one.headroom < 1.0:
-        return f"none: {significant(one.headroom)} times"
+        return f"none ({significant(one.headroom, 2)} times)"
     return "hardly any" if one.headroom < NO_ROOM else f"{significant(one.headroom)} times"
 
 
@@ -70,8 +71,9 @@ def gives_up(one: Proposal, balanced: Proposal, written: Written | None) -> str:
 
 def _without_redundancy(deployed: Deployed) -> str:
     """What becomes of the plan when a system is lost."""
-    if deployed.redundancy != "none":
-        return f"Gives up money: it keeps the limits with a whole {deployed.redundancy} lost."
+    if deployed.survives_a_system:
+        lost = "system" if deployed.redundancy == "none" else deployed.redundancy
+        return f"It keeps the limits with a whole {lost} lost, as asked."
     if deployed.systems == 1:
         what = "one instance in one system" if deployed.instances == 1 else "everything in one system"
         return f"Gives up redundancy: {what}, so that nobody is answered while it is down."

@@ -1,9 +1,10 @@
 """Three answers to decide between: the lowest cost, the plan itself, and the plan that survives the loss of a system.
 
 *Balanced* is the plan: it suffices as surely as the scenario asks (90 % unless it says otherwise), so that a customer
-does not stand at the edge of what is expected. *Lowest cost* is what is as likely as not enough: the cheapest with steps
-as long as expected, looked for among the configurations that cost least with the caution of the plan. *Resilient* keeps
-the limits as surely as the plan when its fullest system is lost: N+1 systems, each with its part of the instances.
+does not stand at the edge of what is expected. *Lowest cost* is what is as likely as not enough: the cheapest with
+steps as long as expected, looked for among the configurations that cost least with the caution of the plan. *Resilient*
+keeps the limits as surely as was asked when its fullest system is lost: N+1 systems, each with its part of the
+instances.
 
 Both are decided as the plan was, by simulation where that was. What the plan has simulated is not simulated again, so
 that they take less than half of its time.
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from sizing.base.arrays import Rows
-from sizing.base.choices import ProposalName, Serving
+from sizing.base.choices import Objective, ProposalName, Serving
 from sizing.base.deployed import Deployed
 from sizing.base.result import Plan, Proposal
 from sizing.base.units import HOURS_PER_MONTH
@@ -82,16 +83,16 @@ def _balanced(planned: Plan, name: ProposalName = "balanced") -> Proposal:
     )
 
 
-def _cheaper(found: Proposal | None, balanced: Proposal) -> Proposal:
-    """What was ``found``, where it costs less than the plan; else the plan, which is then the cheapest, too."""
-    if found is not None:
-        now, then = balanced.hardware_usd_per_month, found.hardware_usd_per_month
+def _cheaper(cheapest: Proposal | None, balanced: Proposal) -> Proposal:
+    """The ``cheapest``, where it costs less than the plan; else the plan, which is then the cheapest, too."""
+    if cheapest is not None:
+        now, then = balanced.hardware_usd_per_month, cheapest.hardware_usd_per_month
         if now is None or then is None:
-            saves = found.deployment.gpus < balanced.deployment.gpus
+            saves = cheapest.deployment.gpus < balanced.deployment.gpus
         else:
             saves = then < now * (1.0 - TIE)
         if saves:
-            return found
+            return cheapest
     return balanced.model_copy(update={"name": "lowest_cost"})
 
 
@@ -101,13 +102,13 @@ def _lowest_cost(seen: Screened, decided: Decided, balanced: Proposal, seed: int
         return None
     question = _by_cost(seen.question.as_expected())
     together, pools = seen.together, seen.pools
-    index = np.unique(together.index[_cheapest(together)])
+    index = np.unique(together.index[_first_few(together, "cost")])
     evaluated = expected(question, together.evaluated.take(index))
     likely = Screened(
         question=question,
         base=evaluated,
         together=smallest_aggregated(question, evaluated),
-        pools=tuple(_as_likely(question, kind.pools.take(_cheapest(kind))) for kind in pools),
+        pools=tuple(_as_likely(question, kind.pools.take(_first_few(kind, "cost"))) for kind in pools),
     )
     if _cannot_save(likely, balanced):
         return None
@@ -123,10 +124,7 @@ def _as_likely(question: Question, pools: Pools) -> Disaggregated:
     there, peak, fewest = expected_pools(question, pools), question.demand.sustained_rps, fewest_of_a_kind(question)
     counts = [
         np.minimum(np.maximum(instances_needed(peak, rps), fewest), most)
-        for rps, most in (
-            (there.prefill_rps, pools.prefill_instances),
-            (there.decode_rps, pools.decode_instances),
-        )
+        for rps, most in ((there.prefill_rps, pools.prefill_instances), (there.decode_rps, pools.decode_instances))
     ]
     return disaggregated(question, replace(there, prefill_instances=counts[0], decode_instances=counts[1]))
 
@@ -142,8 +140,8 @@ def _resilient(seen: Screened, decided: Decided, balanced: Proposal, seed: int) 
     survives = Screened(
         question=question,
         base=seen.base,
-        together=together.take(np.sort(_cheapest(together))),
-        pools=tuple(kind.take(np.sort(_cheapest(kind))) for kind in pools),
+        together=together.take(np.sort(_first_few(together))),
+        pools=tuple(kind.take(np.sort(_first_few(kind))) for kind in pools),
     )
     one = _first(survives, decided, seed, None if decided.refined is None else decided.refined.search)
     if one is None:
@@ -177,16 +175,14 @@ def _cannot_save(likely: Screened, balanced: Proposal) -> bool:
     return bool(np.nanmin(np.concatenate(least), initial=np.inf) >= now)
 
 
-def _first(
-    seen: Screened, decided: Decided, seed: int, known: Search | None = None
-) -> PlannedDeployment[Any] | None:
+def _first(seen: Screened, decided: Decided, seed: int, known: Search | None = None) -> PlannedDeployment[Any] | None:
     """The deployment that comes first, decided as the plan was; None where nothing keeps the limits."""
     why = decided.not_simulated
-    found = decide(seen, seed, known=known, counted=False) if why is None else estimate(seen, why)
-    places = found.shortlist(0)
-    if not places or found.not_simulated != why:
+    decision = decide(seen, seed, known=known, counted=False) if why is None else estimate(seen, why)
+    places = decision.shortlist(0)
+    if not places or decision.not_simulated != why:
         return None
-    return as_stated([found.every[places[0]]])[0]
+    return as_stated([decision.every[places[0]]])[0]
 
 
 def _proposal(
@@ -204,9 +200,9 @@ def _proposal(
     )
 
 
-def _cheapest(kind: Deployments) -> Rows:
-    """Positions of those that count least by the objective, best first."""
-    return kind.order()[: LOOKED_AT[kind.serving]]
+def _first_few(kind: Deployments, objective: Objective | None = None) -> Rows:
+    """Positions of those that come first by an ``objective``, or by that of their question, best first."""
+    return kind.keys().order(objective or kind.objective)[: LOOKED_AT[kind.serving]]
 
 
 def _by_cost(question: Question) -> Question:
@@ -219,5 +215,3 @@ def with_deployment(question: Question, **changed: Any) -> Question:
     scenario = question.scenario
     deployment = scenario.deployment.model_copy(update=changed)
     return replace(question, scenario=scenario.model_copy(update={"deployment": deployment}))
-
-

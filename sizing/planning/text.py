@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from commandline.percentiles import name_of
 from sizing.base.deployed import Deployed
 from sizing.base.format import count, ms, requests_per_s, usd
 from sizing.base.latency_and_cost import Latency
 from sizing.base.result import Plan
+from sizing.planning.proposal_text import NAMES, balanced_of, chance, gives_up, made_of, room
 
 
 def _deployed(d: Deployed) -> str:
@@ -31,6 +34,22 @@ def _percentiles(one: Latency) -> str:
     return ", ".join(f"{name_of(percent)} {ms(one.at(percent))}" for percent in one.percents())
 
 
+def _proposals(plan: Plan) -> Iterator[str]:
+    """The proposals to decide between, two lines each."""
+    balanced = balanced_of(plan)
+    if balanced is None:
+        return
+    yield "Proposals"
+    for one in plan.proposals:
+        a_month = f"{usd(one.hardware_usd_per_month)} a month"
+        yield (
+            f"  {NAMES[one.name]:12} {made_of(one.deployment)}, {a_month}; limits hold {chance(one)}, room to grow "
+            f"{room(one)}"
+        )
+        yield f"  {'':12} {gives_up(one, balanced, usd)}"
+    yield ""
+
+
 def as_text(plan: Plan) -> str:
     """The plan for a terminal: answer, figures, warnings, alternatives, excluded."""
     lines = [plan.answer, ""]
@@ -48,6 +67,7 @@ def as_text(plan: Plan) -> str:
             f"Source        {plan.source}",
             "",
         ]
+    lines += [*_proposals(plan)]
     lines += [f"{w.severity.capitalize()}: {w.message}" for w in plan.warnings]
     if plan.alternatives:
         lines += [

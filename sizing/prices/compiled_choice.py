@@ -86,8 +86,8 @@ def _entry(sources: str) -> Callable[..., None]:
 
 
 cheapest_of_each: Any = _entry(digest(packing.__file__))
-"""``cheapest_of_each(gpu, kinds, reserve, offers, tie, chosen, systems)``: the option that each candidate takes and how many of
-it, into ``chosen`` (C,) and ``systems`` (C,).
+"""``cheapest_of_each(gpu, kinds, reserve, offers, tie, chosen, systems)``: the option that each candidate takes and how
+many of it, into ``chosen`` (C,) and ``systems`` (C,).
 
 Of the options in which one instance spans the fewest systems, joined by a fabric before those that are not, priced
 before unpriced, those of the least price; of these, within ``tie``, the one with the fewest systems, of these the

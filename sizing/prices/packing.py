@@ -65,9 +65,10 @@ NO_RESERVE = Reserve()
 
 
 def held_in_systems(working: Counts, each: Counts, size: Counts, spares: int, lost: int) -> Counts:
-    """Instances for which there has to be room, so that ``working`` are left when what is ``lost`` (:data:`LOST`) fails.
+    """Instances for which there has to be room, so that ``working`` are left when what is ``lost`` fails.
 
-    Beside these as many as one system holds, or as many as all systems of another site hold. Of none working, none.
+    Beside these as many as one system holds, or as many as all systems of another site hold (:data:`LOST`). Of none
+    working, none.
     """
     in_one = np.maximum(size // each, 1)
     reserve = spares * (working > 0)

@@ -76,9 +76,7 @@ class Failure(Result):
         float, quantity("Fails at", "s", "a third of the simulated time", "From the start of the simulation.")
     ]
     end_s: Annotated[float, quantity("Returns at", "s", "start + minutes asked", "Its caches are empty then.")]
-    instances_lost: Annotated[
-        int, quantity("Instances lost", "instances", "asked", "Those that fail together.")
-    ] = 1
+    instances_lost: Annotated[int, quantity("Instances lost", "instances", "asked", "Those that fail together.")] = 1
     instances_left: Annotated[
         int, quantity("Instances left", "instances", "all but these", "Those that serve meanwhile.")
     ]

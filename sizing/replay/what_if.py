@@ -37,7 +37,7 @@ Fails = Literal["instance", "system"]
 
 @dataclass(frozen=True, kw_only=True)
 class WhatIf:
-    """What is tried. ``fail_minutes``: one of what ``fails`` is down for so long, with all its instances; 0: none is."""
+    """What is tried. ``fail_minutes``: one of what ``fails`` is down for so long; 0: none is."""
 
     static_batching: bool = False
     fail_minutes: float = 0.0
@@ -116,19 +116,9 @@ def deployment_of(
                 "to be seen."
             ]
         )
-    down = 1 if what_if.fails == "instance" or deployed is None else in_fullest_system(deployed)
+    down = 1 if what_if.fails == "instance" or deployed is None else deployed.in_fullest_system
     outages = tuple(Outage(replica=n, start_s=start, end_s=start + lasts) for n in range(down))
     return Fleet(replicas=(chosen.replica,) * count, routing=routing, outages=outages)
-
-
-def in_fullest_system(deployed: Deployed) -> int:
-    """Instances that go down with the system that holds most of them: spread evenly where one may fail, else as they
-    are packed. Of one that spans several systems, one."""
-    each, size = deployed.gpus // deployed.instances, deployed.gpus_bought // deployed.systems
-    fit, spans = max(size // each, 1), -(-each // size)
-    if deployed.redundancy == "none":
-        return min(fit, deployed.instances)
-    return -(-deployed.instances // (deployed.systems // spans))
 
 
 def window_of(deployment: Deployment) -> Window | None:

@@ -190,9 +190,10 @@ class Deployment(Part):
     ``batch_limits``: sequences in flight per instance; empty: whatever serves best. ``memory_fraction``: share of a
     GPU's memory that the engine may use; none: its default. ``max_utilization`` is room for
     more load than asked, ``confidence`` (percent) for an engine slower than expected: two doubts, neither counted in
-    the other. ``redundancy``: what may fail at the peak without a limit being broken, beside single ``spare_instances``:
-    nothing, a whole system (N+1), or one of two sites (2N). ``measured_gpus_only`` narrows an empty ``gpus`` to the types with published benchmarks; by default all
-    that are sold for servers are considered, as one that nobody measured pays for that by ``confidence``.
+    the other. ``redundancy``: what may fail at the peak without a limit being broken, beside single instances
+    (``spare_instances``): nothing, a whole system (N+1), or one of two sites (2N). ``measured_gpus_only`` narrows an
+    empty ``gpus`` to the types with published benchmarks; by default all that are sold for servers are considered, as
+    one that nobody measured pays for that by ``confidence``.
     ``accurate_formats_only`` narrows an empty ``precisions`` to the checkpoint's own format and those that answer as
     well as measurable (FP8); by default it does, as what 4 bits cost is not in dollars: a test on the customer's own
     task decides about them. ``routing``: how requests are spread over the instances; by default to the least loaded, as

@@ -147,8 +147,8 @@ def smallest_aggregated(question: Question, evaluated: Evaluated) -> Aggregated:
 
 def fewest_aggregated(question: Question, evaluated: Evaluated) -> tuple[int, str] | None:
     """GPUs of the smallest deployment, spares counted, and its label; None where nothing serves."""
-    able = np.flatnonzero(evaluated.capacity.rps > 0) if considers_aggregated(question) else ()
-    if not len(able):
+    able = np.flatnonzero(evaluated.capacity.rps > 0)
+    if not len(able) or not considers_aggregated(question):
         return None
     if reserve_of(question).redundancy != "none":
         gpus = aggregated(question, evaluated, able, sized(question, evaluated, able)).gpus

@@ -89,12 +89,7 @@ def estimate(screened: Screened, why: NotSimulated = "estimate") -> Decided:
 
 
 def decide(
-    screened: Screened,
-    seed: int,
-    work: Work | None = None,
-    *,
-    known: Search | None = None,
-    counted: bool = True,
+    screened: Screened, seed: int, work: Work | None = None, *, known: Search | None = None, counted: bool = True
 ) -> Decided:
     """The number of instances of the best few decided by simulation, and with it the order.
 

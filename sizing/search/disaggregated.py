@@ -27,7 +27,8 @@ def _joined(row: Configuration) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Disaggregated(Deployments):
-    """Pairs of pools, (N,). ``standing_by``: instances beyond those that the peak takes. ``transfer_s``: seconds that a KV cache takes; ``inside``: over the links of one system."""
+    """Pairs of pools, (N,). ``standing_by``: instances beyond those that the peak takes. ``transfer_s``: seconds that a
+    KV cache takes; ``inside``: over the links of one system."""
 
     serving: ClassVar[Serving] = "disaggregated"
     splits: ClassVar[bool] = True

@@ -57,6 +57,8 @@ class Search:
     results: dict[int, Needed | NotMet] = field(default_factory=dict)
     """What the simulation found, by the row of the candidate."""
     cases: dict[int, Case] = field(default_factory=dict)
+    certain: set[int] = field(default_factory=set)
+    """Candidates of which it was simulated for longer how many instances they need."""
     behind: set[int] = field(default_factory=set)
     """Candidates that come after the best so far with any number of instances, so that none of them is simulated."""
     learned: float = 1.0
@@ -231,9 +233,10 @@ def refine(screened: Aggregated, seed: int, work: Work | None = None, known: Sea
     the answer is the first of those whose number of instances is certain.
     ``known``: what was found of the same candidates for a question that differs in systems or prices alone.
     """
-    search, certain = Search(screened, seed, work or Work()), set[int]()
+    search = Search(screened, seed, work or Work())
     if known is not None:
-        search.results, search.cases = dict(known.results), dict(known.cases)
+        search.results, search.cases, search.certain = dict(known.results), dict(known.cases), set(known.certain)
+    certain = search.certain
     try:
         _search(search, certain)
     except OutOfWork:

@@ -106,6 +106,7 @@ def deployments(draw: st.DrawFn) -> dict[str, Any]:
         "prefill": draw(st.none() | st.just({"tp": 2, "pp": 2})),
         "batch_limits": draw(some(16, 64, 256)),
         "spare_instances": draw(st.integers(0, 2)),
+        "redundancy": draw(st.sampled_from(["none", "none", "system", "site"])),
         "max_utilization": draw(st.sampled_from([0.65, 1.0])),
         "confidence": draw(st.sampled_from(get_args(Confidence))),
         "objective": draw(st.sampled_from(get_args(Objective))),

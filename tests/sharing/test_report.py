@@ -33,6 +33,7 @@ from ui.currency import Currency
 
 CHAPTERS = (
     "answer",
+    "proposals",
     "questions",
     "assumptions",
     "latency",

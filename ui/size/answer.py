@@ -11,7 +11,7 @@ from sizing.base.choices import Severity
 from sizing.base.result import AnswerPart, Excluded, Fix, Plan
 from sizing.scenario.schema import Scenario
 from ui import shell, state
-from ui.format import as_markdown
+from ui.format import as_markdown, bullets
 from ui.state import Answer, Outcome
 
 _LOOKS: dict[Severity, tuple[Callable[[str], object], str]] = {
@@ -89,8 +89,10 @@ def _how_sure(plan: Plan, further: Sequence[str]) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         sure = " ".join(one.text for one in plan.sentences if one.about == "sure") or plan.how_sure
         st.markdown(f":material/query_stats: How sure: {as_markdown(sure)}", width="content")
-        with st.popover("Details", type="tertiary", key="how_sure", help="The rest of the answer, and what it rests on"):
-            st.markdown("\n".join(f"- {as_markdown(text)}" for text in (*further, plan.how_sure) if text))
+        with st.popover(
+            "Details", type="tertiary", key="how_sure", help="The rest of the answer, and what it rests on"
+        ):
+            st.markdown(bullets(filter(None, (*further, plan.how_sure))))
 
 
 def _infeasible(answer: Answer) -> None:

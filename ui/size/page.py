@@ -55,11 +55,12 @@ def draw() -> None:
         draw_not_held()
         outcome = state.outcome()
         answer = draw_outcome(outcome)
+        if answer is not None:
+            draw_proposals(answer)
     inputs.draw_faults(places, outcome.faults)
     with results:
         if answer is not None:
             shell.withhold(present=has_own_prices(answer.scenario))
-            draw_proposals(answer)
             draw_key_figures(answer)
             draw_warnings(answer, "warning", "info")
             draw_business(answer.plan.business)

@@ -284,7 +284,7 @@ def test_a_second_opinion_never_fails():
 
 
 def test_a_brief_plan_is_the_same_answer_without_what_is_read_beside_it():
-    left_out = {"trade_off", "load_curve", "explained", "excluded"}
+    left_out = {"proposals", "trade_off", "load_curve", "explained", "excluded"}
     scenario = Scenario.model_validate(raw(LLAMA_70B, deployment={"gpus": ["h100_sxm", "l4"], "tp": [2]}))
     brief, whole = plan(scenario, brief=True).model_dump(), plan(scenario).model_dump()
     assert {key for key in whole if brief[key] != whole[key]} == left_out

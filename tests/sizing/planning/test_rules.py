@@ -155,8 +155,10 @@ def test_gpus_left_over_in_every_rack_are_no_instance():
 
 def test_a_missing_spare_is_said_until_there_is_one():
     full = {"gpus": ["h100_sxm"], "tp": [8], "pp": [1]}
-    assert "no_spare" in codes(ask(deployment=full, workload={"peak_rps": 1}))
-    assert "no_spare" not in codes(ask(deployment={**full, "spare_instances": 1}, workload={"peak_rps": 1}))
+    several, alone = {"peak_rps": 100}, {"peak_rps": 1}
+    assert "no_spare" in codes(ask(deployment=full, workload=several))
+    assert "no_spare" not in codes(ask(deployment={**full, "spare_instances": 1}, workload=several))
+    assert "no_spare" not in codes(ask(deployment=full, workload=alone))  # the answer says so, once
 
 
 def test_an_unknown_price_is_said():

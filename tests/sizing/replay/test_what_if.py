@@ -48,6 +48,21 @@ def test_a_failure_is_felt_while_it_lasts_and_over_soon_after() -> None:
     assert f"{one.started_again} requests start again" in failure_text(one)
 
 
+def test_a_system_takes_all_of_its_instances_with_it() -> None:
+    """Four systems of eight GPUs, of which one may fail: a quarter of the instances is down at once."""
+    scenario = asked(peak_rps=300.0, deployment={"redundancy": "system"})
+    found = simulate(scenario, hours=0.2, what_if=WhatIf(fail_minutes=4, fails="system"))
+    deployed, one = plan(scenario, brief=True).deployment, found.failure
+    assert deployed is not None
+    assert one is not None
+    assert one.instances_lost == -(-deployed.instances // deployed.systems) > 1
+    assert (
+        one.instances_left == deployed.instances - one.instances_lost >= deployed.instances - deployed.spare_instances
+    )
+    assert one.meets_limits
+    assert f"A system with {one.instances_lost} instances fails" in failure_text(one)
+
+
 def test_without_another_instance_everything_waits_until_it_returns() -> None:
     found = simulate(asked(peak_rps=2.0), hours=1.0, what_if=WhatIf(fail_minutes=10))
     assert found.instances == 1

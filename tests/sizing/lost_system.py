@@ -1,0 +1,42 @@
+"""What a plan does in a simulation in which the system that holds most of its instances is lost."""
+
+from sizing.planning.answered import Answer
+from sizing.replay.planned_deployment import planned
+from sizing.replay.simulate import simulate
+from sizing.replay.what_if import WhatIf
+from sizing.scenario.schema import Scenario
+
+MINUTES = 20.0
+"""How long the system is down: far longer than it takes to do again what it had begun."""
+
+
+def with_system_to_lose(scenario: Scenario) -> Answer:
+    """The answer to the same scenario with N+1 systems, where it does not ask for as much already."""
+    deployment = scenario.deployment
+    if deployment.redundancy == "none":
+        deployment = deployment.model_copy(update={"redundancy": "system"})
+    return Answer.of(scenario.model_copy(update={"deployment": deployment}))
+
+
+def keeps_limits(answer: Answer) -> bool:
+    """Whether what is left holds every limit: requests in the system while it is down, counted apart.
+
+    Pools are run with the instances that are left; of both kinds no system holds more than stand by.
+    """
+    deployed, scenario = answer.plan.deployment, answer.scenario
+    assert deployed is not None
+    if scenario.measured is not None:
+        return deployed.spare_instances * deployed.systems >= deployed.instances
+    chosen = planned(answer)
+    assert chosen is not None
+    if not chosen.does_both:
+        assert deployed.pools is not None
+        size = deployed.gpus_bought // deployed.systems
+        for pool in deployed.pools:
+            assert pool.spare_instances >= max(size // (pool.gpus // pool.instances), 1)
+        return simulate(answer).meets_limits
+    assert deployed.instances - deployed.in_fullest_system >= chosen.working
+    found = simulate(answer, what_if=WhatIf(fail_minutes=MINUTES, fails="system"), hours=1.0)
+    assert found.failure is not None
+    assert found.failure.instances_left >= chosen.working
+    return found.failure.meets_limits
