@@ -184,11 +184,9 @@ def _with_a_server_to_lose(answer: Answer) -> Outcome | None:
         return None
     size, each = deployed.gpus_bought // deployed.systems, deployed.gpus // deployed.instances
     working = deployed.instances - deployed.spare_instances
-    instances, servers, filled = (
-        max(pair)
-        for pair in zip(_to_lose_one(working, each, size), (deployed.instances, deployed.systems, 0), strict=True)
-    )
-    outcome = priced(replace(answer, plan=with_instances(plan, deployed, filled, working)))
+    spread, servers, filled = _to_lose_one(working, each, size)
+    instances, servers = max(spread, deployed.instances), max(servers, deployed.systems)
+    outcome = priced(replace(answer, plan=with_instances(plan, deployed, max(filled, instances), working)))
     power = None if outcome.power_kw is None else outcome.power_kw * servers / deployed.systems
     bought = {"gpus": instances * each, "systems": servers, "gpus_bought": servers * size, "power_kw": power}
     return outcome.model_copy(update=bought)
@@ -221,16 +219,17 @@ def _other_gpus(answer: Answer) -> Iterator[Scenario]:
 
 def _no_better(other: Outcome, same: Outcome, scenario: Scenario) -> bool:
     """Whether a choice anew is none, the same again, or dearer where cost is what it was chosen by."""
-    if not other.feasible or (other.gpu, other.engine, other.precision, other.gpus) == (
-        same.gpu,
-        same.engine,
-        same.precision,
-        same.gpus,
-    ):
+    if not other.feasible:
+        return True
+    if _bought(other) == _bought(same):
         return True
     by_cost = scenario.deployment.objective in ("cost", "expected_cost")
     costs = other.usd_per_month, same.usd_per_month
     return same.feasible and by_cost and None not in costs and costs[0] >= costs[1]
+
+
+def _bought(one: Outcome) -> tuple[str, str, str, int | None]:
+    return one.gpu, one.engine, one.precision, one.gpus
 
 
 def _layout_of(scenario: Scenario) -> dict[str, Any]:

@@ -105,8 +105,8 @@ def odd_sentence(odd: Odd) -> str:
     reasons = []
     if odd.widened:
         reasons.append(
-            f"{gpu} widens its weights ({precision_name(one.deployed.weight_precision)}) to 16 bit before it multiplies "
-            "them, so that prompts take longer, which answers in progress wait for"
+            f"{gpu} widens weights in {precision_name(one.deployed.weight_precision)} to 16 bit before it multiplies "
+            "them, so that prompts take longer, and answers in progress wait for them"
         )
     reasons.append(f"{_carries(one)}, {_carries(other, short=True)}")
     equal = " Both take as many systems, so that they cost the same." if odd.costs_as_much else ""

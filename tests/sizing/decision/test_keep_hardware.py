@@ -13,17 +13,16 @@ from sizing.decision.keep_hardware import (
     FACTORS,
     _to_lose_one,
     at,
-    moved,
     movable_inputs,
+    moved,
     now,
     questions,
     same_hardware,
     survives_a_server,
     what_if,
 )
-from sizing.decision.keep_text import kept_sentence, other_sentence
+from sizing.decision.keep_text import kept_sentence, odd_sentence, other_sentence
 from sizing.decision.odd import odd_formats
-from sizing.decision.keep_text import odd_sentence
 from sizing.decision.outcome import Answers
 from sizing.decision.tornado import tornado
 from sizing.planning.analytic import analytic_plan
