@@ -84,7 +84,14 @@ def same_hardware(answer: Answer) -> Scenario:
     deployed = answer.plan.deployment
     if deployed is None or answer.scenario.measured is not None:
         return answer.scenario
-    return pinned_to(deployed, answer.scenario)
+    return with_asked_gpus(pinned_to(deployed, answer.scenario))
+
+
+def with_asked_gpus(scenario: Scenario) -> Scenario:
+    """The scenario without accelerators of its own that it does not consider: a form that names GPUs says no others."""
+    deployment = scenario.deployment
+    asked = [gpu for gpu in deployment.custom_gpus if not deployment.gpus or gpu.id in deployment.gpus]
+    return scenario.model_copy(update={"deployment": deployment.model_copy(update={"custom_gpus": asked})})
 
 
 def moved(scenario: Scenario, factors: Mapping[MovedInput, float]) -> Scenario | None:

@@ -39,11 +39,13 @@ class Measure:
 
 def _of_bought(one: Outcome) -> str:
     """How many GPUs the systems have, where not all of them are in use."""
-    return "" if one.gpus_bought in (None, one.gpus) else f" of {one.gpus_bought:,} bought"
+    return "" if one.gpus_bought in (None, one.gpus) else f" of {one.gpus_bought:,}"
 
 
 _OTHERS = (
-    Measure(title="GPUs in use", of=lambda one: one.gpus, written=lambda x: f"{x:,.0f}", note=_of_bought),
+    Measure(
+        title="GPUs in use, of those bought", of=lambda one: one.gpus, written=lambda x: f"{x:,.0f}", note=_of_bought
+    ),
     Measure(title="TTFT (ms)", of=lambda one: one.ttft_ms, written=significant),
     Measure(title="ITL (ms)", of=lambda one: one.itl_ms, written=significant),
     Measure(title="Power (kW)", of=lambda one: one.power_kw, written=significant),
@@ -168,7 +170,6 @@ def _row(one: Compared, code: str) -> dict[str, Any]:
         "Weights": label("prec", answer.precision),
         "Engine": label("engine", answer.engine),
         "Systems": answer.systems,
-        "System": answer.system,
         f"All costs ({code} a month)": answer.usd_per_month,
         "low": known(answer.low),
         "high": known(answer.high),
@@ -177,5 +178,6 @@ def _row(one: Compared, code: str) -> dict[str, Any]:
         "ITL (ms)": known(answer.itl_ms),
         "E2E (s)": known(seconds),
         "Power (kW)": known(answer.power_kw),
+        "System": answer.system,
         "Limited by": answer.limited_by if answer.feasible else "nothing serves it within the limits",
     }

@@ -58,8 +58,10 @@ def use_deployment(chosen: Deployed | OperatingPoint, scenario: Scenario) -> Non
 
 
 def use_scenario(before: Scenario, after: Scenario) -> None:
-    """Ask what another scenario asks, in the fields in which it differs (for callbacks)."""
-    _write_changes(before, after)
+    """Ask what another scenario asks, in the fields in which it differs (for callbacks). An accelerator of one's own
+    stays in the form where it is not considered."""
+    own = {"custom_gpus": before.deployment.custom_gpus}
+    _write_changes(before, after.model_copy(update={"deployment": after.deployment.model_copy(update=own)}))
     if OWN_GPU not in after.deployment.gpus and after.deployment.gpus:
         write({"gpu": list(after.deployment.gpus)})
 
