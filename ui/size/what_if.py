@@ -33,7 +33,7 @@ FACTORS = (0.25, 0.5, 0.75, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 4.0)
 """Times the value that a slider can be moved to. Chosen: because a guess is seldom off by more than four."""
 
 _PER_ROW = 3
-_LAST = "what_if_last"
+_LAST, _TAKEN = "what_if_last", "what_if_taken"
 
 Rows = tuple[tuple[str, Kept], ...]
 
@@ -83,6 +83,8 @@ def _money() -> Money:
 
 def _sliders(answer: Answer) -> None:
     """A slider for each input that can be moved, and the answer to all of them together."""
+    if st.session_state.pop(_TAKEN, False):
+        st.rerun()  # the whole page, not this part of it
     names = movable_inputs(answer.scenario)
     factors: dict[MovedInput, float] = {}
     for start in range(0, len(names), _PER_ROW):
@@ -186,7 +188,7 @@ def _use(answer: Answer, scenario: Scenario | None, key: str, title: str, *, fea
     traced = any(isinstance(one, LengthTrace) for one in (workload.input_tokens, workload.output_tokens))
     if scenario is None or traced or isinstance(workload.arrivals, TraceArrivals):
         return
-    if st.button(
+    st.button(
         title,
         key=key,
         on_click=_take,
@@ -194,13 +196,13 @@ def _use(answer: Answer, scenario: Scenario | None, key: str, title: str, *, fea
         disabled=not feasible,
         icon=":material/check:",
         help="Writes these values into the form, and this choice of hardware with them.",
-    ):
-        st.rerun()  # the whole page, not this part of it
+    )
 
 
 def _take(before: Scenario, after: Scenario) -> None:
     state.use_scenario(before, after)
     _reset()
+    st.session_state[_TAKEN] = True
 
 
 def _usual(answer: Answer) -> None:
