@@ -51,8 +51,11 @@ FACTORS: Mapping[QuestionName, Mapping[MovedInput, float]] = MappingProxyType(
 OF_A_MEASURED_RECORD: tuple[MovedInput, ...] = ("load", *LIMITS)
 """What moves the answer of a measured record, which was made at its own lengths."""
 
-_LAYOUT = ("tp", "pp", "ep", "dp", "serving", "prefill", "decode", "batch_limits")
+_RELAID = ("tp", "pp", "ep", "dp", "serving", "prefill", "decode", "batch_limits")
 """Keys of a deployment that say how instances are laid out."""
+
+LAYOUT = frozenset(f"deployment.{name}" for name in (*_RELAID, "engines", "kv_precisions", "speculation"))
+"""Scenario keys that the plan's own hardware sets beside its GPU and weight format."""
 
 OTHERS_TRIED = 3
 """Other GPU types that are tried where a server may fail. Chosen: because they are ranked, and each takes a plan."""
@@ -187,7 +190,7 @@ def _with_a_server_to_lose(answer: Answer) -> Outcome | None:
     """The outcome of a plan with as many instances as are left, once the fullest of its servers is down, as the peak
     needs; see :func:`_to_lose_one`. Whole servers are paid for."""
     plan, deployed = answer.plan, answer.plan.deployment
-    if deployed is None or deployed.pools or answer.scenario.measured is not None:
+    if deployed is None or not plan.feasible or deployed.pools or answer.scenario.measured is not None:
         return None
     size, each = deployed.gpus_bought // deployed.systems, deployed.gpus // deployed.instances
     working = deployed.instances - deployed.spare_instances
@@ -242,7 +245,7 @@ def _bought(one: Outcome) -> tuple[str, str, str, int | None]:
 def _layout_of(scenario: Scenario) -> dict[str, Any]:
     """The keys of a layout as a scenario has them: left open, unless it says something."""
     deployment = scenario.deployment.model_dump(mode="json")
-    return {f"deployment.{name}": deployment[name] for name in _LAYOUT}
+    return {f"deployment.{name}": deployment[name] for name in _RELAID}
 
 
 def _load_key(known: Mapping[str, Any]) -> str:

@@ -39,7 +39,7 @@ COLUMNS = st.builds(
 def bought(plan: Plan) -> dict[str, Any]:
     """What Size says is to be bought, and the latencies to expect."""
     one, latency = plan.deployment, plan.latency
-    if one is None:
+    if one is None or not plan.feasible:  # one that no simulation confirms is stated, and not called enough
         return {"feasible": False}
     return {
         "feasible": True,

@@ -88,7 +88,7 @@ def test_a_column_is_put_together_and_sized_alike(open_page: OpenPage, width: in
 
 @pytest.mark.slow
 def test_the_tornado_keeps_the_hardware_unless_it_is_told_otherwise(open_page: OpenPage) -> None:
-    page = open_page(f"cost?{INPUTS}&cost_view=What+moves+it")
+    page = open_page(f"cost?{INPUTS}&cost_view=Sensitivity")
     own = page.get_by_role("radio", name="The plan's own")
     expect(own).to_be_checked()
     page.get_by_text("Any that the scenario allows").click()

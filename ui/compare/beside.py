@@ -65,6 +65,12 @@ def every_column(answer: Answer) -> list[Offered]:
     return [*at_a_click, *own.values()]
 
 
+def keeps_hardware(one: Offered) -> bool:
+    """Whether a column is of the plan's own hardware."""
+    column = None if one.from_library else column_of(one.word)
+    return column is not None and column.keep_hardware
+
+
 def usual(choices: Sequence[Offered]) -> list[str]:
     """What is compared before anything was chosen: another GPU, and twice the load on the same hardware."""
     columns = {one.word: column_of(one.word) for one in choices if not one.from_library}

@@ -25,7 +25,7 @@ from sizing.scenario.schema import Scenario
 from ui.currency import Currency
 from ui.figures.comparison import Named, build_measure, measure_alt_text, measures
 from ui.figures.optimisation import formats_named, formats_table, levers_named, levers_table, published_table
-from ui.format import as_markdown
+from ui.format import bullets
 from ui.shell import draw_chart, draw_choice, draw_csv, draw_number, draw_problems, draw_rows, draw_table
 from ui.size.what_if import answers_for
 
@@ -87,8 +87,9 @@ def draw_formats(key: str, currency: Currency, *, dark: bool) -> None:
         "relative to 16 bit with 1 and with 64 requests in flight. Stored only: weights are widened to 16 bit before "
         "they are multiplied."
     )
-    for sentence in odd_formats_of(key, same_gpu=on == "same"):
-        st.info(as_markdown(sentence), icon=":material/info:")
+    if odd := odd_formats_of(key, same_gpu=on == "same"):
+        with st.expander("Why narrower weights need more GPUs here", icon=":material/help:", type="compact"):
+            st.markdown(bullets(odd))
     _charts(formats_named(compared), "formats", currency, dark=dark)
     table = formats_table(compared, currency)
     draw_rows(table, key="formats_rows", alt="Weight formats side by side", height="content")

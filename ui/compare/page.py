@@ -9,7 +9,8 @@ import streamlit as st
 from sharing.report.prices import has_own_prices
 from sizing.base.errors import SizingError
 from sizing.decision.added_up import comparison_added_up
-from sizing.decision.comparison import Comparison
+from sizing.decision.comparison import Comparison, Difference
+from sizing.decision.keep_hardware import LAYOUT
 from sizing.decision.text import driver_sentence, undercut_sentence
 from ui import state
 from ui.compare.adding import draw_adding
@@ -19,6 +20,7 @@ from ui.compare.beside import (
     compared,
     draw_choice_of_columns,
     every_column,
+    keeps_hardware,
     named,
     named_scenarios,
     odd_ones,
@@ -95,7 +97,7 @@ def _variants(answer: Answer, kept: list[Offered], currency: Currency, *, dark: 
     comparison = _compared(answer, chosen, currency)
     if comparison is None:
         return
-    _differences(comparison, currency)
+    _differences(_without_layouts(comparison, chosen), currency)
     for sentence in odd_ones(answer.scenario.model_dump_json(), named_scenarios(chosen), named(answer)):
         st.info(as_markdown(sentence), icon=":material/info:")
     _charts(comparison, currency, dark=dark)
@@ -103,6 +105,17 @@ def _variants(answer: Answer, kept: list[Offered], currency: Currency, *, dark: 
     draw_rows(table, key="compared_rows", alt="The answers as a table")
     draw_csv(table, key="compared", what="The comparison")
     _ways_to_size(answer, chosen)
+
+
+def _without_layouts(comparison: Comparison, chosen: list[Offered]) -> Comparison:
+    """Without inputs that are told of the plan's own hardware alone: that it is the same stands in a column's name."""
+    kept = [n for n, one in enumerate(chosen, 1) if keeps_hardware(one)]
+
+    def told(difference: Difference) -> bool:
+        others = [value for n, value in enumerate(difference.values) if n not in kept]
+        return difference.key not in LAYOUT or any(value != others[0] for value in others)
+
+    return comparison.model_copy(update={"differences": tuple(filter(told, comparison.differences))})
 
 
 def _ways_to_size(answer: Answer, chosen: list[Offered]) -> None:

@@ -62,7 +62,8 @@ def kept_at(scenario_json: str, factors: tuple[tuple[MovedInput, float], ...]) -
 def draw_what_if(answer: Answer) -> None:
     """Sliders with the answer to them, then what customers usually ask next."""
     deployed = answer.plan.deployment
-    if deployed is None:
+    if deployed is None or not answer.plan.feasible:
+        st.info("Nothing serves the scenario yet: relax a limit first.", icon=":material/info:")
         return
     st.caption(
         "Answered with the plan's own hardware first, of which more or fewer are needed: "
