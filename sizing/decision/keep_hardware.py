@@ -66,16 +66,17 @@ class Kept:
     """One what-if: ``same`` is the answer on the plan's own hardware, ``other`` what would be chosen anew.
 
     ``other`` is None where that is the same choice or a dearer one, or where nothing may be chosen: for a measured
-    record. ``asked`` is the scenario moved, ``kept`` the same on the plan's hardware alone; none where one more server
-    is the question. ``relaid``: the same GPU, engine and formats serve it in another layout alone. ``why_not`` and
-    ``relaxation`` say why they do not serve it in any and what would let them, both empty where they do.
+    record. ``moved_scenario`` is what is asked, ``kept_scenario`` the same on the plan's hardware alone; none where one
+    more server is the question. ``relaid``: the same GPU, engine and formats serve it in another layout alone.
+    ``why_not`` and ``relaxation`` say why they do not serve it in any and what would let them, both empty where they
+    do.
     """
 
     now: Outcome
     same: Outcome
     other: Outcome | None
-    asked: Scenario | None = None
-    kept: Scenario | None = None
+    moved_scenario: Scenario | None = None
+    kept_scenario: Scenario | None = None
     relaid: bool = False
     why_not: str = ""
     relaxation: str = ""
@@ -93,8 +94,8 @@ def same_hardware(answer: Answer) -> Scenario:
 def with_asked_gpus(scenario: Scenario) -> Scenario:
     """The scenario without accelerators of its own that it does not consider: a form that names GPUs says no others."""
     deployment = scenario.deployment
-    asked = [gpu for gpu in deployment.custom_gpus if not deployment.gpus or gpu.id in deployment.gpus]
-    return scenario.model_copy(update={"deployment": deployment.model_copy(update={"custom_gpus": asked})})
+    considered = [gpu for gpu in deployment.custom_gpus if not deployment.gpus or gpu.id in deployment.gpus]
+    return scenario.model_copy(update={"deployment": deployment.model_copy(update={"custom_gpus": considered})})
 
 
 def moved(scenario: Scenario, factors: Mapping[MovedInput, float]) -> Scenario | None:
@@ -144,19 +145,19 @@ def at(answer: Answer, factors: Mapping[MovedInput, float], answers: Answers) ->
 
     Raises InvalidScenario as :func:`sizing.plan`, as for a prompt that is longer than the model's context.
     """
-    asked = moved(answer.scenario, factors)
-    if asked is None:
+    moved_scenario = moved(answer.scenario, factors)
+    if moved_scenario is None:
         return None
     kept = moved(same_hardware(answer), factors)
     assert kept is not None, "hardware leaves the other values as they are"
-    same, anew = answers.outcome(kept), None if asked.measured else answers.outcome(asked)
-    relaid = None if same.feasible or asked.measured else with_values(kept, _layout_of(answer.scenario))
+    same, anew = answers.outcome(kept), None if moved_scenario.measured else answers.outcome(moved_scenario)
+    relaid = None if same.feasible or moved_scenario.measured else with_values(kept, _layout_of(answer.scenario))
     if relaid is not None and answers.outcome(relaid).feasible:
         kept, same = relaid, answers.outcome(relaid)
     nearest = None if same.feasible else next(iter(answers.answer(kept).plan.excluded), None)
     return Kept(
-        asked=asked,
-        kept=kept,
+        moved_scenario=moved_scenario,
+        kept_scenario=kept,
         now=answers.outcome(answer.scenario),
         same=same,
         other=None if anew is None or _no_better(anew, same, answer.scenario) else anew,
@@ -179,7 +180,7 @@ def survives_a_server(answer: Answer, answers: Answers) -> Kept | None:
     others = [_with_a_server_to_lose(answers.answer(gpu)) for gpu in _other_gpus(answer)]
     priced_others = [one for one in others if one is not None and one.usd_per_month is not None]
     return Kept(
-        asked=None,
+        moved_scenario=None,
         now=answers.outcome(answer.scenario),
         same=same,
         other=min(priced_others, key=lambda one: one.usd_per_month or 0.0, default=None),

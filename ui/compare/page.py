@@ -111,11 +111,11 @@ def _without_layouts(comparison: Comparison, chosen: list[Offered]) -> Compariso
     """Without inputs that are told of the plan's own hardware alone: that it is the same stands in a column's name."""
     kept = [n for n, one in enumerate(chosen, 1) if keeps_hardware(one)]
 
-    def told(difference: Difference) -> bool:
+    def differs_elsewhere(difference: Difference) -> bool:
         others = [value for n, value in enumerate(difference.values) if n not in kept]
         return difference.key not in LAYOUT or any(value != others[0] for value in others)
 
-    return comparison.model_copy(update={"differences": tuple(filter(told, comparison.differences))})
+    return comparison.model_copy(update={"differences": tuple(filter(differs_elsewhere, comparison.differences))})
 
 
 def _ways_to_size(answer: Answer, chosen: list[Offered]) -> None:

@@ -60,7 +60,7 @@ def _tornado(key: str, costs: str, currency: Currency, *, dark: bool) -> None:
         "decided on. Any: every value is planned anew.",
     )
     drawn = currency.converted(
-        _with_progress(lambda told: computed.tornado_of(key, costs, told, keep_hardware=chosen == "keep"))
+        _with_progress(lambda progress: computed.tornado_of(key, costs, progress, keep_hardware=chosen == "keep"))
     )
     still = unmoved(drawn)
     st.caption(

@@ -160,13 +160,14 @@ def _draw_kept(answer: Answer, kept: Kept) -> None:
         st.markdown("**The same hardware**")
         st.markdown(as_markdown(kept_sentence(kept, _money())))
         _figures(kept.same, answer)
-        _use(answer, kept.kept, "what_if_use_same", "Size with this, same hardware", feasible=kept.same.feasible)
+        if kept.same.feasible:
+            _use(answer, kept.kept_scenario, "what_if_use_same", "Size with this, same hardware")
     with other.container(border=True):
         st.markdown("**Another choice**")
         st.markdown(as_markdown(other_sentence(kept, _money())))
         if kept.other is not None:
             _figures(kept.other, answer)
-            _use(answer, kept.asked, "what_if_use_any", "Size with this, any hardware", feasible=True)
+            _use(answer, kept.moved_scenario, "what_if_use_any", "Size with this, any hardware")
 
 
 def _figures(one: Outcome, answer: Answer) -> None:
@@ -183,7 +184,7 @@ def _figures(one: Outcome, answer: Answer) -> None:
     st.caption(" · ".join(f"{name} **{as_markdown(value)}**" for name, value in figures.items()))
 
 
-def _use(answer: Answer, scenario: Scenario | None, key: str, title: str, *, feasible: bool) -> None:
+def _use(answer: Answer, scenario: Scenario | None, key: str, title: str) -> None:
     """The button that writes a what-if into the form; none for what a form cannot hold: a trace that was scaled."""
     workload = answer.scenario.workload
     traced = any(isinstance(one, LengthTrace) for one in (workload.input_tokens, workload.output_tokens))
@@ -194,7 +195,6 @@ def _use(answer: Answer, scenario: Scenario | None, key: str, title: str, *, fea
         key=key,
         on_click=_take,
         args=(answer.scenario, scenario),
-        disabled=not feasible,
         icon=":material/check:",
         help="Writes these values into the form, and this choice of hardware with them.",
     )

@@ -63,9 +63,9 @@ def test_hardware_is_kept_and_another_choice_is_never_dearer(name: Any, answers:
     assert kept.now.gpus is not None
     assert kept.same.gpus is not None
     assert kept.same.gpus >= kept.now.gpus
-    assert kept.asked is not None
+    assert kept.moved_scenario is not None
     if kept.other is not None:
-        assert kept.other == answers.outcome(kept.asked)
+        assert kept.other == answers.outcome(kept.moved_scenario)
         assert kept.other.usd_per_month < kept.same.usd_per_month
     assert f"{kept.same.gpus}" in kept_sentence(kept)
 
