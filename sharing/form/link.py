@@ -65,6 +65,7 @@ NO_INPUTS = frozenset(
         "cost_region",
         "cost_purchase",
         "cost_growth",
+        "cost_hardware",
         "cost_base",
         "cost_facility",
         "cost_licence",

@@ -53,8 +53,8 @@ class Subject:
 
     @cached_property
     def cost(self) -> CostAnswer | None:
-        """What the plan costs, in the currency of the report; None where nothing is deployed or no money is shown."""
-        if not self.shows_money or self.plan.deployment is None:
+        """What the plan costs, in the currency of the report; None where nothing serves it or no money is shown."""
+        if not self.shows_money or not self.plan.feasible or self.plan.deployment is None:
             return None
         return self.money.converted(cost(self.answer))
 

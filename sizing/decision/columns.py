@@ -8,7 +8,7 @@ from typing import Any
 
 from sizing.base.choices import Location
 from sizing.decision.inputs import LOADS
-from sizing.decision.keep_hardware import moved, same_hardware
+from sizing.decision.keep_hardware import moved, same_hardware, with_asked_gpus
 from sizing.decision.keys import values_of, with_values
 from sizing.planning.answered import Answer
 from sizing.scenario.schema import Scenario
@@ -30,7 +30,8 @@ class Column:
         """The scenario of an answer with these changes: the one that the form asks for with the same choices, so that
         its plan is that of Size. None where they cannot stand beside its other values."""
         loaded = moved(same_hardware(answer) if self.keep_hardware else answer.scenario, {"load": self.load})
-        return None if loaded is None else with_values(loaded, dict(self._values()))
+        changed = None if loaded is None else with_values(loaded, dict(self._values()))
+        return None if changed is None else with_asked_gpus(changed)
 
     def _values(self) -> Iterator[tuple[str, Any]]:
         if self.location is not None:

@@ -51,8 +51,11 @@ FACTORS: Mapping[QuestionName, Mapping[MovedInput, float]] = MappingProxyType(
 OF_A_MEASURED_RECORD: tuple[MovedInput, ...] = ("load", *LIMITS)
 """What moves the answer of a measured record, which was made at its own lengths."""
 
-_LAYOUT = ("tp", "pp", "ep", "dp", "serving", "prefill", "decode", "batch_limits")
+_RELAID = ("tp", "pp", "ep", "dp", "serving", "prefill", "decode", "batch_limits")
 """Keys of a deployment that say how instances are laid out."""
+
+LAYOUT = frozenset(f"deployment.{name}" for name in (*_RELAID, "engines", "kv_precisions", "speculation"))
+"""Scenario keys that the plan's own hardware sets beside its GPU and weight format."""
 
 OTHERS_TRIED = 3
 """Other GPU types that are tried where a server may fail. Chosen: because they are ranked, and each takes a plan."""
@@ -63,16 +66,17 @@ class Kept:
     """One what-if: ``same`` is the answer on the plan's own hardware, ``other`` what would be chosen anew.
 
     ``other`` is None where that is the same choice or a dearer one, or where nothing may be chosen: for a measured
-    record. ``asked`` is the scenario moved, ``kept`` the same on the plan's hardware alone; none where one more server
-    is the question. ``relaid``: the same GPU, engine and formats serve it in another layout alone. ``why_not`` and
-    ``relaxation`` say why they do not serve it in any and what would let them, both empty where they do.
+    record. ``moved_scenario`` is what is asked, ``kept_scenario`` the same on the plan's hardware alone; none where one
+    more server is the question. ``relaid``: the same GPU, engine and formats serve it in another layout alone.
+    ``why_not`` and ``relaxation`` say why they do not serve it in any and what would let them, both empty where they
+    do.
     """
 
     now: Outcome
     same: Outcome
     other: Outcome | None
-    asked: Scenario | None = None
-    kept: Scenario | None = None
+    moved_scenario: Scenario | None = None
+    kept_scenario: Scenario | None = None
     relaid: bool = False
     why_not: str = ""
     relaxation: str = ""
@@ -84,7 +88,14 @@ def same_hardware(answer: Answer) -> Scenario:
     deployed = answer.plan.deployment
     if deployed is None or answer.scenario.measured is not None:
         return answer.scenario
-    return pinned_to(deployed, answer.scenario)
+    return with_asked_gpus(pinned_to(deployed, answer.scenario))
+
+
+def with_asked_gpus(scenario: Scenario) -> Scenario:
+    """The scenario without accelerators of its own that it does not consider: a form that names GPUs says no others."""
+    deployment = scenario.deployment
+    considered = [gpu for gpu in deployment.custom_gpus if not deployment.gpus or gpu.id in deployment.gpus]
+    return scenario.model_copy(update={"deployment": deployment.model_copy(update={"custom_gpus": considered})})
 
 
 def moved(scenario: Scenario, factors: Mapping[MovedInput, float]) -> Scenario | None:
@@ -134,19 +145,19 @@ def at(answer: Answer, factors: Mapping[MovedInput, float], answers: Answers) ->
 
     Raises InvalidScenario as :func:`sizing.plan`, as for a prompt that is longer than the model's context.
     """
-    asked = moved(answer.scenario, factors)
-    if asked is None:
+    moved_scenario = moved(answer.scenario, factors)
+    if moved_scenario is None:
         return None
     kept = moved(same_hardware(answer), factors)
     assert kept is not None, "hardware leaves the other values as they are"
-    same, anew = answers.outcome(kept), None if asked.measured else answers.outcome(asked)
-    relaid = None if same.feasible or asked.measured else with_values(kept, _layout_of(answer.scenario))
+    same, anew = answers.outcome(kept), None if moved_scenario.measured else answers.outcome(moved_scenario)
+    relaid = None if same.feasible or moved_scenario.measured else with_values(kept, _layout_of(answer.scenario))
     if relaid is not None and answers.outcome(relaid).feasible:
         kept, same = relaid, answers.outcome(relaid)
     nearest = None if same.feasible else next(iter(answers.answer(kept).plan.excluded), None)
     return Kept(
-        asked=asked,
-        kept=kept,
+        moved_scenario=moved_scenario,
+        kept_scenario=kept,
         now=answers.outcome(answer.scenario),
         same=same,
         other=None if anew is None or _no_better(anew, same, answer.scenario) else anew,
@@ -169,7 +180,7 @@ def survives_a_server(answer: Answer, answers: Answers) -> Kept | None:
     others = [_with_a_server_to_lose(answers.answer(gpu)) for gpu in _other_gpus(answer)]
     priced_others = [one for one in others if one is not None and one.usd_per_month is not None]
     return Kept(
-        asked=None,
+        moved_scenario=None,
         now=answers.outcome(answer.scenario),
         same=same,
         other=min(priced_others, key=lambda one: one.usd_per_month or 0.0, default=None),
@@ -180,15 +191,13 @@ def _with_a_server_to_lose(answer: Answer) -> Outcome | None:
     """The outcome of a plan with as many instances as are left, once the fullest of its servers is down, as the peak
     needs; see :func:`_to_lose_one`. Whole servers are paid for."""
     plan, deployed = answer.plan, answer.plan.deployment
-    if deployed is None or deployed.pools or answer.scenario.measured is not None:
+    if deployed is None or not plan.feasible or deployed.pools or answer.scenario.measured is not None:
         return None
     size, each = deployed.gpus_bought // deployed.systems, deployed.gpus // deployed.instances
     working = deployed.instances - deployed.spare_instances
-    instances, servers, filled = (
-        max(pair)
-        for pair in zip(_to_lose_one(working, each, size), (deployed.instances, deployed.systems, 0), strict=True)
-    )
-    outcome = priced(replace(answer, plan=with_instances(plan, deployed, filled, working)))
+    spread, servers, filled = _to_lose_one(working, each, size)
+    instances, servers = max(spread, deployed.instances), max(servers, deployed.systems)
+    outcome = priced(replace(answer, plan=with_instances(plan, deployed, max(filled, instances), working)))
     power = None if outcome.power_kw is None else outcome.power_kw * servers / deployed.systems
     bought = {"gpus": instances * each, "systems": servers, "gpus_bought": servers * size, "power_kw": power}
     return outcome.model_copy(update=bought)
@@ -221,22 +230,23 @@ def _other_gpus(answer: Answer) -> Iterator[Scenario]:
 
 def _no_better(other: Outcome, same: Outcome, scenario: Scenario) -> bool:
     """Whether a choice anew is none, the same again, or dearer where cost is what it was chosen by."""
-    if not other.feasible or (other.gpu, other.engine, other.precision, other.gpus) == (
-        same.gpu,
-        same.engine,
-        same.precision,
-        same.gpus,
-    ):
+    if not other.feasible:
+        return True
+    if _bought(other) == _bought(same):
         return True
     by_cost = scenario.deployment.objective in ("cost", "expected_cost")
     costs = other.usd_per_month, same.usd_per_month
     return same.feasible and by_cost and None not in costs and costs[0] >= costs[1]
 
 
+def _bought(one: Outcome) -> tuple[str, str, str, int | None]:
+    return one.gpu, one.engine, one.precision, one.gpus
+
+
 def _layout_of(scenario: Scenario) -> dict[str, Any]:
     """The keys of a layout as a scenario has them: left open, unless it says something."""
     deployment = scenario.deployment.model_dump(mode="json")
-    return {f"deployment.{name}": deployment[name] for name in _LAYOUT}
+    return {f"deployment.{name}": deployment[name] for name in _RELAID}
 
 
 def _load_key(known: Mapping[str, Any]) -> str:

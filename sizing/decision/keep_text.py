@@ -83,7 +83,7 @@ def kept_sentence(kept: Kept, money: Money = usd) -> str:
 
 def other_sentence(kept: Kept, money: Money = usd) -> str:
     """What another choice would be, in one sentence."""
-    if kept.asked is not None and kept.asked.measured is not None:
+    if kept.moved_scenario is not None and kept.moved_scenario.measured is not None:
         return "What was measured holds for its own hardware alone."
     if kept.other is None:
         return (
@@ -101,14 +101,14 @@ def other_sentence(kept: Kept, money: Money = usd) -> str:
 def odd_sentence(odd: Odd) -> str:
     """Why narrower weights need more GPUs than wider ones."""
     one, other = odd.one, odd.other
-    gpu = gpu_name(one.deployed.gpu)
-    reasons = []
+    reasons = [f"{_carries(one)}, {_carries(other, short=True)}"]
     if odd.widened:
-        reasons.append(
-            f"{gpu} widens its weights ({precision_name(one.deployed.weight_precision)}) to 16 bit before it multiplies "
-            "them, so that prompts take longer, which answers in progress wait for"
+        gpu, format_ = gpu_name(one.deployed.gpu), precision_name(one.deployed.weight_precision)
+        reasons.insert(
+            0,
+            f"on {gpu} weights in {format_} are widened to 16 bit before they are multiplied, so that prompts take "
+            "longer, and answers in progress wait for them",
         )
-    reasons.append(f"{_carries(one)}, {_carries(other, short=True)}")
     equal = " Both take as many systems, so that they cost the same." if odd.costs_as_much else ""
     return (
         f"{one.name} needs {count(one.deployed.gpus)} GPUs where {other.name} needs {count(other.deployed.gpus)}: "
@@ -119,5 +119,5 @@ def odd_sentence(odd: Odd) -> str:
 def _carries(side: Side, *, short: bool = False) -> str:
     gpus = f"{count(side.gpus_per_instance)} GPU{'s' if side.gpus_per_instance > 1 else ''}"
     if short:
-        return f"one of {gpus} in {side.name} {requests_per_s(side.max_rps)}"
+        return f"one of {gpus} in {precision_name(side.deployed.weight_precision)} {requests_per_s(side.max_rps)}"
     return f"an instance of {gpus} carries {requests_per_s(side.max_rps)} (limited by {side.limited_by})"

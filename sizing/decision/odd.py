@@ -67,7 +67,7 @@ def _odd(named: Sequence[tuple[str, Answer]]) -> Iterator[Odd]:
 def _side(name: str, answer: Answer) -> Side | None:
     plan = answer.plan
     each: PerInstance | None = plan.per_instance
-    if plan.deployment is None or each is None:
+    if plan.deployment is None or each is None or not plan.feasible:
         return None
     return Side(
         name=name,

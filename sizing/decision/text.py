@@ -60,7 +60,7 @@ NAMES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "deployment.accurate_formats_only": ("only formats that keep accuracy", ""),
         "deployment.step_times": ("step times from", ""),
         "deployment.routing": ("routing", ""),
-        "deployment.speculation": ("speculative decoding", ""),
+        "deployment.speculation": ("published drafts", ""),
         "deployment.speculative_decoding.draft_tokens": ("draft tokens a step", "tokens"),
         "deployment.speculative_decoding.acceptance": ("acceptance of draft tokens", ""),
         "deployment.speculative_decoding.draft_cost": ("cost of a draft token", "decode steps"),

@@ -8,11 +8,13 @@ from streamlit.testing.v1 import AppTest
 
 from sizing import Scenario
 from sizing.catalog.precisions import precisions
+from sizing.decision.columns import Column
 from sizing.decision.comparison import compare
 from sizing.decision.outcome import NOTHING
 from tests.app.conftest import APP
 from tests.app.pages_text import problems
 from tests.patience import PATIENCE_S
+from ui.compare.column_text import column_of, column_text
 from ui.figures.comparison import answers_table, build_measure, differences_table, measure_alt_text, measures, named
 
 PAGE = "pages/compare.py"
@@ -32,11 +34,11 @@ def test_two_variants_are_compared_before_anything_is_chosen(page: AppTest) -> N
     assert not page.exception
     assert not problems(page)
     assert len(page.multiselect(key="beside").value) == 2
-    assert "2 x the load" in texts(page)
+    assert "2 x the load + same hardware" in texts(page)
 
 
 def test_a_variant_is_added_and_removed(page: AppTest) -> None:
-    page.multiselect(key="beside").set_value(["traffic-2", "location-cloud"]).run()
+    page.multiselect(key="beside").set_value(["2 x the load", "Cloud"]).run()
     assert "Cloud: " in texts(page)
     rows = next(frame.value for frame in page.dataframe if "Scenario" in frame.value)
     assert list(rows["Scenario"])[1:] == ["2 x the load", "Cloud"]
@@ -50,7 +52,7 @@ def test_the_address_keeps_the_variants() -> None:
         app.query_params[key] = value
     app.run()
     assert not app.exception
-    assert app.multiselect(key="beside").value == ["location-cloud"]
+    assert app.multiselect(key="beside").value == ["Cloud"]
 
 
 def test_a_variant_that_the_scenario_does_not_have_is_said(app: AppTest) -> None:
@@ -141,3 +143,91 @@ def test_a_link_opens_the_view_that_it_names() -> None:
     assert not app.exception
     assert not app.warning
     assert app.session_state["formats_on"] == "any"
+
+
+def test_a_column_is_put_together_and_is_a_whole_scenario(page: AppTest) -> None:
+    page.selectbox(key="column_gpu").set_value("b200_sxm").run()
+    page.selectbox(key="column_precision").set_value("nvfp4").run()
+    page.button(key="column_add").click().run()
+    assert not page.exception
+    text = "B200 SXM 180GB (HGX/DGX) + NVFP4 (W4A4)"
+    assert page.multiselect(key="beside").value[-1] == text
+    rows = next(frame.value for frame in page.dataframe if "Scenario" in frame.value)
+    last = rows[rows["Scenario"] == text].iloc[0]
+    assert (last["GPU"], last["Weights"]) == ("B200 SXM 180GB (HGX/DGX)", "NVFP4 (W4A4)")
+    assert last["GPUs bought"] >= last["GPUs"]
+    page.button(key=f"size_{text}").click().run()
+    page.switch_page("pages/size.py").run()
+    deployed = page.session_state["last_answer"].plan.deployment
+    assert (deployed.gpu, deployed.weight_precision, deployed.gpus) == ("b200_sxm", "nvfp4", last["GPUs"])
+
+
+def test_a_column_that_says_nothing_and_one_too_many_are_refused_in_a_sentence(page: AppTest) -> None:
+    page.button(key="column_add").click().run()
+    assert any(text.startswith("Nothing differs") for text in problems(page))
+    before = page.multiselect(key="beside").value
+    for location, load in (("cloud", 3.0), ("hybrid", 3.0), ("cloud", 5.0)):
+        page.selectbox(key="column_location").set_value(location)
+        page.select_slider(key="column_load").set_value(load)
+        page.button(key="column_add").click().run()
+    assert page.multiselect(key="beside").value == [*before, "Cloud + 3 x the load", "Hybrid + 3 x the load"]
+    assert any(text.startswith("4 columns stand beside") for text in problems(page))
+    assert not page.exception
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        Column(location="cloud", gpu="h100_sxm", precision="fp8", engine="vllm", load=2.5),
+        Column(location="cloud", keep_hardware=True),
+        Column(load=0.5, keep_hardware=True),
+        Column(gpu="vr200"),
+    ],
+)
+def test_a_column_is_found_again_by_its_words(column: Column) -> None:
+    assert column_of(column_text(column)) == column
+
+
+@pytest.mark.parametrize(
+    "text", ["", "abacus", "Cloud + Cloud", "0 x the load", "FP8 (W8A8) + same hardware", "Cloud + ", "Own accelerator"]
+)
+def test_what_is_no_column_is_none(text: str) -> None:
+    assert column_of(text) is None
+
+
+def test_the_address_keeps_a_column_of_ones_own() -> None:
+    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
+    text = "Cloud + H200 SXM 141GB + FP8 (W8A8) + vLLM"
+    for key, value in {"goto": "compare", "isl": "3500", "beside": [text]}.items():
+        app.query_params[key] = value
+    app.run()
+    assert not app.exception
+    assert not app.warning
+    assert app.multiselect(key="beside").value == [text]
+
+
+def test_sliders_are_answered_on_the_same_hardware(page: AppTest) -> None:
+    page.session_state["compare_view"] = "What if"
+    page.run()
+    assert not page.exception
+    planned = page.session_state["last_answer"].plan.deployment
+    page.select_slider(key="what_if_load").set_value(4.0).run()
+    assert not page.exception
+    assert any(f"instead of {planned.gpus} " in m.value for m in page.markdown)
+    assert any(m.value.startswith("**Twice the load.**") for m in page.markdown)
+
+
+def test_what_cannot_be_is_a_sentence_and_the_last_answer_stays(app: AppTest) -> None:
+    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
+    link = {"goto": "size", "rps": "400000", "gpu": "h100_sxm", "view": "What if"}
+    for key, value in link.items():
+        app.query_params[key] = value
+    app.run()
+    app.select_slider(key="what_if_load").set_value(2.0).run()
+    good = [m.value for m in app.markdown if "instead of" in m.value or "enough" in m.value]
+    assert good
+    app.select_slider(key="what_if_load").set_value(4.0).run()
+    assert not app.exception
+    assert problems(app)
+    assert any("The last answer" in one.value for one in app.caption)
+    assert good[0] in [m.value for m in app.markdown]

@@ -1,4 +1,4 @@
-"""What the scenario is compared with: variants of it, each named and found again by a short word in the address."""
+"""What the scenario is compared with: columns of it, each named and found again by its words in the address."""
 
 from __future__ import annotations
 
@@ -6,17 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import streamlit as st
-from sizing.decision.variants import Variant, variants
 
-from sharing.form.choices import label
+from sizing.decision.columns import columns
 from sizing.decision.comparison import MOST_COMPARED, Comparison, compare
-from sizing.decision.outcome import Answers
+from sizing.decision.keep_text import odd_sentence
+from sizing.decision.odd import odd_formats
 from sizing.scenario.schema import Scenario
 from ui import state
+from ui.compare.column_text import column_of, column_text
 from ui.shell.notes import draw_wrong_in_link
+from ui.size.what_if import answers_for
 from ui.state import Answer, answer_of
 
 KEY = "beside"
+OWN = "columns_of_ones_own"
+"""Session key: texts of the columns that were put together by hand, or that stood in an address."""
 MOST = MOST_COMPARED - 1
 
 _kept = st.cache_resource(max_entries=64, ttl="6h", show_spinner=False)
@@ -24,45 +28,64 @@ _kept = st.cache_resource(max_entries=64, ttl="6h", show_spinner=False)
 
 @dataclass(frozen=True, kw_only=True)
 class Offered:
-    """Something to compare with: the word for it, its name beside the scenario, and its name in an address."""
+    """Something to compare with: the word for it, its name beside the scenario, and its name in an address.
+
+    ``from_library``: a scenario of its own, not a column of the one in the form.
+    """
 
     word: str
     name: str
     in_address: str
     scenario: Scenario
-    kind: str
+    from_library: bool = False
 
 
 @_kept
 def offered(scenario_json: str) -> tuple[Offered, ...]:
-    """Every variant of a scenario that one click adds."""
-    return tuple(
-        Offered(
-            word=f"{one.kind}-{one.of}", name=_name(one), in_address=_name(one), scenario=one.scenario, kind=one.kind
-        )
-        for one in variants(answer_of(scenario_json))
-    )
+    """Every column of a scenario that one click adds."""
+    answer = answer_of(scenario_json)
+    texts = (column_text(one) for one in columns(answer))
+    return tuple(one for text in texts if (one := as_offered(text, answer)) is not None)
 
 
-def _name(one: Variant) -> str:
-    if one.kind == "traffic":
-        return f"{one.of} x the load"
-    return label({"gpu": "gpu", "precision": "prec", "location": "where"}[one.kind], one.of)
+def as_offered(text: str, answer: Answer) -> Offered | None:
+    """The column that a text means; None where it means none, or cannot stand beside the scenario's other values."""
+    column = column_of(text)
+    scenario = None if column is None else column.scenario(answer)
+    return None if scenario is None else Offered(word=text, name=text, in_address=text, scenario=scenario)
+
+
+def every_column(answer: Answer) -> list[Offered]:
+    """What one click adds, then the columns that were put together here or stand in the address."""
+    at_a_click = offered(answer.scenario.model_dump_json())
+    known = {one.word for one in at_a_click}
+    texts = dict.fromkeys([*st.session_state.get(OWN, ()), *st.query_params.get_all(KEY)])
+    own = {text: one for text in texts if text not in known and (one := as_offered(text, answer)) is not None}
+    st.session_state[OWN] = tuple(own)
+    return [*at_a_click, *own.values()]
+
+
+def keeps_hardware(one: Offered) -> bool:
+    """Whether a column is of the plan's own hardware."""
+    column = None if one.from_library else column_of(one.word)
+    return column is not None and column.keep_hardware
 
 
 def usual(choices: Sequence[Offered]) -> list[str]:
-    """What is compared before anything was chosen: another GPU and twice the load, as far as there are."""
-    first = {kind: next((c.word for c in choices if c.kind == kind), None) for kind in ("gpu", "traffic")}
-    return [word for word in first.values() if word is not None]
+    """What is compared before anything was chosen: another GPU, and twice the load on the same hardware."""
+    columns = {one.word: column_of(one.word) for one in choices if not one.from_library}
+    gpu = next((word for word, one in columns.items() if one is not None and one.gpu), None)
+    load = next((word for word, one in columns.items() if one is not None and one.load != 1.0), None)
+    return [word for word in (gpu, load) if word is not None]
 
 
-def draw_choice_of_variants(choices: Sequence[Offered]) -> list[Offered]:
-    """The field that adds and removes variants; at most three, beside the scenario itself."""
+def draw_choice_of_columns(choices: Sequence[Offered]) -> list[Offered]:
+    """The field that adds and removes columns; at most four, beside the scenario itself."""
     by_word = {one.word: one for one in choices}
     names = {one.word: one.name for one in choices}
     labels = {one.word: one.in_address for one in choices}
     kept = state.linked(KEY, labels, default=usual(choices), several=True)
-    draw_wrong_in_link(KEY, "variant of this scenario")
+    draw_wrong_in_link(KEY, "column of this scenario")
     chosen = st.multiselect(
         "Compare with",
         list(labels),
@@ -70,14 +93,14 @@ def draw_choice_of_variants(choices: Sequence[Offered]) -> list[Offered]:
         **kept,
         max_selections=MOST,
         format_func=names.__getitem__,
-        placeholder="Choose up to three variants",
-        help="Each changes one thing and leaves everything else as it is on Size: another GPU type, weight format or "
-        "place, or twice the load. Scenarios of the library come from the Scenarios page.",
+        placeholder="Choose up to four columns",
+        help="Each changes what it names and leaves everything else as it is on Size. “Same hardware” is the plan's "
+        "own GPU, engine, formats and layout. Scenarios of the library come from the Scenarios page.",
     )
     return [by_word[word] for word in chosen if word in by_word]
 
 
-def chosen_variants(choices: Sequence[Offered]) -> list[Offered]:
+def chosen_columns(choices: Sequence[Offered]) -> list[Offered]:
     """What the field holds, on a page that does not draw it."""
     state.linked(KEY, {one.word: one.in_address for one in choices}, default=usual(choices), several=True)
     by_word = {one.word: one for one in choices}
@@ -87,17 +110,32 @@ def chosen_variants(choices: Sequence[Offered]) -> list[Offered]:
 @_kept
 def compared(scenario_json: str, others: tuple[tuple[str, str], ...], name: str) -> Comparison:
     """The scenario beside others, each a name with its scenario. Raises InvalidScenario or SizingError."""
-    base, *beside = (
+    return compare(_named(scenario_json, others, name), answers_for(scenario_json), hardware_as_one=True)
+
+
+@_kept
+def odd_ones(scenario_json: str, others: tuple[tuple[str, str], ...], name: str) -> tuple[str, ...]:
+    """Why columns are odd: what nothing serves, and narrower weights that need more GPUs. Raises SizingError."""
+    answers = answers_for(scenario_json)
+    answered = [(one.name, answers.answer(one)) for one in _named(scenario_json, others, name)]
+    nearest = [(called, answer.plan.excluded[0]) for called, answer in answered if answer.plan.excluded]
+    unserved = [
+        f"{called}: {excluded.reason} Smallest change that would let it: {excluded.relaxation}"
+        for (called, excluded) in nearest
+        if not dict(answered)[called].plan.feasible
+    ]
+    return (*unserved, *map(odd_sentence, odd_formats(answered)))
+
+
+def _named(scenario_json: str, others: tuple[tuple[str, str], ...], name: str) -> list[Scenario]:
+    return [
         Scenario.model_validate_json(text).model_copy(update={"name": called})
         for called, text in ((name, scenario_json), *others)
-    )
-    answers = Answers()
-    answers.knows(answer_of(scenario_json))
-    return compare([base, *beside], answers)
+    ]
 
 
 def named(answer: Answer) -> str:
-    """The scenario beside its variants."""
+    """The scenario beside its columns."""
     return answer.scenario.name if answer.scenario.name != Scenario.model_fields["name"].default else "This scenario"
 
 

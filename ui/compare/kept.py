@@ -36,7 +36,7 @@ def _offered(version: Version) -> Offered:
     number, scenario = version.scenario_id, version.scenario()
     name = f"{number}: {scenario.name}"
     return Offered(
-        word=_word(number), name=name, in_address=_IN_ADDRESS.format(number), scenario=scenario, kind="library"
+        word=_word(number), name=name, in_address=_IN_ADDRESS.format(number), scenario=scenario, from_library=True
     )
 
 

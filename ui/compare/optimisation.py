@@ -8,21 +8,26 @@ from __future__ import annotations
 import streamlit as st
 
 from sharing.form.asked import AskedNumber
+from sharing.form.choices import label
 from sizing.base.errors import SizingError
 from sizing.catalog import models
 from sizing.catalog.model import Model
 from sizing.decision.added_up import formats_added_up, levers_added_up
 from sizing.decision.formats import Formats, formats
+from sizing.decision.keep_text import odd_sentence
+from sizing.decision.keys import with_values
 from sizing.decision.lever_changes import LeverSettings, default_settings, next_smaller, pruned_size_b
 from sizing.decision.levers import LeverRow, levers
+from sizing.decision.odd import odd_formats
 from sizing.decision.outcome import Answers, Outcome
 from sizing.question.understand import model_of
 from sizing.scenario.schema import Scenario
 from ui.currency import Currency
 from ui.figures.comparison import Named, build_measure, measure_alt_text, measures
 from ui.figures.optimisation import formats_named, formats_table, levers_named, levers_table, published_table
+from ui.format import bullets
 from ui.shell import draw_chart, draw_choice, draw_csv, draw_number, draw_problems, draw_rows, draw_table
-from ui.state import answer_of
+from ui.size.what_if import answers_for
 
 ON = {"same": "GPU of the plan", "any": "Any that the scenario allows"}
 _SHOWN = (0, 1, 3)
@@ -34,12 +39,9 @@ _SMALLEST_B, _LARGEST_B = 0.05, 20_000.0
 """Size of a model that is looked at, billions of parameters: as a scenario may have it."""
 
 
-@_kept
 def _answers(scenario_json: str) -> tuple[Scenario, Answers]:
     """The scenario with the plans made for it, its own among them."""
-    scenario, answers = Scenario.model_validate_json(scenario_json), Answers()
-    answers.knows(answer_of(scenario_json))
-    return scenario, answers
+    return Scenario.model_validate_json(scenario_json), answers_for(scenario_json)
 
 
 @_kept
@@ -47,6 +49,21 @@ def formats_of(scenario_json: str, *, same_gpu: bool) -> Formats:
     """Every weight format. Raises InvalidScenario."""
     scenario, answers = _answers(scenario_json)
     return formats(scenario, answers, same_gpu=same_gpu)
+
+
+@_kept
+def odd_formats_of(scenario_json: str, *, same_gpu: bool) -> tuple[str, ...]:
+    """Why formats with narrower weights need more GPUs. Raises InvalidScenario."""
+    scenario, answers = _answers(scenario_json)
+    compared = formats(scenario, answers, same_gpu=same_gpu)
+    gpu = [compared.gpu] if compared.gpu else scenario.deployment.gpus
+    moved = {
+        row.precision: with_values(scenario, {"deployment.precisions": [row.precision], "deployment.gpus": gpu})
+        for row in compared.rows
+        if row.outcome.feasible
+    }
+    named = [(label("prec", name), answers.answer(one)) for name, one in moved.items() if one is not None]
+    return tuple(map(odd_sentence, odd_formats(named)))
 
 
 @_kept
@@ -70,6 +87,9 @@ def draw_formats(key: str, currency: Currency, *, dark: bool) -> None:
         "relative to 16 bit with 1 and with 64 requests in flight. Stored only: weights are widened to 16 bit before "
         "they are multiplied."
     )
+    if odd := odd_formats_of(key, same_gpu=on == "same"):
+        with st.expander("Why narrower weights need more GPUs here", icon=":material/help:", type="compact"):
+            st.markdown(bullets(odd))
     _charts(formats_named(compared), "formats", currency, dark=dark)
     table = formats_table(compared, currency)
     draw_rows(table, key="formats_rows", alt="Weight formats side by side", height="content")

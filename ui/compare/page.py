@@ -9,16 +9,21 @@ import streamlit as st
 from sharing.report.prices import has_own_prices
 from sizing.base.errors import SizingError
 from sizing.decision.added_up import comparison_added_up
-from sizing.decision.comparison import Comparison
+from sizing.decision.comparison import Comparison, Difference
+from sizing.decision.keep_hardware import LAYOUT
 from sizing.decision.text import driver_sentence, undercut_sentence
+from ui import state
+from ui.compare.adding import draw_adding
 from ui.compare.beside import (
     Offered,
-    chosen_variants,
+    chosen_columns,
     compared,
-    draw_choice_of_variants,
+    draw_choice_of_columns,
+    every_column,
+    keeps_hardware,
     named,
     named_scenarios,
-    offered,
+    odd_ones,
 )
 from ui.compare.kept import kept_scenarios
 from ui.compare.optimisation import draw_formats, draw_levers
@@ -38,9 +43,12 @@ from ui.shell import (
     is_presenting,
 )
 from ui.size.above import draw_above
+from ui.size.what_if import draw_what_if
 from ui.state import Answer
 
 _PER_ROW, _PER_ROW_PRESENTED = 3, 2
+_FIELD_AND_ADDING = (4, 1)
+"""Widths of the field with the columns and of the button that adds one."""
 
 
 def draw() -> None:
@@ -54,7 +62,7 @@ def draw() -> None:
 def _presented(answer: Answer, *, dark: bool) -> None:
     """For a projector: what drives the differences, and the charts."""
     currency = chosen_currency()
-    chosen = chosen_variants([*offered(answer.scenario.model_dump_json()), *kept_scenarios()])
+    chosen = chosen_columns([*every_column(answer), *kept_scenarios()])
     comparison = _compared(answer, chosen, currency)
     if comparison is None:
         return
@@ -68,6 +76,7 @@ def _views(answer: Answer, *, dark: bool) -> None:
     draw_tabs(
         {
             "Variants": partial(_variants, answer, kept, currency, dark=dark),
+            "What if": partial(draw_what_if, answer),
             "Formats": partial(draw_formats, key, currency, dark=dark),
             "Levers": partial(draw_levers, key, currency, dark=dark),
         },
@@ -76,18 +85,52 @@ def _views(answer: Answer, *, dark: bool) -> None:
 
 
 def _variants(answer: Answer, kept: list[Offered], currency: Currency, *, dark: bool) -> None:
-    chosen = draw_choice_of_variants([*offered(answer.scenario.model_dump_json()), *kept])
+    choices = [*every_column(answer), *kept]
+    field, adding = st.columns(_FIELD_AND_ADDING, gap="medium", vertical_alignment="bottom")
+    with field:
+        chosen = draw_choice_of_columns(choices)
+    with adding:
+        draw_adding()
     if not chosen:
         st.info("Choose what to compare this scenario with.", icon=":material/compare_arrows:")
         return
     comparison = _compared(answer, chosen, currency)
     if comparison is None:
         return
-    _differences(comparison, currency)
+    _differences(_without_layouts(comparison, chosen), currency)
+    for sentence in odd_ones(answer.scenario.model_dump_json(), named_scenarios(chosen), named(answer)):
+        st.info(as_markdown(sentence), icon=":material/info:")
     _charts(comparison, currency, dark=dark)
     table = answers_table(comparison, currency)
     draw_rows(table, key="compared_rows", alt="The answers as a table")
     draw_csv(table, key="compared", what="The comparison")
+    _ways_to_size(answer, chosen)
+
+
+def _without_layouts(comparison: Comparison, chosen: list[Offered]) -> Comparison:
+    """Without inputs that are told of the plan's own hardware alone: that it is the same stands in a column's name."""
+    kept = [n for n, one in enumerate(chosen, 1) if keeps_hardware(one)]
+
+    def differs_elsewhere(difference: Difference) -> bool:
+        others = [value for n, value in enumerate(difference.values) if n not in kept]
+        return difference.key not in LAYOUT or any(value != others[0] for value in others)
+
+    return comparison.model_copy(update={"differences": tuple(filter(differs_elsewhere, comparison.differences))})
+
+
+def _ways_to_size(answer: Answer, chosen: list[Offered]) -> None:
+    """A button for each column that makes the form ask for it: Size then shows the same plan."""
+    with st.container(horizontal=True):
+        for one in chosen:
+            if not one.from_library and st.button(
+                f"Size with {one.name}",
+                key=f"size_{one.word}",
+                on_click=state.use_scenario,
+                args=(answer.scenario, one.scenario),
+                icon=":material/calculate:",
+                help="Writes this column into the form and opens Size.",
+            ):
+                st.switch_page("pages/size.py", query_params=state.address_of("size"))
 
 
 def _compared(answer: Answer, chosen: list[Offered], currency: Currency) -> Comparison | None:

@@ -84,10 +84,10 @@ def _plans(scenario_json: str) -> Answers:
     return Answers()
 
 
-def tornado_of(scenario_json: str, costs_json: str, progress: Progress) -> Tornado:
-    """Every input moved alone. Raises InvalidScenario."""
-    held: Held[Tornado] = _held(("tornado", scenario_json, costs_json))
-    return held.computed(lambda: tornado(*_answers(scenario_json, costs_json), progress))
+def tornado_of(scenario_json: str, costs_json: str, progress: Progress, *, keep_hardware: bool) -> Tornado:
+    """Every input moved alone, on the plan's hardware or on any. Raises InvalidScenario."""
+    held: Held[Tornado] = _held(("tornado", scenario_json, costs_json, str(keep_hardware)))
+    return held.computed(lambda: tornado(*_answers(scenario_json, costs_json), progress, keep_hardware=keep_hardware))
 
 
 def flips_of(scenario_json: str, costs_json: str, progress: Progress) -> tuple[Flip, ...]:

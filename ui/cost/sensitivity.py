@@ -33,6 +33,8 @@ VIEWS = {
     "two": "Two inputs",
 }
 
+HARDWARE = {"keep": "The plan's own", "any": "Any that the scenario allows"}
+
 Computed = TypeVar("Computed")
 
 
@@ -50,7 +52,16 @@ def draw_sensitivity(key: str, costs: str, currency: Currency, *, dark: bool) ->
 
 
 def _tornado(key: str, costs: str, currency: Currency, *, dark: bool) -> None:
-    drawn = currency.converted(_with_progress(lambda progress: computed.tornado_of(key, costs, progress)))
+    chosen = draw_choice(
+        "Hardware",
+        HARDWARE,
+        key="cost_hardware",
+        help="The plan's own: more or fewer of its GPU, with its engine, formats and layout, as for hardware that was "
+        "decided on. Any: every value is planned anew.",
+    )
+    drawn = currency.converted(
+        _with_progress(lambda progress: computed.tornado_of(key, costs, progress, keep_hardware=chosen == "keep"))
+    )
     still = unmoved(drawn)
     st.caption(
         "Each input moved alone between the ends of its range, 20 % to both sides where no source gives one."

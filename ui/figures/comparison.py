@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any
 
 import pandas as pd
@@ -22,15 +23,29 @@ from ui.format import known
 
 @dataclass(frozen=True, kw_only=True)
 class Measure:
-    """One small chart: what it shows of an answer, and how its numbers are written: in the unit of the title."""
+    """One small chart: what it shows of an answer, how its numbers are written, in the unit of the title, and what is
+    to be known beside one of them."""
 
     title: str
     of: Callable[[Outcome], float | None]
     written: Callable[[float], str]
+    note: Callable[[Outcome], str] = lambda _: ""
+
+    def text(self, one: Outcome) -> str:
+        """The number of an answer with what is to be known beside it; empty where there is none."""
+        value = self.of(one)
+        return "" if value is None else f"{self.written(value)}{self.note(one)}"
+
+
+def _of_bought(one: Outcome) -> str:
+    """How many GPUs the systems have, where not all of them are in use."""
+    return "" if one.gpus_bought in (None, one.gpus) else f" of {one.gpus_bought:,}"
 
 
 _OTHERS = (
-    Measure(title="GPUs", of=lambda one: one.gpus, written=lambda x: f"{x:,.0f}"),
+    Measure(
+        title="GPUs in use, of those bought", of=lambda one: one.gpus, written=lambda x: f"{x:,.0f}", note=_of_bought
+    ),
     Measure(title="TTFT (ms)", of=lambda one: one.ttft_ms, written=significant),
     Measure(title="ITL (ms)", of=lambda one: one.itl_ms, written=significant),
     Measure(title="Power (kW)", of=lambda one: one.power_kw, written=significant),
@@ -44,8 +59,9 @@ def measures(currency: Currency = DOLLARS) -> tuple[Measure, ...]:
     return Measure(title=title, of=lambda one: one.usd_per_month, written=currency.in_full), *_OTHERS
 
 
-_ROW_PX, _AROUND_PX, _LABEL = 34, 60, 24
-"""Height of a bar and of what stands around the bars; characters of a name before it is cut."""
+_ROW_PX, _LINE_PX, _AROUND_PX, _LABEL, _LINES = 34, 15, 60, 18, 3
+"""Height of a bar, of each further line of its name and of what stands around the bars; characters of a line of a name,
+and lines before it is cut."""
 
 _ROOM = 1.75
 """Length of an axis over the longest bar: its number stands behind it."""
@@ -65,13 +81,14 @@ def build_measure(outcomes: Named, measure: Measure, *, dark: bool = False) -> g
     values = [measure.of(outcome) for _, outcome in outcomes]
     if not any(value is not None for value in values):
         return message("Not known for any of them.", dark=dark)
+    names = [_lines(name) for name, _ in outcomes]
     looks = [hardware_look(outcome.gpu, dark=dark) for _, outcome in outcomes]
     bars: dict[str, Any] = {
         "type": "bar",
         "orientation": "h",
         "x": values,
-        "y": [_short(name) for name, _ in outcomes],
-        "text": ["nothing serves it" if v is None else measure.written(v) for v in values],
+        "y": names,
+        "text": [measure.text(outcome) or "nothing serves it" for _, outcome in outcomes],
         "textposition": "outside",
         "textfont": {"size": TEXT_SIZE},
         "marker": {"color": [look.colour for look in looks]},
@@ -83,7 +100,7 @@ def build_measure(outcomes: Named, measure: Measure, *, dark: bool = False) -> g
         [bars],
         layout(
             dark=dark,
-            height=_AROUND_PX + _ROW_PX * len(outcomes),
+            height=_AROUND_PX + sum(_ROW_PX + _LINE_PX * name.count("<br>") for name in names),
             showlegend=False,
             bargap=0.25,
             title={"text": measure.title, "x": 0, "xanchor": "left", "font": {"size": TEXT_SIZE + 1}},
@@ -94,16 +111,16 @@ def build_measure(outcomes: Named, measure: Measure, *, dark: bool = False) -> g
     )
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= _LABEL else f"{name[: _LABEL - 1]}…"
+def _lines(name: str) -> str:
+    """A name in lines beside its bar."""
+    return "<br>".join(wrap(name, _LABEL, max_lines=_LINES, placeholder="…")) or name
 
 
 def measure_alt_text(outcomes: Named, measure: Measure) -> str:
     """The chart in one sentence, for those who do not see it."""
     parts = []
     for name, outcome in outcomes:
-        value = measure.of(outcome)
-        parts.append(f"{name} {'not known' if value is None else measure.written(value)}")
+        parts.append(f"{name} {measure.text(outcome) or 'not known'}")
     return f"{measure.title}: {', '.join(parts)}."
 
 
@@ -148,6 +165,7 @@ def _row(one: Compared, code: str) -> dict[str, Any]:
     return {
         "Scenario": one.name,
         "GPUs": answer.gpus,
+        "GPUs bought": answer.gpus_bought,
         "GPU": hardware_look(answer.gpu).name if answer.gpu else "none",
         "Weights": label("prec", answer.precision),
         "Engine": label("engine", answer.engine),
@@ -160,5 +178,6 @@ def _row(one: Compared, code: str) -> dict[str, Any]:
         "ITL (ms)": known(answer.itl_ms),
         "E2E (s)": known(seconds),
         "Power (kW)": known(answer.power_kw),
+        "System": answer.system,
         "Limited by": answer.limited_by if answer.feasible else "nothing serves it within the limits",
     }

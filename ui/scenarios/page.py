@@ -186,7 +186,7 @@ def draw_comparing(entries: Mapping[int, Entry], first: int) -> None:
             key="scenarios_beside",
             max_selections=MOST_COMPARED - 1,
             format_func=lambda number: title(entries[number]),
-            placeholder="Choose up to three scenarios",
+            placeholder="Choose up to four scenarios",
             help="They stand beside the scenario above on Compare, which fills the form.",
         )
         if st.button(

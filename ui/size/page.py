@@ -28,6 +28,7 @@ from ui.size.proposals import draw_proposals
 from ui.size.simulate import draw_simulate
 from ui.size.tables import USE, alternatives_table, draw_alternatives, draw_excluded
 from ui.size.trade_off import draw_trade_off
+from ui.size.what_if import draw_what_if
 from ui.state import Answer, answer_of
 
 _FORM_AND_ANSWER = (2, 5)
@@ -72,6 +73,7 @@ def _tabs(answer: Answer, *, dark: bool) -> None:
     shell.draw_tabs(
         {
             "Alternatives": partial(_alternatives, answer),
+            "What if": partial(draw_what_if, answer),
             "Why": partial(draw_evidence, answer),
             "Throughput or latency": partial(draw_trade_off, answer, dark=dark),
             "Simulate": partial(draw_simulate, answer, dark=dark),

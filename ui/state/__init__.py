@@ -18,6 +18,7 @@ from ui.state.changes import (
     use_candidate,
     use_deployment,
     use_price_book,
+    use_scenario,
     use_trace,
 )
 from ui.state.costs import COST_BOOK, as_costs, with_costs
@@ -89,6 +90,7 @@ __all__ = [
     "use_config",
     "use_deployment",
     "use_price_book",
+    "use_scenario",
     "use_trace",
     "value",
     "values",

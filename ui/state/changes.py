@@ -57,6 +57,15 @@ def use_deployment(chosen: Deployed | OperatingPoint, scenario: Scenario) -> Non
         write({"gpu": [chosen.gpu]})
 
 
+def use_scenario(before: Scenario, after: Scenario) -> None:
+    """Ask what another scenario asks, in the fields in which it differs (for callbacks). An accelerator of one's own
+    stays in the form where it is not considered."""
+    own = {"custom_gpus": before.deployment.custom_gpus}
+    _write_changes(before, after.model_copy(update={"deployment": after.deployment.model_copy(update=own)}))
+    if OWN_GPU not in after.deployment.gpus and after.deployment.gpus:
+        write({"gpu": list(after.deployment.gpus)})
+
+
 def replace_in(key: str, unclear: str, reading: str) -> None:
     """Write a number that can mean one thing only in place of what was typed (for callbacks)."""
     write({key: st.session_state[key].replace(unclear, reading)})

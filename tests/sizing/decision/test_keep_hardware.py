@@ -13,17 +13,16 @@ from sizing.decision.keep_hardware import (
     FACTORS,
     _to_lose_one,
     at,
-    moved,
     movable_inputs,
+    moved,
     now,
     questions,
     same_hardware,
     survives_a_server,
     what_if,
 )
-from sizing.decision.keep_text import kept_sentence, other_sentence
+from sizing.decision.keep_text import kept_sentence, odd_sentence, other_sentence
 from sizing.decision.odd import odd_formats
-from sizing.decision.keep_text import odd_sentence
 from sizing.decision.outcome import Answers
 from sizing.decision.tornado import tornado
 from sizing.planning.analytic import analytic_plan
@@ -64,9 +63,9 @@ def test_hardware_is_kept_and_another_choice_is_never_dearer(name: Any, answers:
     assert kept.now.gpus is not None
     assert kept.same.gpus is not None
     assert kept.same.gpus >= kept.now.gpus
-    assert kept.asked is not None
+    assert kept.moved_scenario is not None
     if kept.other is not None:
-        assert kept.other == answers.outcome(kept.asked)
+        assert kept.other == answers.outcome(kept.moved_scenario)
         assert kept.other.usd_per_month < kept.same.usd_per_month
     assert f"{kept.same.gpus}" in kept_sentence(kept)
 

@@ -1,0 +1,58 @@
+"""Columns as words and back, as "H100 SXM5 80GB + FP8 (W8A8) + Cloud": the name of one, and its part of an address."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from sharing.form.choices import label, option_of
+from sharing.form.read import OWN_GPU
+from sizing.base.format import stated
+from sizing.decision.columns import Column
+
+KEPT = "same hardware"
+_JOIN = " + "
+_LOAD = re.compile(r"(\d{1,4}(?:\.\d{1,4})?) x the load")
+
+FIELDS: Mapping[str, str] = MappingProxyType(
+    {"location": "where", "gpu": "gpu", "precision": "prec", "engine": "engine"}
+)
+"""Parts of a column by the field of the form that has their options, in the order they are written."""
+
+
+def column_text(column: Column) -> str:
+    """The parts of a column that say something; empty where none does."""
+    given = {name: getattr(column, name) for name in FIELDS}
+    parts = [label(FIELDS[name], value) for name, value in given.items() if value]
+    if column.load != 1.0:
+        parts.append(f"{stated(column.load)} x the load")
+    if column.keep_hardware:
+        parts.append(KEPT)
+    return _JOIN.join(parts)
+
+
+def column_of(text: str) -> Column | None:
+    """The column that a text means; None where a part of it is no option, or a part is there twice."""
+    parts: dict[str, Any] = {}
+    for word in text.split(_JOIN):
+        read = _part(word.strip())
+        if read is None or read[0] in parts:
+            return None
+        parts[read[0]] = read[1]
+    if parts.get("keep_hardware") and parts.keys() & {"gpu", "precision", "engine"}:
+        return None
+    return Column(**parts)
+
+
+def _part(word: str) -> tuple[str, Any] | None:
+    if word == KEPT:
+        return "keep_hardware", True
+    if load := _LOAD.fullmatch(word):
+        return ("load", float(load[1])) if float(load[1]) > 0 else None
+    for name, field in FIELDS.items():
+        option = option_of(field, word)
+        if option is not None and option != OWN_GPU:
+            return name, option
+    return None
