@@ -47,6 +47,9 @@ def offered(scenario_json: str) -> tuple[Offered, ...]:
 def _name(one: Variant) -> str:
     if one.kind == "traffic":
         return f"{one.of} x the load"
+    own = {card.id: card.label for card in one.scenario.deployment.custom_gpus}
+    if one.kind == "gpu" and one.of in own:
+        return own[one.of]
     return label({"gpu": "gpu", "precision": "prec", "location": "where"}[one.kind], one.of)
 
 
