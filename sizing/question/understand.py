@@ -221,16 +221,9 @@ def _benchmark(
 
 def _gpus(scenario: Scenario, problems: _Problems) -> tuple[Gpu, ...]:
     """The accelerators considered: those named, all of the catalogue when none is, and every custom one beside them."""
-    cards = scenario.deployment.custom_gpus
-    custom = {card.id: gpu_of(card) for card in cards}
-    called = {card.label.casefold(): custom[card.id] for card in cards} | custom
+    custom = {card.id: gpu_of(card) for card in scenario.deployment.custom_gpus}
     named = scenario.deployment.gpus or _unnamed(scenario)
-    resolved = [
-        called.get(name)
-        or called.get(name.strip().casefold())
-        or problems.collect(partial(resolve_gpu, name), "deployment.gpus")
-        for name in named
-    ]
+    resolved = [custom.get(name) or problems.collect(partial(resolve_gpu, name), "deployment.gpus") for name in named]
     return tuple(dict.fromkeys([g for g in resolved if g is not None] + list(custom.values())))
 
 
