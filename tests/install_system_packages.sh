@@ -12,13 +12,19 @@ have_prometheus() { command -v prometheus; }
 have_postgresql() { command -v initdb || ls /usr/lib/postgresql/*/bin/initdb; }
 # The part that computes workbooks, without windows: 90 MB, half a minute.
 have_libreoffice-calc-nogui() { command -v soffice || [ -x /Applications/LibreOffice.app/Contents/MacOS/soffice ]; }
+# The part that draws slides: 15 MB. What draws pages of a PDF: 2 MB.
+have_libreoffice-impress-nogui() {
+    ls /usr/lib*/libreoffice/program/libsdlo.so || [ -x /Applications/LibreOffice.app/Contents/MacOS/soffice ]
+}
+have_poppler-utils() { command -v pdftoppm; }
 # Two replicas behind the proxy that is deployed; the chart is rendered by the engine of its templates.
 have_nginx-light() { command -v nginx || [ -x /usr/sbin/nginx ]; }
 have_golang-go() { command -v go; }
 have_golang-github-masterminds-sprig-dev() { [ -d /usr/share/gocode/src/github.com/Masterminds/sprig ]; }
 
 missing=()
-for program in chromium prometheus postgresql libreoffice-calc-nogui nginx-light golang-go golang-github-masterminds-sprig-dev; do
+for program in chromium prometheus postgresql libreoffice-calc-nogui libreoffice-impress-nogui poppler-utils nginx-light golang-go \
+    golang-github-masterminds-sprig-dev; do
     "have_$program" >/dev/null 2>&1 || missing+=("$program")
 done
 [ ${#missing[@]} -gt 0 ] || exit 0
@@ -26,7 +32,7 @@ done
 if ! command -v apt-get >/dev/null || [ "$(id -u)" -ne 0 ]; then
     echo "Some tests need programs that are not installed: ${missing[*]}. They will be skipped. To install:"
     echo "  Debian, Ubuntu:  sudo apt-get install --no-install-recommends ${missing[*]}"
-    echo "  macOS:           brew install prometheus postgresql@17; brew install --cask google-chrome libreoffice"
+    echo "  macOS:           brew install prometheus postgresql@17 poppler; brew install --cask google-chrome libreoffice"
     exit 0
 fi
 

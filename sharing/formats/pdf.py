@@ -219,9 +219,7 @@ def _block(block: Block, currency: str, style: Style, above: Sequence[Flowable],
             )
             yield Spacer(1, 6)
         case Facts():
-            yield from above
-            yield facts(block, style, WIDTH)
-            yield Spacer(1, 8)
+            yield KeepTogether([*above, facts(block, style, WIDTH), Spacer(1, 8)])
         case Chart():
             yield KeepTogether([*above, *_named(block.title, style), _drawn(block, style), *_note(block.note, style)])
         case Table():

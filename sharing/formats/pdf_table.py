@@ -143,11 +143,8 @@ def _widened(widths: Sequence[float], place: int) -> list[float]:
 
 def _lines(lengths: Sequence[Sequence[float]], widths: Sequence[float]) -> float:
     """Lines that all rows take, about: a smooth maximum over the cells of each, so that every step counts."""
-    return sum(
-        sum(_cell_lines(length / (each - GAP)) ** STEEP for length, each in zip(row, widths, strict=True))
-        ** (1.0 / STEEP)
-        for row in lengths
-    )
+    rows = ([_cell_lines(length / (each - GAP)) for length, each in zip(row, widths, strict=True)] for row in lengths)
+    return float(sum(sum(lines**STEEP for lines in row) ** (1.0 / STEEP) for row in rows))
 
 
 def _cell_lines(times: float) -> float:
@@ -177,13 +174,15 @@ def facts(block: Facts, style: Style, width: float) -> Grid:
         for fact in block.facts
     ]
     in_a_row = min(FACTS_IN_A_ROW, max(len(cards), 1))
+    last = (len(cards) - 1) % in_a_row
     cards += [[Paragraph("", note)]] * (-len(cards) % in_a_row)
     rows = [cards[start : start + in_a_row] for start in range(0, len(cards), in_a_row)]
     drawn = Grid(rows, colWidths=[width / in_a_row] * in_a_row, hAlign="LEFT")
     drawn.setStyle(
         TableStyle(
             [
-                ("BACKGROUND", (0, 0), (-1, -1), style.raised),
+                ("BACKGROUND", (0, 0), (-1, -2), style.raised),
+                ("BACKGROUND", (0, -1), (last, -1), style.raised),
                 ("INNERGRID", (0, 0), (-1, -1), 5.0, "white"),
                 ("VALIGN", (0, 0), (-1, -1), "TOP"),
                 ("LEFTPADDING", (0, 0), (-1, -1), 8),

@@ -7,6 +7,7 @@ from typing import Any
 
 from sharing.library.records import Change, Draft, Project, Version, json_text
 from sharing.library.text import printable
+from sizing.decision.text import shown
 
 TEXT_LENGTH = 200
 """Longest value in a history; the version itself has all of it."""
@@ -30,7 +31,7 @@ def changes(before: Values, after: Values) -> tuple[Change, ...]:
     """Keys whose values differ, in the order of the scenario; those that are gone come last."""
     keys = dict.fromkeys([*after, *before])
     return tuple(
-        Change(key=key, before=_text(before.get(key)), after=_text(after.get(key)))
+        Change(key=key, before=_text(key, before.get(key)), after=_text(key, after.get(key)))
         for key in keys
         if before.get(key) != after.get(key)
     )
@@ -54,8 +55,9 @@ def _opened(prefix: str, document: Values) -> Iterator[tuple[str, Any]]:
             yield key, value
 
 
-def _text(value: Any) -> str | None:
+def _text(key: str, value: Any) -> str | None:
     if value is None:
         return None
-    text = printable(value if isinstance(value, str) else json_text(value))
+    written = shown(key, value) if isinstance(value, int | float) else value
+    text = printable(written if isinstance(written, str) else json_text(written))
     return text if len(text) <= TEXT_LENGTH else f"{text[: TEXT_LENGTH - 1]}…"

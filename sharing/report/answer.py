@@ -78,9 +78,17 @@ def _next_steps(subject: Subject) -> Table:
     quoted = "A quotation of the systems, their rack units, power and delivery"
     columns = (Column(label="Next step"), Column(label="Who"), Column(label="Why"))
     rows = [
-        ("Confirm load, lengths and limits", "Customer", "they move the answer most; the chapter on sensitivity says how far"),
+        (
+            "Confirm load, lengths and limits",
+            "Customer",
+            "they move the answer most; the chapter on sensitivity says how far",
+        ),
         (quoted, vendor, "list prices and maximum power are budgets" if money else "maximum power is a budget"),
-        ("Measure one instance with the customer's own requests", "Architect", "replaces the estimate by a measurement"),
+        (
+            "Measure one instance with the customer's own requests",
+            "Architect",
+            "replaces the estimate by a measurement",
+        ),
     ]
     return Table(title="Before the order", columns=columns, rows=tuple(rows))
 
@@ -118,7 +126,8 @@ def _facts(subject: Subject) -> Iterator[Fact]:
     yield from _throughput(plan)
     yield from _money(subject)
     if plan.cost is not None and plan.cost.power_kw is not None:
-        yield Fact(label="Power", value=kilowatts(plan.cost.power_kw), note="whole systems at their maximum")
+        power = kilowatts(plan.cost.power_kw, estimated=plan.cost.power_from == "rule")
+        yield Fact(label="Power", value=power, note="whole systems at their maximum")
 
 
 def gpu_span(low: int | None, high: int | None) -> str:
@@ -159,7 +168,8 @@ def _throughput(plan: Plan) -> Iterator[Fact]:
         note = f"{significant(each.rps)} of {significant(each.max_rps)} requests/s per {kind}"
         yield Fact(label="Output tokens/s per GPU", value=rate, note=note)
     if plan.headroom is not None:
-        note = "the planned load" if plan.headroom_is_simulated else "the planned load, by estimate"
+        note = "beyond the planned load" if plan.headroom < NO_ROOM else "the planned load"
+        note += "" if plan.headroom_is_simulated else ", by estimate"
         value = f"{significant(plan.headroom)} times" if plan.headroom >= NO_ROOM else "hardly any"
         yield Fact(label="Room for growth", value=value, note=note)
 

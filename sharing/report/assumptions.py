@@ -11,6 +11,7 @@ from sharing.form.presets import presets
 from sharing.report.content import Block, Bullets, Cell, Column, Paragraph, Section, Table
 from sharing.report.names import engine_name, gpu_name, kv_name, precision_name, titled
 from sharing.report.subject import Subject
+from sizing.base.format import significant
 from sizing.catalog import gpus
 from sizing.catalog.engines import engines
 from sizing.decision.keys import WHOLE, values_of
@@ -37,7 +38,6 @@ _NOT_SHOWN = ("name", "schema_version", "benchmark", "measured", "prices", "cost
 MOST_CHARACTERS = 80
 
 NAMED: Mapping[str, Callable[[str], str]] = {
-    "deployment.gpus": gpu_name,
     "deployment.engines": engine_name,
     "deployment.precisions": precision_name,
     "deployment.kv_precisions": kv_name,
@@ -76,11 +76,14 @@ def _inputs(subject: Subject) -> Iterator[tuple[Cell, ...]]:
     for key, value in values.items():
         if not any(key == hidden or key.startswith(f"{hidden}.") for hidden in (*_NOT_SHOWN, *unused)) and value != []:
             by = DEFAULT if key not in stated else PRESET.format(title=title) if preset.get(key) == value else CUSTOMER
-            yield titled(key), _short(key, value), by
+            yield titled(key), _short(key, value, subject), by
     if record := subject.scenario.measured:
         yield "Measured record", f"{record.system}, {record.rps_per_system:g} requests/s per system", CUSTOMER
     if one := subject.scenario.benchmark:
-        yield "Own benchmark", f"{len(one.points)} points on {gpu_name(one.gpu)}", CUSTOMER
+        yield "Own benchmark", f"{len(one.points)} points on {gpu_name(one.gpu, subject.question)}", CUSTOMER
+    for card in subject.scenario.deployment.custom_gpus:
+        speed = f"{significant(card.memory_gb)} GB, {significant(card.bandwidth_gbs)} GB/s"
+        yield f"Own accelerator {card.label}", f"{speed}, {significant(card.fp16_tflops)} TFLOPS in FP16", CUSTOMER
 
 
 def _typed(part: BaseModel, prefix: str = "") -> Iterator[str]:
@@ -113,10 +116,13 @@ def _opened(values: dict[str, Any], prefix: str = "") -> set[str]:
     return keys
 
 
-def _short(key: str, value: Any) -> str:
+def _short(key: str, value: Any, subject: Subject) -> str:
     if key == "model" and isinstance(value, dict):
         value = value.get("name", "config.json")
-    text = ", ".join(map(NAMED[key], value)) if key in NAMED else _chosen(key, value)
+    if key == "deployment.gpus":
+        text = ", ".join(gpu_name(one, subject.question) for one in value)
+    else:
+        text = ", ".join(map(NAMED[key], value)) if key in NAMED else _chosen(key, value)
     return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 3]}..."
 
 

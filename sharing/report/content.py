@@ -13,7 +13,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 FORMAT_VERSION = 2
-"""Version of this form; 2 since columns say whether they are details. A stored report of a newer one is refused, an older one is read."""
+"""Version of this form; 2 since columns say whether they are details. A stored report of a newer one is refused, an
+older one is read."""
 
 Cell = float | int | str | None
 """A value of a table; None where there is none, which is drawn as a dash, never as zero."""

@@ -115,7 +115,11 @@ def formulas(subject: Subject) -> Section | None:
         rows=tuple((f"[{number}]", source) for source, number in numbers.items()),
         note="Modules are those of this product; its methodology describes each of them.",
     )
-    return Section(key="formulas", title="Appendix: every figure, from formula to source", blocks=(table, listed)) if rows else None
+    return (
+        Section(key="formulas", title="Appendix: every figure, from formula to source", blocks=(table, listed))
+        if rows
+        else None
+    )
 
 
 @cache

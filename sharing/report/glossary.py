@@ -20,7 +20,9 @@ def glossary(report: Report) -> Section:
     named = ((_named(term, text), term.meaning) for term in every_term())
     rows = tuple((name, meaning) for name, meaning in named if name)
     columns = (Column(label="Term"), Column(label="Meaning"))
-    return Section(key="glossary", title="Appendix: glossary", blocks=(Table(title="Terms", columns=columns, rows=rows),))
+    return Section(
+        key="glossary", title="Appendix: glossary", blocks=(Table(title="Terms", columns=columns, rows=rows),)
+    )
 
 
 def _named(term: Term, text: str) -> str:

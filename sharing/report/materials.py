@@ -52,8 +52,11 @@ def _systems(subject: Subject, deployed: Deployed) -> Iterator[tuple[Cell, ...]]
     """Systems with their GPUs, and what they take where they are one's own."""
     each, systems, rented = deployed.gpus_bought // deployed.systems, deployed.systems, _is_rented(subject)
     yield "Instances to rent" if rented else "GPU systems", deployed.system, count(systems), _price(subject)
-    yield "GPUs", f"{count(each)} x {gpu_name(deployed.gpu, subject.question)}", count(deployed.gpus_bought), _used(
-        deployed
+    yield (
+        "GPUs",
+        f"{count(each)} x {gpu_name(deployed.gpu, subject.question)}",
+        count(deployed.gpus_bought),
+        _used(deployed),
     )
     if rented:
         return
@@ -65,9 +68,11 @@ def _systems(subject: Subject, deployed: Deployed) -> Iterator[tuple[Cell, ...]]
         yield "Rack space", None, None, NOT_PUBLISHED
     if power and subject.plan.cost is not None:
         source = POWER_FROM[subject.plan.cost.power_from]
-        yield "Power", kilowatts(power / systems), kilowatts(power), source
+        by_rule = subject.plan.cost.power_from == "rule"
+        budget = tuple(kilowatts(one, estimated=by_rule) for one in (power / systems, power))
+        yield "Power", *budget, source
         medium = f", carried away by {system.cooling}" if system and system.cooling else ""
-        yield "Cooling", kilowatts(power / systems), kilowatts(power), f"all power becomes heat{medium}"
+        yield "Cooling", *budget, f"all power becomes heat{medium}"
     else:
         yield "Power and cooling", None, None, NOT_PUBLISHED
 
@@ -111,18 +116,27 @@ def _network(deployed: Deployed) -> Iterator[tuple[Cell, ...]]:
     largest = max(one.gpus // one.instances for one in deployed.kinds)
     if largest > each:
         over = -(-largest // each)
-        yield "Network between systems", f"RDMA, one port per GPU ({count(each)})", f"{count(deployed.gpus_bought)} ports", (
-            f"an instance spans {count(over)} systems: InfiniBand or RoCE without blocking"
+        yield (
+            "Network between systems",
+            f"RDMA, one port per GPU ({count(each)})",
+            f"{count(deployed.gpus_bought)} ports",
+            (f"an instance spans {count(over)} systems: InfiniBand or RoCE without blocking"),
         )
     elif deployed.pools and deployed.systems > 1:
-        yield "Network between systems", f"RDMA, one port per GPU ({count(each)})", f"{count(deployed.gpus_bought)} ports", (
-            "the KV cache of a prompt goes from prefill to decode instances: InfiniBand or RoCE"
+        yield (
+            "Network between systems",
+            f"RDMA, one port per GPU ({count(each)})",
+            f"{count(deployed.gpus_bought)} ports",
+            ("the KV cache of a prompt goes from prefill to decode instances: InfiniBand or RoCE"),
         )
     else:
         yield "Network between systems", "none", "none", "every instance stays within one system"
     ports = count(PORTS_PER_SYSTEM * deployed.systems)
-    yield "Network to users and storage", f"{PORTS_PER_SYSTEM} Ethernet ports", f"{ports} ports", (
-        "to two switches, so that one may fail"
+    yield (
+        "Network to users and storage",
+        f"{PORTS_PER_SYSTEM} Ethernet ports",
+        f"{ports} ports",
+        ("to two switches, so that one may fail"),
     )
 
 
@@ -132,8 +146,11 @@ def _storage(subject: Subject, deployed: Deployed) -> Iterator[tuple[Cell, ...]]
     if one is None:
         return
     kept = KEPT_CHECKPOINTS * one.weights_gb
-    yield "Local storage for models", f"{significant(kept)} GB", f"{significant(kept * deployed.systems)} GB", (
-        f"two checkpoints of {significant(one.weights_gb)} GB: the one that serves, and the next"
+    yield (
+        "Local storage for models",
+        f"{significant(kept)} GB",
+        f"{significant(kept * deployed.systems)} GB",
+        (f"two checkpoints of {significant(one.weights_gb)} GB: the one that serves, and the next"),
     )
 
 

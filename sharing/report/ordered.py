@@ -15,7 +15,7 @@ from sizing.decision.outcome import Outcome
 def ordered(outcome: Outcome | None, subject: Subject) -> str:
     """What would be ordered, without its price."""
     if outcome is None:
-        return "cannot be"
+        return "not possible"
     if not outcome.feasible:
         return "nothing serves it within the limits"
     return f"{count(outcome.gpus)} x {gpu_name(outcome.gpu, subject.question)}, {precision_name(outcome.precision)}"

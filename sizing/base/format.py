@@ -152,9 +152,9 @@ def memory(gigabytes: Number, gpu_gb: float) -> str:
     return _with_unit(gigabytes if gigabytes is None else unit.of(gigabytes), unit.value)
 
 
-def kilowatts(x: Number) -> str:
-    """A power in kilowatts with its unit, such as "10.2 kW"."""
-    return _with_unit(x, "kW")
+def kilowatts(x: Number, *, estimated: bool = False) -> str:
+    """A power in kilowatts with its unit, such as "10.2 kW"; one by rule with two digits, as no datasheet says it."""
+    return f"about {_with_unit(x, 'kW', 2)}" if estimated and x is not None else _with_unit(x, "kW")
 
 
 def percent(fraction: Number) -> str:

@@ -44,7 +44,7 @@ def same_in_words(kept: Kept) -> str:
     """How many of the plan's own GPUs it takes: "7 instead of 4 H100 SXM"."""
     if not kept.same.feasible:
         return "the same hardware cannot serve it within the limits"
-    now, then, gpu = kept.now, kept.same, gpu_name(kept.now.gpu)
+    now, then, gpu = kept.now, kept.same, kept.now.gpu_name
     before = count(now.systems) if now.system == then.system else _bought(now)
     systems = "" if _bought(now) == _bought(then) else f", in {_bought(then)} instead of {before}"
     if now.gpus == then.gpus:
@@ -93,7 +93,7 @@ def other_sentence(kept: Kept, money: Money = usd) -> str:
         )
     more = more_in_words(kept.other, kept.same, money)
     if _kind(kept.other) == _kind(kept.same):
-        layout = f"In another layout {count(kept.other.gpus)} {gpu_name(kept.other.gpu)} would do"
+        layout = f"In another layout {count(kept.other.gpus)} {kept.other.gpu_name} would do"
         return f"{layout}{f', {more} than that' if more else ''}."
     return f"Another choice would be {in_words(kept.other, money)}{f': {more} than that' if more else ''}."
 

@@ -54,6 +54,9 @@ class Outcome(Result):
         ),
     ]
     limited_by: Annotated[str, quantity("Limited by", help="What binds.")]
+    gpu_name: Annotated[
+        str, quantity("GPU name", help="What the accelerator is called; of one's own, as the scenario names it.")
+    ]
 
     @property
     def choice(self) -> tuple[str, str, int | None]:
@@ -79,6 +82,7 @@ NOTHING = Outcome(
     power_kw=None,
     memory_used=None,
     limited_by="",
+    gpu_name="",
 )
 
 
@@ -132,6 +136,7 @@ def priced(answer: Answer, rent: float = 1.0) -> Outcome:
         power_kw=None if plan.cost is None else plan.cost.power_kw,
         memory_used=_memory_used(plan),
         limited_by=plan.limited_by,
+        gpu_name=answer.question.gpu_name(plan.deployment.gpu),
         **month_of_plan(answer, rent),
         ttft_ms=None if latency is None else latency.ttft_ms.at_percentile,
         itl_ms=None if latency is None else latency.itl_ms.at_percentile,

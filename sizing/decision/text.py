@@ -9,7 +9,6 @@ from typing import Any
 from sizing.base.choices import RANKED_BY
 from sizing.base.format import ALL_DIGITS, count, ms, significant, usd
 from sizing.base.markdown import as_line
-from sizing.catalog import gpus
 from sizing.catalog.payment_terms import ASSUMED
 from sizing.catalog.precisions import precisions
 from sizing.decision.added_up import LEAST_DIFFERENCE, comparison_added_up
@@ -138,7 +137,7 @@ def in_words(outcome: Outcome, money: Money = usd) -> str:
     if not outcome.feasible:
         return "nothing serves it within the limits"
     cost = "price unknown" if outcome.usd_per_month is None else f"{money(outcome.usd_per_month)} a month"
-    return f"{count(outcome.gpus)} x {gpu_name(outcome.gpu)}, {precision_name(outcome.precision)}, {cost}"
+    return f"{count(outcome.gpus)} x {outcome.gpu_name}, {precision_name(outcome.precision)}, {cost}"
 
 
 def gpu_change(saved: int | None) -> str:
@@ -180,7 +179,7 @@ def undercut_sentence(comparison: Comparison) -> str:
     cheaper = undercut_by(comparison)
     if not cheaper:
         return ""
-    names = ", ".join(dict.fromkeys(gpu_name(one.outcome.gpu) for one in cheaper))
+    names = ", ".join(dict.fromkeys(one.outcome.gpu_name for one in cheaper))
     first = comparison.scenarios[0]
     return (
         f"{names} costs less here although {first.name} may have it, too: a plan chooses hardware by its price alone, "

@@ -44,6 +44,9 @@ class Curve(Result):
     """What one GPU can do at its best, from slow and cheap to fast and dear; ``points`` are within every limit."""
 
     gpu: Annotated[str, quantity("GPU", help="Catalogue id of the accelerator.")]
+    gpu_name: Annotated[
+        str, quantity("GPU name", help="What the accelerator is called; of one's own, as the scenario names it.")
+    ]
     variant: Annotated[
         str, quantity("Variant", help="Width of the weights, engine or serving it is held to; empty: the best.")
     ]
@@ -107,7 +110,7 @@ def operating_points(
     if split == "serving":
         names = [(gpu, kind.serving) for kind in points.kinds for gpu, _ in names]
     search = _Search(points=points, x=x, y=y, group=group)
-    curves = _curves(search, names, *_frontiers(search))
+    curves = _curves(search, [(gpu, question.gpu_name(gpu), variant) for gpu, variant in names], *_frontiers(search))
     seen = {c.gpu for c in curves}
     return OperatingPoints(
         x=x,
@@ -158,8 +161,8 @@ def _near_the_best(good_y: Floats, counted: NDArray[np.bool_], group: NDArray[np
     return np.asarray(good_y >= (best * factor)[group])
 
 
-def _curves(search: _Search, names: Sequence[tuple[str, str]], within: Rows, beyond: Rows) -> tuple[Curve, ...]:
-    """One curve per group that has points, each by growing x."""
+def _curves(search: _Search, names: Sequence[tuple[str, str, str]], within: Rows, beyond: Rows) -> tuple[Curve, ...]:
+    """One curve per group that has points, each by growing x; ``names``: GPU, its name and the variant of each."""
     points, group = search.points, search.group
     everyone = np.zeros(len(within), dtype=np.int64)
     good_x, good_y = points.good(search.x)[within], points.good(search.y)[within]
@@ -176,8 +179,8 @@ def _curves(search: _Search, names: Sequence[tuple[str, str]], within: Rows, bey
         return tuple(sorted(points, key=lambda p: float(getattr(p.expected, search.x))))
 
     return tuple(
-        Curve(gpu=gpu, variant=variant, points=by_x(inside.get(g, [])), beyond=by_x(outside.get(g, [])))
-        for g, (gpu, variant) in enumerate(names)
+        Curve(gpu=gpu, gpu_name=name, variant=variant, points=by_x(inside.get(g, [])), beyond=by_x(outside.get(g, [])))
+        for g, (gpu, name, variant) in enumerate(names)
         if g in inside or g in outside
     )
 

@@ -49,6 +49,9 @@ class LengthMap(Result):
     """GPUs needed for every pair of lengths, rows by prompt length."""
 
     gpu: Annotated[str, quantity("GPU", help="Catalogue id of the accelerator.")]
+    gpu_name: Annotated[
+        str, quantity("GPU name", help="What the accelerator is called; of one's own, as the scenario names it.")
+    ]
     input_tokens: Annotated[tuple[float, ...], quantity("Prompt lengths", "tokens", "asked", "Of the rows.")]
     output_tokens: Annotated[tuple[float, ...], quantity("Output lengths", "tokens", "asked", "Of the columns.")]
     rows: Annotated[tuple[tuple[LengthCell, ...], ...], quantity("Cells", help="One row per prompt length.")]
@@ -84,7 +87,8 @@ def gpus_over_lengths(
             raise SizingError("The map was not finished, because nobody waited for it.")
         cells.append(_cell(at_lengths(question, prompt, output)))
     rows = tuple(tuple(cells[n : n + len(outputs)]) for n in range(0, len(cells), max(len(outputs), 1)))
-    return LengthMap(gpu=gpu, input_tokens=prompts, output_tokens=outputs, rows=rows)
+    name = question.gpu_name(gpu)
+    return LengthMap(gpu=gpu, gpu_name=name, input_tokens=prompts, output_tokens=outputs, rows=rows)
 
 
 def around(scenario: Scenario) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -27,9 +27,6 @@ from sizing.question.understand import Question
 NO_ROOM = 1.005
 """Share of the planned load from which on there is room for more: below it reads "1"."""
 
-SHARES_OUT_OF = (100, 1_000, 10_000, 100_000)
-"""What a percentile is said as a share of: "99 of 100", "999 of 1,000"."""
-
 ONLY: Mapping[tuple[SinglePoint, ...], str] = MappingProxyType(
     {
         ("instance",): "One instance answers everybody: it is a single point of failure",
@@ -177,24 +174,15 @@ def key_latency(question: Question, latency: Latencies) -> str:
             whole = limits.ttft_ms is None and limits.e2e_ms is not None
         case unknown:
             assert_never(unknown)
-    thing, name = ("whole answers", "E2E") if whole else ("first words", "TTFT")
+    thing, name = ("whole answer", "E2E") if whole else ("first token", "TTFT")
     value = (latency.e2e_ms if whole else latency.ttft_ms).at_percentile
     limit = limits.e2e_ms if whole else limits.ttft_ms
     within = f" (limit {ms(limit)})" if limit is not None else ""
     p = question.limits.percentile
     if not whole and limits.e2e_ms is not None:  # both are promised
-        within += f", as many whole answers within {ms(latency.e2e_ms.at_percentile)} (limit {ms(limits.e2e_ms)})"
+        within += f" and their whole answer within {ms(latency.e2e_ms.at_percentile)} (limit {ms(limits.e2e_ms)})"
         name += " and E2E"
-    return f"{share_of_requests(p)} {thing} come within {ms(value)}{within}; that is p{p:g} {name}"
-
-
-def share_of_requests(percentile: float) -> str:
-    """ "95 of 100", "999 of 1,000"."""
-    for whole in SHARES_OUT_OF:
-        part = percentile * whole / 100.0
-        if abs(part - round(part)) < 1e-9 * whole:
-            return f"{count(part)} of {count(whole)}"
-    return f"{percentile:g} % of"
+    return f"{p:g} % of requests get their {thing} within {ms(value)}{within}, which is p{p:g} {name}"
 
 
 def other_format(chosen: Precision, published: Precision) -> str:

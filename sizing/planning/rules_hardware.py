@@ -117,8 +117,8 @@ def about_purchase(question: Question, deployed: Deployed, option: HardwareOptio
             code="system_assumed",
             severity="info",
             source=DECK,
-            message=f"Nothing with {option.gpus} x {deployed.gpu} is in the catalogue: results are for "
-            f"{_assumed(option)}.",
+            message=f"Nothing with {option.gpus} x {question.gpu_name(deployed.gpu)} is in the catalogue: results are "
+            f"for {_assumed(option)}.",
         )
     yield from _about_room(question, deployed, option)
 
@@ -152,8 +152,8 @@ def _about_price(question: Question, option: HardwareOption) -> Iterator[PlanWar
             code="price_by_rule",
             severity="info",
             source=option.source,
-            message=f"No list price of {option.name} is known: its GPUs at their price, chassis, CPUs, memory and "
-            "network by rule. Enter the price you are quoted.",
+            message=f"The price of {option.name} is an estimate: its GPUs at their price, chassis, CPUs, memory and "
+            "network by rule. Its maker quotes it on request: enter that price.",
         )
 
 

@@ -24,8 +24,8 @@ def source_of(provenance: Provenance) -> str:
 
 BINDS: Mapping[Binds, str] = MappingProxyType(
     {
-        Binds.SMALLEST_UNIT: "smallest unit that fits",
-        Binds.SMALLEST_ALLOWED: "smallest unit among the sizes considered",
+        Binds.SMALLEST_UNIT: "nothing yet (smallest unit that fits)",
+        Binds.SMALLEST_ALLOWED: "nothing yet (smallest unit among the sizes considered)",
         Binds.SHORTEST_LATENCY: "the shortest latency, which was asked for",
         Binds.TTFT: "the TTFT limit (prompt queue and prefill)",
         Binds.ITL: "the ITL limit (decode latency)",
@@ -42,7 +42,7 @@ BINDS: Mapping[Binds, str] = MappingProxyType(
 
 
 def binding_text(binding: Binding) -> str:
-    """What binds: "the ITL limit (decode latency)", "smallest unit that fits"."""
+    """What binds: "the ITL limit (decode latency)", "nothing yet (smallest unit that fits)"."""
     return _of_an_instance(binding) + (" with fewer GPUs per instance" if binding.of_fewer_gpus else "")
 
 

@@ -228,6 +228,16 @@ class Deployment(Part):
     speculation: SpeculationUse = "auto"
     speculative_decoding: SpeculativeDecoding | None = None
 
+    @model_validator(mode="after")
+    def _own_by_id(self) -> Deployment:
+        """Accelerators of one's own may be named by what they are called, too: everything else knows their ids."""
+        ids = {card.label.casefold(): card.id for card in self.custom_gpus}
+        known = {card.id for card in self.custom_gpus}
+        named = [name if name in known else ids.get(name.strip().casefold(), name) for name in self.gpus]
+        if named != self.gpus:
+            self.gpus[:] = dict.fromkeys(named)
+        return self
+
     def allows(self, serving: Serving) -> bool:
         """Whether deployments of this kind may be considered."""
         return not self.serving or serving in self.serving

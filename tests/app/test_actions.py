@@ -112,6 +112,25 @@ def test_own_accelerator_is_sized(size: AppTest) -> None:
     assert "Another One" in answer(size)
 
 
+def test_a_choice_of_gpus_that_leaves_an_accelerator_out_says_so(size: AppTest) -> None:
+    size.toggle(key="own").set_value(True).run()
+    for key, text in {"own_mem": "192", "own_bw": "8000", "own_fp16": "2250", "own_name": "NextGen"}.items():
+        size.text_input(key=key).set_value(text)
+    size.run()
+    size.multiselect(key="gpu").set_value(["h100_sxm"]).run()
+    assert any("NextGen is left out" in caption.value for caption in size.caption)
+    size.button(key="own_too").click().run()
+    assert size.multiselect(key="gpu").value == ["h100_sxm", "own_accelerator"]
+    assert not any("is left out" in caption.value for caption in size.caption)
+
+
+def test_a_scenario_is_named_while_it_is_saved(size: AppTest) -> None:
+    size.text_input(key="save_name").set_value("Bank of Elsewhere").run()
+    assert not size.exception
+    assert size.session_state["name"] == "Bank of Elsewhere"
+    assert any("Bank of Elsewhere" in m.value for m in size.markdown)
+
+
 def test_name_is_on_the_chip(size: AppTest) -> None:
     size.text_input(key="name").set_value("Bank of Elsewhere").run()
     assert any("Bank of Elsewhere" in m.value for m in size.markdown)

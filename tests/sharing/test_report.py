@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 import pytest
 
-from sharing.form.presets import defaults
+from sharing.form.presets import defaults, presets
 from sharing.form.read import to_scenario
 from sharing.report.addresses import cleared
-from sharing.report.assumptions import CUSTOMER, DEFAULT, assumptions
+from sharing.report.assumptions import CUSTOMER, assumptions
 from sharing.report.build import build_report
 from sharing.report.content import Chart, Facts, Released, Report, Table
 from sharing.report.flips import MOST_LOOKS, NEAR
@@ -34,14 +35,17 @@ from ui.currency import Currency
 CHAPTERS = (
     "answer",
     "proposals",
+    "materials",
     "questions",
-    "assumptions",
     "latency",
     "alternatives",
     "cost",
     "sensitivity",
     "risks",
+    "assumptions",
     "evidence",
+    "excluded",
+    "sources",
     "formulas",
 )
 
@@ -76,10 +80,33 @@ def test_what_the_form_sets_by_itself_is_no_input_of_the_customer() -> None:
         to_scenario({**defaults(), "isl": "3000", "ttft": "900"}) | {"name": "As the form has it"}
     )
     chapter = assumptions(subject_of(put_beside(asked, planned("chat")), Released.LIST_PRICES))
-    table = next(block for block in chapter.blocks if isinstance(block, Table))
-    stated_by = {row[0]: row[-1] for row in table.rows}
-    assert {stated_by[name] for name in ("Percentile", "Routing", "ITL limit")} == {DEFAULT}
+    stated, others = (block for block in chapter.blocks if isinstance(block, Table))
+    assert {"Percentile", "Routing", "ITL limit"} <= {row[0] for row in others.rows}
+    stated_by = {row[0]: row[-1] for row in stated.rows}
     assert {stated_by[name] for name in ("Model", "Prompt length", "TTFT limit")} == {CUSTOMER}
+    assert len(stated.rows) + len(others.rows) == len({row[0] for row in (*stated.rows, *others.rows)})
+
+
+def _stated_by(asked: dict[str, Any]) -> dict[object, object]:
+    scenario = Scenario.model_validate(asked)
+    chapter = assumptions(subject_of(put_beside(scenario, planned("chat")), Released.LIST_PRICES))
+    stated = next(block for block in chapter.blocks if isinstance(block, Table))
+    return {row[0]: row[-1] for row in stated.rows}
+
+
+def test_what_a_file_names_is_the_customers_though_it_is_the_default() -> None:
+    default = Scenario.model_fields["limits"].default.ttft_ms
+    assert "TTFT limit" not in _stated_by(CASES["chat"] | {"limits": {"itl_ms": 60}})
+    assert _stated_by(CASES["chat"] | {"limits": {"ttft_ms": default}})["TTFT limit"] == CUSTOMER
+
+
+def test_what_a_preset_brought_is_the_presets() -> None:
+    preset = presets()["rag"]
+    asked = preset.scenario.model_dump(mode="json", exclude_defaults=True)
+    asked["limits"] = {"ttft_ms": 1500, "percentile": 99}
+    stated_by = _stated_by(asked)
+    assert stated_by["Prompt length"] == stated_by["Percentile"] == f"Preset: {preset.title}"
+    assert stated_by["TTFT limit"] == CUSTOMER
 
 
 def test_chapters_come_in_the_order_in_which_they_are_read() -> None:
@@ -246,7 +273,7 @@ def test_a_plan_without_an_answer_says_why() -> None:
     assert shown.answer == planned("impossible").answer
     assert {"answer", "questions", "risks", "evidence"} <= {section.key for section in shown.sections}
     assert "cost" not in {section.key for section in shown.sections}
-    assert tables(shown)["What cannot serve this"].rows
+    assert tables(shown)["GPU types that were ruled out"].rows
 
 
 def test_amounts_are_in_the_currency_that_is_handed_in() -> None:

@@ -170,7 +170,9 @@ def test_a_pdf_says_what_the_plan_says() -> None:
     report = source("chat").report
     reader = pypdf.PdfReader(io.BytesIO(FORMATS[".pdf"].write(source("chat"))))
     first = " ".join(reader.pages[0].extract_text().split())
-    assert report.answer in first
+    assert all(sentence.text in first for sentence in source("chat").answer.plan.sentences)
+    assert "Bill of materials" not in first, "the summary has a page of its own"
+    assert "Bill of materials" in reader.pages[1].extract_text()
     assert f"1 / {len(reader.pages)}" in first
     assert [outline.title for outline in reader.outline] == [s.title for s in report.sections]
     assert reader.metadata is not None

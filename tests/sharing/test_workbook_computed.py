@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -287,3 +288,13 @@ def assert_present_values(book: Workbook, answer: CostAnswer) -> None:
             assert value_of(book, f"present_{one.name}") == pytest.approx(one.present_cost_usd, rel=CLOSE)
     rent = next(one for one in answer.investment.owning_against if one.name == "cloud")
     assert value_of(book, "npv_cloud") == pytest.approx(rent.npv_usd, rel=1e-6)
+
+
+def test_nothing_is_computed_from_an_input_that_is_pasted_over_its_bounds(tmp_path: Path) -> None:
+    """A paste passes by the checks of a cell: a sentence says so, and no result is shown."""
+    book = to_xlsx(report(), calculator("chat"), Brand())
+    wrong = computed({"wrong": changed(book, {"requests_per_s": -5.0, "pue": 900.0}), "right": book}, tmp_path)
+    assert str(value_of(wrong["wrong"], "inputs_problem")).startswith("2 inputs are not possible")
+    assert value_of(wrong["wrong"], "systems_bought") == value_of(wrong["wrong"], "gpus") == "#N/A"
+    assert not value_of(wrong["right"], "inputs_problem")
+    assert isinstance(value_of(wrong["right"], "gpus"), int)

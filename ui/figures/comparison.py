@@ -166,7 +166,7 @@ def _row(one: Compared, code: str) -> dict[str, Any]:
         "Scenario": one.name,
         "GPUs": answer.gpus,
         "GPUs bought": answer.gpus_bought,
-        "GPU": hardware_look(answer.gpu).name if answer.gpu else "none",
+        "GPU": answer.gpu_name or "none",
         "Weights": label("prec", answer.precision),
         "Engine": label("engine", answer.engine),
         "Systems": answer.systems,

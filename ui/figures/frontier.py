@@ -65,8 +65,9 @@ def frontier_alt_text(shown: OperatingPoints) -> str:
     if not best:
         return f"{words[0].upper()}{words[1:]}: no point is within the limits."
     best.sort(key=lambda p: value_of(p.expected, shown.x))
+    names = {curve.gpu: curve.gpu_name for curve in shown.curves}
     ends = [
-        f"{hardware_look(p.gpu).name} with {significant(value_of(p.expected, shown.y))} at "
+        f"{names[p.gpu]} with {significant(value_of(p.expected, shown.y))} at "
         f"{significant(value_of(p.expected, shown.x))}"
         for p in (best[0], best[-1])
     ]
@@ -84,7 +85,7 @@ def variant_name(curve: Curve) -> str:
 
 def _look(curve: Curve, shown: OperatingPoints, *, dark: bool) -> Look:
     """The look of the GPU; where curves are split, the dash is that of the width or engine."""
-    look = hardware_look(curve.gpu, dark=dark)
+    look = hardware_look(curve.gpu, name=curve.gpu_name, dark=dark)
     variants = list(dict.fromkeys(c.variant for c in shown.curves))
     if not curve.variant:
         return look
@@ -153,7 +154,7 @@ def _range(curve: Curve, shown: OperatingPoints, *, dark: bool) -> dict[str, Any
         "fillcolor": alpha(hardware_look(curve.gpu, dark=dark).colour, 0.16),
         "showlegend": False,
         "legendgroup": curve.gpu,
-        "name": f"80 % range of {curve.gpu}",
+        "name": f"80 % range of {curve.gpu_name}",
         "x": [value_of(p, shown.x) for p in way],
         "y": [value_of(p, shown.y) for p in way],
     }

@@ -12,7 +12,6 @@ from sizing.explore.frontier import OperatingPoints
 from sizing.explore.measured_points import MeasuredPoint
 from ui.figures.frontier_axes import AXES, percentile_of
 from ui.figures.frontier_marks import range_end, source_of
-from ui.figures.template import hardware_look
 from ui.format import known
 
 
@@ -21,7 +20,7 @@ def frontier_table(shown: OperatingPoints) -> pd.DataFrame:
     p, up = percentile_of(shown), AXES[shown.y].title
     rows = [
         {
-            "GPU": hardware_look(curve.gpu).name,
+            "GPU": curve.gpu_name,
             "Deployment": point.configuration,
             "Within the limits": point.feasible,
             "Best of all": point.best,

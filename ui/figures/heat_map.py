@@ -77,7 +77,7 @@ def heat_map_table(lengths: LengthMap) -> pd.DataFrame:
 def heat_map_alt_text(lengths: LengthMap) -> str:
     """The map in one sentence, for those who do not see it."""
     served = [cell for row in lengths.rows for cell in row if cell.gpus]
-    name = hardware_look(lengths.gpu).name
+    name = lengths.gpu_name
     if not served:
         return f"{name} serves none of these lengths."
     least, most = (pick(served, key=lambda c: c.gpus or 0) for pick in (min, max))

@@ -16,7 +16,6 @@ from sizing.decision.outcome import Outcome
 from sizing.decision.text import GPU_CHANGE, gpu_change
 from ui.currency import DOLLARS, Currency
 from ui.figures.comparison import Named
-from ui.figures.template import hardware_look
 from ui.format import known
 
 
@@ -53,7 +52,7 @@ def _format(one: FormatRow, code: str) -> dict[str, Any]:
 def _bought(outcome: Outcome, code: str) -> dict[str, Any]:
     return {
         "GPUs": outcome.gpus,
-        "GPU": hardware_look(outcome.gpu).name if outcome.gpu else "",
+        "GPU": outcome.gpu_name,
         "Systems": outcome.systems,
         f"All costs ({code} a month)": outcome.usd_per_month,
     }

@@ -93,10 +93,11 @@ def palette(*, dark: bool) -> tuple[str, ...]:
 
 
 @cache
-def hardware_look(gpu_id: str, *, dark: bool = False) -> Look:
+def hardware_look(gpu_id: str, *, name: str = "", dark: bool = False) -> Look:
     """The look of an accelerator, the same in every figure: colour by family, dash and marker within the family.
 
-    An accelerator outside the catalogue (custom) has the last colour and a marker that depends on its id alone.
+    An accelerator outside the catalogue (custom) is called ``name``, and has the last colour and a marker that depends
+    on its id alone.
     """
     known = gpus()
     gpu = known.get(gpu_id)
@@ -107,7 +108,7 @@ def hardware_look(gpu_id: str, *, dark: bool = False) -> Look:
         same = [g.id for g in known.values() if _colour(g) == colour]
         place = same.index(gpu_id)
     return Look(
-        name=gpu.name if gpu else gpu_id,
+        name=gpu.name if gpu else name or gpu_id,
         colour=palette(dark=dark)[colour],
         dash=DASHES[place % len(DASHES)],
         symbol=_SYMBOLS[place % len(_SYMBOLS)],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import plotly.graph_objects as go
@@ -13,17 +13,26 @@ from sizing.base.result import Candidate, Plan
 from sizing.base.units import MS_PER_S
 from sizing.scenario.schema import Limits
 from ui.figures.load_curve import percentile_name
-from ui.figures.template import INK, MAX_POINTS, NEUTRAL, axis, hardware_look, layout, message
+from ui.figures.template import INK, MAX_POINTS, NEUTRAL, Look, axis, hardware_look, layout, message
 from ui.format import counted
 
 _NOTHING = "No deployment meets the limits, so there is nothing to trade."
+Name = Callable[[str], str]
+"""What an accelerator is called, by its id."""
+
 _ONE_POINT = "A measured record is one deployment: there is nothing to trade."
 
 
-def build_trade_off(plan: Plan, *, selected: int | None, limits: Limits, dark: bool = False) -> go.Figure:
+def _of_catalogue(gpu_id: str) -> str:
+    return hardware_look(gpu_id).name
+
+
+def build_trade_off(
+    plan: Plan, *, selected: int | None, limits: Limits, name: Name = _of_catalogue, dark: bool = False
+) -> go.Figure:
     """``Plan.trade_off`` as points, one colour and marker per GPU, with the frontier and the selected one ringed.
 
-    ``selected`` counts in ``plan.trade_off``.
+    ``selected`` counts in ``plan.trade_off``; ``name``: what an accelerator is called.
     """
     shown = [c for c in plan.trade_off[:MAX_POINTS] if math.isfinite(c.e2e_ms)]
     if not shown:
@@ -31,7 +40,8 @@ def build_trade_off(plan: Plan, *, selected: int | None, limits: Limits, dark: b
     at, scale = percentile_name(limits), _scale(shown)
     data = [_frontier_line(frontier(shown), scale, dark=dark)]
     for gpu in dict.fromkeys(c.deployment.gpu for c in shown):
-        data.append(_hardware([c for c in shown if c.deployment.gpu == gpu], gpu, at, scale, dark=dark))
+        look = hardware_look(gpu, name=name(gpu), dark=dark)
+        data.append(_hardware([c for c in shown if c.deployment.gpu == gpu], look, at, scale))
     if selected is not None and 0 <= selected < len(plan.trade_off) and plan.trade_off[selected] in shown:
         data.append(_ring(plan.trade_off[selected], scale, dark=dark))
     return go.Figure(
@@ -72,21 +82,22 @@ def _unit(scale: float) -> str:
     return "s" if scale == MS_PER_S else "ms"
 
 
-def short_name(candidate: Candidate) -> str:
-    """A deployment in a few words: "4 x TP2 H100 SXM5 80GB, vllm, fp8"."""
+def short_name(candidate: Candidate, gpu: str) -> str:
+    """A deployment on a ``gpu`` of that name in a few words: "4 x TP2 H100 SXM5 80GB, vllm, fp8"."""
     one = candidate.deployment
     parallelism = " ".join(f"{n}{v}" for n, v in (("TP", one.tp), ("PP", one.pp), ("DP", one.dp)) if v > 1 or n == "TP")
-    return f"{one.instances} x {parallelism} {hardware_look(one.gpu).name}, {one.engine}, {one.weight_precision}"
+    return f"{one.instances} x {parallelism} {gpu}, {one.engine}, {one.weight_precision}"
 
 
-def trade_off_alt_text(plan: Plan, *, selected: int | None, limits: Limits) -> str:
+def trade_off_alt_text(plan: Plan, *, selected: int | None, limits: Limits, name: Name = _of_catalogue) -> str:
     """The trade-off in one sentence, for those who do not see it."""
     if not plan.trade_off:
         return _why_nothing(plan)
     at, first, last = percentile_name(limits), plan.trade_off[0], plan.trade_off[-1]
     chosen = ""
     if selected is not None and 0 <= selected < len(plan.trade_off):
-        chosen = f"; selected is {short_name(plan.trade_off[selected])}"
+        one = plan.trade_off[selected]
+        chosen = f"; selected is {short_name(one, name(one.deployment.gpu))}"
     return (
         f"{at[0].upper()}{at[1:]} E2E falls from {ms(first.e2e_ms)} with "
         f"{counted(first.deployment.gpus, 'GPU')} to {ms(last.e2e_ms)} with {counted(last.deployment.gpus, 'GPU')} "
@@ -110,8 +121,7 @@ def _frontier_line(points: Sequence[Candidate], scale: float, *, dark: bool) -> 
     }
 
 
-def _hardware(points: Sequence[Candidate], gpu: str, at: str, scale: float, *, dark: bool) -> dict[str, Any]:
-    look = hardware_look(gpu, dark=dark)
+def _hardware(points: Sequence[Candidate], look: Look, at: str, scale: float) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "markers",
@@ -119,15 +129,15 @@ def _hardware(points: Sequence[Candidate], gpu: str, at: str, scale: float, *, d
         "x": [c.deployment.gpus for c in points],
         "y": [c.e2e_ms / scale for c in points],
         "marker": {"color": look.colour, "symbol": look.symbol, "size": 11},
-        "text": [_hover(c, at) for c in points],
+        "text": [_hover(c, look.name, at) for c in points],
         "hovertemplate": "%{text}<extra></extra>",
     }
 
 
-def _hover(candidate: Candidate, at: str) -> str:
+def _hover(candidate: Candidate, gpu: str, at: str) -> str:
     return "<br>".join(
         (
-            short_name(candidate),
+            short_name(candidate, gpu),
             f"{counted(candidate.deployment.gpus, 'GPU')}, {usd(candidate.hardware_usd_per_month)} a month",
             f"{at} TTFT {ms(candidate.ttft_ms)}, ITL {ms(candidate.itl_ms)}, E2E {ms(candidate.e2e_ms)}",
             f"{tokens_per_s(candidate.output_tokens_per_s_per_gpu)} per GPU (output)",

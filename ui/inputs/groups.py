@@ -15,7 +15,7 @@ from sharing.form.choices import label
 from sharing.form.lengths import length_tokens, prompt
 from sharing.form.presets import preset_of, presets
 from sharing.form.problems import BadInput
-from sharing.form.read import mode_of
+from sharing.form.read import OWN_GPU, mode_of
 from sizing.base.choices import Mode
 from sizing.base.format import count
 from sizing.scenario.schema import Benchmark
@@ -154,6 +154,7 @@ def _hardware() -> None:
     behind_a_click("More on the hardware", _more_hardware, key="more_hardware")
     with first:
         several("gpu")
+        _own_left_out()
         switch("proven")
         segments("where")
         if state.restricted():
@@ -184,6 +185,16 @@ def _more_hardware() -> None:
         text("own_fp4")
         text("own_link", "own_domain")
         text("own_watts", "own_usd")
+
+
+def _own_left_out() -> None:
+    """Says that the GPUs that are chosen leave the accelerator of one's own out."""
+    chosen = state.value("gpu")
+    if not state.value("own") or not chosen or OWN_GPU in chosen:
+        return
+    name = state.value("own_name").strip() or "Your accelerator"
+    st.caption(f":material/filter_alt: {as_markdown(name)} is left out: the choice above names others.")
+    st.button("Consider it too", key="own_too", on_click=state.add_own_gpu, help="Adds it to the choice above.")
 
 
 def _assumptions() -> None:

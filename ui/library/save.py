@@ -7,6 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 from sharing.errors import NotInLibrary, SharingError
+from sharing.form.fields import FIELDS
 from sharing.library.records import NAME_LENGTH, Change, Conflict, Draft, Project, figures_of
 from sizing.decision.text import name_of
 from ui import state
@@ -17,7 +18,7 @@ from ui.library.opening import KEPT, Kept, keep, open_version
 from ui.library.unsaved import forget, remember
 from ui.shell import draw_problems
 
-_CONFLICT, _PROBLEM, _SAVED = "save_conflict", "save_problem", "save_done"
+_CONFLICT, _PROBLEM, _SAVED, _NAME = "save_conflict", "save_problem", "save_done", "save_name"
 
 
 def draw_save() -> None:
@@ -59,14 +60,18 @@ def draw_saved() -> None:
 
 
 def _questions() -> None:
-    name = state.value("name").strip() or "Untitled scenario"
-    st.caption(as_markdown(f"As “{name}”. Another name: under More on the workload."))
+    st.session_state[_NAME] = state.value("name")  # whatever was typed on Size meanwhile
+    st.text_input("Name", key=_NAME, max_chars=FIELDS["name"].longest, on_change=_rename, help=FIELDS["name"].help)
     for key, label, help_text in (
         ("save_customer", "Customer", "For whom the scenario is; the list can be narrowed to a customer."),
         ("save_project", "Project", "Scenarios of a project are added up; empty: the customer's name."),
         ("save_tags", "Tags", "Separated by commas."),
     ):
         st.text_input(label, key=key, max_chars=NAME_LENGTH, help=help_text, persist_state="session")
+
+
+def _rename() -> None:
+    state.write({"name": st.session_state[_NAME]})
 
 
 def save(kept: Kept | None) -> None:

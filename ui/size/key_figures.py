@@ -94,8 +94,8 @@ def key_figures(answer: Answer, on: date) -> Iterator[Figure]:
         "systems",
         "Systems",
         count(deployed.systems),
-        f"{whole_systems(deployed, scenario)}; {_instances(deployed)}",
-        "Whole systems to buy or rent, and the instances (copies of the model) they run.",
+        whole_systems(deployed, scenario),
+        f"Whole systems to buy or rent. They run {_instances(deployed)}; an instance is a copy of the model.",
     )
     yield from _latencies(answer)
     if plan.cost:
@@ -112,14 +112,14 @@ def _of_cost(cost: Cost, on: date) -> Iterator[Figure]:
         usd(cost.hardware_usd_per_month),
         _of_price(cost) + _age(cost, on),
         "The hardware alone: what power, support and staff add, and other ways to pay, are on Cost. "
-        + _full_load(cost.usd_per_million_output_tokens_at_full_load),
+        + _per_million(cost),
         short="cost",
         also=("usd_per_million_output_tokens", "usd_per_million_output_tokens_at_full_load"),
     )
     yield Figure(
         "power_kw",
         "Power",
-        kilowatts(cost.power_kw),
+        kilowatts(cost.power_kw, estimated=cost.power_from == "rule"),
         {"listed": "whole systems, listed", "rule": "whole systems, by rule"}.get(cost.power_from, ""),
         "Whole systems at their maximum: GPUs, CPUs, memory, network and fans. Where a system lists none, by rule "
         "from the TDP of its GPUs.",
@@ -152,7 +152,7 @@ def gpu_range(low: int | None, high: int | None) -> str:
 
 def with_coverage(span: str) -> str:
     """A range with the share of estimates that it holds; nothing for none."""
-    return f"{span} (80 %)" if span else ""
+    return f"{span} in 8 of 10 cases" if span else ""
 
 
 def parallelism(deployed: Deployed) -> str:
@@ -245,7 +245,7 @@ def _against(value: Latency, limit: float | None) -> tuple[str, str, bool | None
 
 
 def _of_price(cost: Cost) -> str:
-    """What the price is of, the range its sources give, and what it comes to per million tokens."""
+    """What the price is of, and the range its sources give."""
     if (
         cost.hardware_usd_per_month is None
         or cost.hardware_usd_per_month_low is None
@@ -256,9 +256,7 @@ def _of_price(cost: Cost) -> str:
     priced = {"asked": f"{what}, own price", "listed": f"{what}, listed", "rule": what}
     low, high = cost.hardware_usd_per_month_low, cost.hardware_usd_per_month_high
     spread = f", {usd(low)} to {usd(high)}" if low < high else ""
-    each = cost.usd_per_million_output_tokens
-    per_million = f"; {usd(each)} per million output tokens" if each is not None else ""
-    return f"{priced[cost.priced_by]}{spread}{per_million}"
+    return f"{priced[cost.priced_by]}{spread}"
 
 
 def _age(cost: Cost, on: date) -> str:
@@ -269,10 +267,12 @@ def _age(cost: Cost, on: date) -> str:
     return "" if words is None else f"; {words}"
 
 
-def _full_load(usd_per_million: float | None) -> str:
-    if usd_per_million is None:
+def _per_million(cost: Cost) -> str:
+    """What the hardware comes to per million output tokens, on such days and at full load."""
+    each, full = cost.usd_per_million_output_tokens, cost.usd_per_million_output_tokens_at_full_load
+    if each is None or full is None:
         return ""
     return (
-        "The cost per million output tokens is that at the tokens of such a day, every day of the month. At full load, "
-        f"as if the peak lasted day and night, it would be {usd(usd_per_million)}."
+        f"It comes to {usd(each)} per million output tokens at the tokens of such a day, every day of the month; at "
+        f"full load, as if the peak lasted day and night, to {usd(full)}."
     )

@@ -133,8 +133,12 @@ def _charts(answer: Answer, *, dark: bool) -> None:
     if right is not None:
         with right:
             limits = answer.scenario.limits
-            figure = build_trade_off(plan, selected=0, limits=limits, dark=dark)
-            shell.draw_chart(figure, key="presented_trade_off", alt=trade_off_alt_text(plan, selected=0, limits=limits))
+            figure = build_trade_off(plan, selected=0, limits=limits, name=answer.question.gpu_name, dark=dark)
+            shell.draw_chart(
+                figure,
+                key="presented_trade_off",
+                alt=trade_off_alt_text(plan, selected=0, limits=limits, name=answer.question.gpu_name),
+            )
 
 
 def alternatives_csv(answer: Answer) -> str:

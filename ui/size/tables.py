@@ -13,6 +13,7 @@ from sizing.base.format import count, percent, usd
 from sizing.base.result import Candidate, Plan
 from sizing.catalog.precisions import precisions
 from sizing.planning.text import why_no_alternatives
+from sizing.question.configuration import parallelism_text
 from ui import state
 from ui.format import known
 from ui.size.key_figures import gpu_range, parallelism
@@ -35,8 +36,8 @@ def draw_alternatives(answer: Answer) -> None:
     plan = answer.plan
     if plan.deployment is None:
         return
-    # The first nine columns fit beside the form in a window of 1440 pixels: nobody scrolls to what more it costs, or
-    # to which figures are estimates.
+    # The first nine columns fit beside the form in a window of 1440 pixels: nobody scrolls to what it costs, how an
+    # instance is split, or which figures are estimates.
     at = f"p{answer.scenario.limits.percentile:g}"
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
     st.dataframe(
@@ -45,17 +46,18 @@ def draw_alternatives(answer: Answer) -> None:
         key="alternatives",
         alt="The plan, and other deployments that meet the limits, best first",
         column_config={
-            USE: st.column_config.ButtonColumn("", key=_CLICK, on_click=_use, args=(answer,), width=52, pinned=True),
-            "gpu": text("GPUs", pinned=True, width=142),
-            "format": text("Format", width=56),
-            "engine": text("Engine", width=92),
-            "ttft": number(f"{at} TTFT (ms)", format="localized", width=92),
-            "itl": number(f"{at} ITL (ms)", format="localized", width=82),
-            "usd": number("USD a month", format="localized", step=1, width=82, help=_HARDWARE),
+            USE: st.column_config.ButtonColumn("", key=_CLICK, on_click=_use, args=(answer,), width=46, pinned=True),
+            "gpu": text("GPUs", pinned=True, width=220),
+            "split": text("Split", width=48, help="How one copy of the model is spread over GPUs: TP, PP, EP, DP."),
+            "format": text("Format", width=54),
+            "engine": text("Engine", width=94),
+            "ttft": number("TTFT (ms)", format="localized", width=70, help=f"{at} time to first token."),
+            "itl": number("ITL (ms)", format="localized", width=58, help=f"{at} gap between tokens."),
+            "usd": number("USD a month", format="localized", step=1, width=86, help=_HARDWARE),
+            "origin": text("Figures", width=72, help="Where instances and latency come from."),
             "difference": text("Difference", width=70, help="Hardware per month, against that of the plan."),
-            "origin": text("Figures", width=78, help="Where instances and latency come from."),
+            "range": text("GPUs, 8 of 10", help="GPUs that were enough in 8 of 10 such cases."),
             "instance": text("One instance", width=110, help="How one copy of the model is spread over GPUs."),
-            "range": text("GPUs (80 %)", help="GPUs that were enough in 8 of 10 such cases."),
             "systems": number("Systems", format="localized"),
             "e2e": number(f"{at} E2E (ms)", format="localized"),
             "rate": number("Output tokens/s per GPU", format="localized"),
@@ -96,6 +98,7 @@ def _what(deployed: Deployed, name: Name) -> dict[str, object]:
     """GPUs, format and engine, in a column each."""
     return {
         "gpu": _gpus(deployed, name),
+        "split": " + ".join("TP1" if one.gpus == one.instances else parallelism_text(one) for one in deployed.kinds),
         "format": precisions()[deployed.weight_precision].plain_label,
         "engine": label("engine", deployed.engine),
     }
@@ -108,8 +111,8 @@ def _row(one: Candidate, name: Name, use: str | None, difference: str | None) ->
         "ttft": known(one.ttft_ms),
         "itl": known(one.itl_ms),
         "usd": known(one.hardware_usd_per_month),
-        "difference": difference,
         "origin": origin_of(one),
+        "difference": difference,
         "instance": parallelism(one.deployment),
         "range": gpu_range(one.gpus_low, one.gpus_high),
         "systems": one.deployment.systems,
@@ -131,8 +134,8 @@ def _planned_row(plan: Plan, deployed: Deployed, name: Name) -> dict[str, object
         "ttft": known(latency.ttft_ms.at_percentile if latency else None),
         "itl": known(latency.itl_ms.at_percentile if latency else None),
         "usd": known(plan.cost.hardware_usd_per_month if plan.cost else None),
-        "difference": "this plan",
         "origin": ORIGIN[plan.decided_by],
+        "difference": "this plan",
         "instance": parallelism(deployed),
         "range": gpu_range(plan.gpus_low, plan.gpus_high),
         "systems": deployed.systems,

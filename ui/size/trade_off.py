@@ -49,9 +49,13 @@ def draw_trade_off(answer: Answer, *, dark: bool) -> None:
     _selected(steps[position], answer, fewest=position == 0)
     draw_estimates(answer.plan)
     draw_chart(
-        build_trade_off(answer.plan, selected=position, limits=answer.scenario.limits, dark=dark),
+        build_trade_off(
+            answer.plan, selected=position, limits=answer.scenario.limits, name=answer.question.gpu_name, dark=dark
+        ),
         key="trade_chart",
-        alt=trade_off_alt_text(answer.plan, selected=position, limits=answer.scenario.limits),
+        alt=trade_off_alt_text(
+            answer.plan, selected=position, limits=answer.scenario.limits, name=answer.question.gpu_name
+        ),
     )
 
 

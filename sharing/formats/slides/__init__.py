@@ -23,7 +23,7 @@ STRIP_SHARE = 0.27
 """Of the area: the most that texts above charts take."""
 LABEL_SHARE, VALUE_SHARE = 0.22, 0.39
 """Of the height of a card: in the lowest of cards the rest takes two lines of the smallest letters."""
-CARDS, CARDS_IN_A_ROW, CARD_HEIGHT = 15, 5, 82
+CARDS, CARDS_IN_A_ROW, CARD_HEIGHT = 15, 5, 70
 """Figures of a slide at most, and beside each other; points that a card is high."""
 BROAD_TABLE, WIDE_TABLE, NARROW_TABLE = 6, 4, 3
 """Columns from which on a table gets twice or more of the room of what stands beside it, and below which it gets less.
@@ -79,10 +79,12 @@ def _draw(deck: Deck, slide: Slide, page: Page, currency: str) -> tuple[str, ...
     return shown
 
 
-def _strip(deck: Deck, slide: Slide, area: Box, lead: Sequence[str]) -> tuple[tuple[str, ...], Box]:
+def _strip(
+    deck: Deck, slide: Slide, area: Box, lead: Sequence[str], sizes: Sequence[int] = TEXT_SIZES
+) -> tuple[tuple[str, ...], Box]:
     """Sentences over the whole width; the area that they leave."""
     most = area.upper(int(area.height * STRIP_SHARE))
-    size, kept = fitting(lead, most, TEXT_SIZES)
+    size, kept = fitting(lead, most, sizes)
     strip = most.upper(height_of(kept, size, most.width) + emu(4))
     return deck.text(slide, strip, kept, sizes=(size,)), area.below(strip.height, GAP)
 
@@ -91,7 +93,7 @@ def _summary(deck: Deck, slide: Slide, page: Page, currency: str) -> tuple[str, 
     """Lead, figures over the whole width, and below them points beside a table."""
     area, texts, shown = deck.area, [text for text in page.texts if text not in page.lead], tuple[str, ...]()
     if page.lead:
-        shown, area = _strip(deck, slide, area, page.lead)
+        shown, area = _strip(deck, slide, area, page.lead, TEXT_SIZES[1:])
     facts = page.facts[:CARDS]
     rows = math.ceil(len(facts) / CARDS_IN_A_ROW)
     cards = area.upper(min(rows * emu(CARD_HEIGHT), area.height))

@@ -21,8 +21,8 @@ SIZES = (14.0, 13.0, 12.0, 11.0, 10.0, 9.0)
 MARGIN, PADDING = emu(4), emu(5)
 CHARACTERS = 170
 """Of a cell on a slide; all of it stands in the notes."""
-WIDEST, LONGEST_WORD, WORD_SIZE = 40, 14, 12.0
-"""Characters that count for the width of a column, and the size of its letters."""
+WIDEST, LONGEST_WORD = 40, 14
+"""Characters of a text and of a word that count for the width of a column."""
 TEXT_POINTS, NUMBER_POINTS = 70.0, 50.0
 """Width from which on a column can be read. Chosen: a dozen letters of nine points, and nine digits."""
 CAPTION = emu(16)
@@ -51,8 +51,11 @@ class Drawn:
 def add_table(deck: Deck, slide: Slide, box: Box, table: Table, currency: str) -> Drawn:
     """The table with its title above and its note below."""
     deck.text(slide, box.upper(CAPTION), [table.title], sizes=(12, 11, 10, 9, 8), bold=True)
-    inner = Box(box.left, box.top + CAPTION + MARGIN, box.width, box.height - 2 * (CAPTION + MARGIN))
+    inner = box.below(CAPTION, MARGIN)
     drawn = fitted(table, inner, currency)
+    if table.note or drawn.rows_left_out:
+        inner = inner.upper(inner.height - CAPTION - MARGIN)
+        drawn = fitted(table, inner, currency)
     rows, columns = len(drawn.rows) + 1, len(drawn.head)
     height = Emu(sum(drawn.heights))
     frame = slide.shapes.add_table(rows, columns, Emu(inner.left), Emu(inner.top), Emu(inner.width), height)
@@ -116,7 +119,7 @@ def _columns(table: Table, most: int) -> list[int]:
 
 def _heads(head: Sequence[str], size: float) -> list[int]:
     """Width of each column in which the longest word of its head stands on one line."""
-    return [emu(word_width(text, size)) + 2 * PADDING for text in head]
+    return [emu(word_width(text, size) + 1.0) + 2 * PADDING for text in head]
 
 
 def _heads_fit(head: Sequence[str], size: float, width: int) -> bool:
@@ -129,7 +132,7 @@ def _widths(head: Sequence[str], rows: Sequence[Sequence[str]], width: int, size
     texts = [[head[k], *(row[k] for row in rows)] for k in range(len(head))]
     words = [min(max(len(word) for text in each for word in text.split() or [""]), LONGEST_WORD) for each in texts]
     needed = _grown([0] * len(head), _heads(head, size), width)
-    needed = _grown(needed, [emu(word * WORD_SIZE * LETTER) + 2 * PADDING for word in words], width)
+    needed = _grown(needed, [emu(word * size * STAND_IN * LETTER) + 2 * PADDING for word in words], width)
     shares = [max(min(max(map(len, each)), WIDEST) - word, 1) for each, word in zip(texts, words, strict=True)]
     rest = width - sum(needed)
     widths = [least + int(rest * share / sum(shares)) for least, share in zip(needed, shares, strict=True)]

@@ -31,6 +31,15 @@ SUBTITLE = (
 )
 
 
+PROBLEM, MARK, RED = "inputs_problem", "!", "#C0392B"
+"""Name of the cell that says what is wrong with the inputs, what stands beside each of those, and its colour."""
+
+
+def checked(formula: str) -> str:
+    """The formula, without a value while an input is not possible."""
+    return f'IF({PROBLEM}="",{formula},NA())'
+
+
 def grouped(calculator: Calculator) -> Iterator[tuple[Group, list[Input]]]:
     """The inputs, group by group."""
     each = sorted(calculator.inputs, key=lambda one: ORDER.index(one.group))
@@ -52,6 +61,7 @@ class CalculatorSheet:
         row = FIRST_ROW
         for group, inputs in grouped(self.calculator):
             row = self._inputs(row, GROUP_LABEL[group], inputs)
+        self._problem(row)
         below = self._results(FIRST_ROW, counts)
         if self.calculator.ways:
             below = self._ways(below + 1)
@@ -78,8 +88,22 @@ class CalculatorSheet:
             self._validate(row, one)
         return row + 2
 
+    def _problem(self, last: int) -> None:
+        """A sentence while an input is not possible: what is pasted passes by the checks of a cell, and what would be
+        computed from it is nonsense."""
+        marks = f"COUNTIF($D${FIRST_ROW + 1}:$D${last + 1},{MARK!r})".replace("'", '"')
+        which = "marked with !, its bounds show when the cell is chosen. Nothing is computed from it."
+        several = f'{marks}&" inputs are not possible: each is {which}"'
+        one = f'IF({marks}=1,"One input is not possible: it is {which}",{several})'
+        row = FIRST_ROW - 2
+        self.sheet.formula(row, 0, f'IF({marks}=0,"",{one})', "", bold=True, font_color=RED)
+        self.book.name(PROBLEM, self.sheet, row, 0)
+
     def _validate(self, row: int, one: Input) -> None:
         bounds = f"From {one.low:,.6g} to {one.high:,.6g} {one.unit}."
+        cell = f"$B${row + 1}"
+        held = f"AND(ISNUMBER({cell}),{cell}>={one.low!r},{cell}<={one.high!r})"
+        self.sheet.formula(row, 3, f'IF({held},"","{MARK}")', "", bold=True, font_color=RED, align="center")
         self.sheet.sheet.data_validation(
             row,
             1,
@@ -90,6 +114,7 @@ class CalculatorSheet:
                 "criteria": "between",
                 "minimum": one.low,
                 "maximum": one.high,
+                "ignore_blank": False,
                 "input_title": one.label[:32],
                 "input_message": bounds[:255],
                 "error_title": "Not possible",
@@ -143,7 +168,7 @@ class CalculatorSheet:
 
     def _result(self, row: int, name: str, label: str, formula: str, value: float, shown: str) -> None:
         self.sheet.text(row, RESULTS, label, **BORDER)
-        self.sheet.formula(row, RESULTS + 1, formula, value, shown, bold=True, **BORDER)
+        self.sheet.formula(row, RESULTS + 1, checked(formula), value, shown, bold=True, **BORDER)
         if name:
             self.book.name(name, self.sheet, row, RESULTS + 1)
 
@@ -158,8 +183,9 @@ class CalculatorSheet:
         for way in self.calculator.ways:
             row += 1
             self.sheet.text(row, RESULTS, WAY_LABEL[way.name], **BORDER)
-            self.sheet.formula(row, RESULTS + 1, f"cost_{way.name}", way.per_month, "#,##0", bold=True, **BORDER)
-            self.sheet.formula(row, RESULTS + 2, f"months_{way.name}", sum(way.cash), "#,##0", bold=True, **BORDER)
+            month, months = checked(f"cost_{way.name}"), checked(f"months_{way.name}")
+            self.sheet.formula(row, RESULTS + 1, month, way.per_month, "#,##0", bold=True, **BORDER)
+            self.sheet.formula(row, RESULTS + 2, months, sum(way.cash), "#,##0", bold=True, **BORDER)
         row += 2
         self.sheet.text(row, RESULTS, f"A million tokens of answers, {currency}", **look)
         self.sheet.text(row, RESULTS + 1, "All of the cost", align="right", **look)

@@ -11,6 +11,8 @@ from sharing.form.read import OWN_GPU, to_scenario
 from sharing.form.write import from_scenario
 from sizing.base.errors import InvalidScenario
 from sizing.catalog import generic_system, gpus
+from sizing.decision.outcome import Answers
+from sizing.decision.text import in_words
 from sizing.planning.analytic import analytic_plan
 from sizing.question.own_gpu import gpu_of
 from sizing.question.understand import understand
@@ -103,6 +105,22 @@ def test_it_is_called_by_its_name_else_by_its_id():
 
 def test_the_answer_names_it():
     assert "My GPU 9000" in analytic_plan(scenario_from(asked())).answer
+
+
+@pytest.mark.parametrize("called", ["My GPU 9000", " my gpu 9000 ", "my_gpu"])
+def test_it_is_found_by_its_name_beside_a_gpu_of_the_catalogue(called: str) -> None:
+    scenario = scenario_from(asked())
+    keys = scenario.model_dump(mode="json")
+    keys["deployment"]["gpus"] = [called, "h100_sxm"]
+    again = scenario_from(keys)
+    assert again.deployment.gpus == ["my_gpu", "h100_sxm"]
+    assert [gpu.name for gpu in understand(again).gpus] == ["My GPU 9000", gpus()["h100_sxm"].name]
+
+
+def test_what_is_compared_calls_it_by_its_name() -> None:
+    outcome = Answers(analytic_plan).outcome(scenario_from(asked()))
+    assert outcome.gpu == "my_gpu"
+    assert in_words(outcome).startswith(f"{outcome.gpus} x My GPU 9000")
 
 
 def test_the_form_keeps_every_figure_of_the_datasheet():

@@ -29,4 +29,4 @@ def test_what_has_no_price_is_last_and_has_no_difference(plan: Plan, table) -> N
 
 
 def test_gpus_format_and_engine_have_columns_of_their_own(table) -> None:
-    assert list(table.columns)[:8] == [USE, "gpu", "format", "engine", "ttft", "itl", "usd", "difference"]
+    assert list(table.columns)[:9] == [USE, "gpu", "split", "format", "engine", "ttft", "itl", "usd", "origin"]
