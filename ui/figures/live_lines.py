@@ -40,8 +40,8 @@ _OPEN_END = 1.25
 
 
 _HEIGHT_PX, _PLOT_PX, _ENTRY_PX = 300, 220, 21
-"""Height of a chart, of what stands below its legend, and of an entry of it: on a phone each has a row of its own, and a
-legend higher than half of the chart would cover it."""
+"""Height of a chart, of what stands below its legend, and of an entry of it: on a phone each has a row of its own, and
+a legend higher than half of the chart would cover it."""
 
 
 @dataclass(frozen=True, kw_only=True)
