@@ -52,9 +52,7 @@ SCENARIO = {
         "precisions": ["bf16"],
         "tp": [1],
         "speculation": "off",
-        "custom_gpus": [
-            {"id": "cores", "memory_gb": 16, "bandwidth_gbs": 20, "fp16_tflops": 1, "bf16_tflops": 1, "price_usd": 1000}
-        ],
+        "custom_gpus": [CORES],
     },
 }
 
