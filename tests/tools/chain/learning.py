@@ -33,14 +33,7 @@ LEARNED_AT, HELD_AGAINST = (2.0, 6.0), (4.0, 10.0)
 """Requests/s. Chosen: an idle machine of two cores saturates at 11 to 12."""
 WITHIN = 0.15
 MEANS = {"ttft_ms.mean": "TTFT", "tpot_ms.mean": "ITL", "e2e_ms.mean": "E2E"}
-CORES = {
-    "id": "cores",
-    "memory_gb": 16,
-    "bandwidth_gbs": 20,
-    "fp16_tflops": 1,
-    "bf16_tflops": 1,
-    "price_usd": 1000,
-}
+CORES = {"id": "cores", "memory_gb": 16, "bandwidth_gbs": 20, "fp16_tflops": 1, "bf16_tflops": 1, "price_usd": 1000}
 SCENARIO = {
     "name": "Chain",
     "model": {"name": "tiny", "config": CONFIG},
