@@ -16,7 +16,7 @@ def progress_line() -> Iterator[Callable[[float, str], None]]:
 
     def told(share: float, what: str) -> None:
         if shown:
-            print(f"\r{f'{what}: {share:.0%}':{WIDTH}}", end="", file=sys.stderr, flush=True)
+            print(f"\r{f'{what}: {round(100 * share)} %':{WIDTH}}", end="", file=sys.stderr, flush=True)
 
     try:
         yield told

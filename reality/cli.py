@@ -155,13 +155,13 @@ def _diagnose(given: argparse.Namespace) -> int:
 
 
 def _diagnosed(given: argparse.Namespace) -> tuple[Diagnosis, Chosen]:
-    with progress_line() as told:
-        told(0.0, "Planning")
+    with progress_line() as tell:
+        tell(0.0, "Planning")
         answer, chosen, source = _asked(given)
         from reality.diagnosis.diagnose import diagnose_source
         from sizing.planning.analytic import analytic_plan
 
-        told(0.0, "Reading")
+        tell(0.0, "Reading")
         return diagnose_source(
             answer,
             source,
@@ -169,7 +169,7 @@ def _diagnosed(given: argparse.Namespace) -> tuple[Diagnosis, Chosen]:
             at_s=given.at,
             window_s=given.window,
             served_as=given.served_as,
-            progress=lambda share: told(share, "Looking for the cause"),
+            progress=lambda share: tell(share, "Looking for the cause"),
             learned=chosen.learned,
             at_most_s=given.at_most,
         ), chosen

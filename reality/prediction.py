@@ -121,13 +121,12 @@ def predict(
         one = replica if end == "value" else replace(replica, grid=_scaled(replica.grid, decode, prefill, end))
         runs[end] = _run(one, arrivals, traffic, replicas)
     values = _latencies(runs) | _throughput(runs, row, traffic, replicas, spread)
-    counted = runs["value"].outcome
     return Prediction(
         values=values,
         kv_tokens=as_printed,
         stable_rps=runs["value"].stable_rps,
         slow_share=traffic.rps / replicas / runs["high"].stable_rps if runs["high"].stable_rps else math.inf,
-        requests=counted.finished if counted else 0,
+        requests=runs["value"].outcome.finished if runs["value"].outcome else 0,
         source=evaluated.sources[0].name + (", as live windows corrected them" if learned else ""),
         assumed=_assumed(replicas, decode, prefill, deployed_kv=kv_tokens is not None),
     )

@@ -91,34 +91,41 @@ def attribute(
         fitted = fit([target], lambda one: worlds.run(one, requests=FIT_REQUESTS))
         planned = replace(planned, front=fitted.front)
         now = stepped(measured, fitted.decode, fitted.prefill, fitted.front)
-        if abs(fitted.common) > max(LEAST_FACTOR, SURE * fitted.common_error):
-            engine = Difference(
-                cause="slow_gpu" if throttled_alone and fitted.common > 0 else "engine",
-                planned=1.0,
-                measured=math.exp(fitted.common),
-                unit="times the planned step time",
-                error=min(fitted.common_error / abs(fitted.common), 1.0),
-                words=interval.around(math.exp(fitted.common)),
-            )
-        else:  # as fast as planned, as far as can be told: the same small correction for plan and measurement
+        engine = _engine(fitted, interval, throttled_alone=throttled_alone)
+        if engine is None:  # as fast as planned, as far as can be told: one small correction for plan and measurement
             planned = stepped(planned, fitted.decode, fitted.prefill)
         measured = now
-
-    def at_ends(one: Circumstances) -> tuple[Ran, Ran]:
-        fast, slow = (worlds.run(stepped(one, *end), requests=FIT_REQUESTS) for end in interval.ends)
-        return fast, slow
-
     return Attribution(
         seen=replace(seen, planned=planned, measured=measured),
         now=now,
         planned=worlds.run(planned, requests=MOST_REQUESTS),
         measured=worlds.run(measured, requests=MOST_REQUESTS),
-        planned_ends=at_ends(planned),
-        measured_ends=at_ends(measured) if fitted is None else None,
+        planned_ends=_at_ends(planned, worlds, interval),
+        measured_ends=_at_ends(measured, worlds, interval) if fitted is None else None,
         engine=engine,
         fitted=fitted,
         target=target,
     )
+
+
+def _engine(fitted: Fitted, interval: StepInterval, *, throttled_alone: bool) -> Difference | None:
+    """The steps of all replicas as a cause; None where they are as fast as planned, as far as can be told."""
+    if abs(fitted.common) <= max(LEAST_FACTOR, SURE * fitted.common_error):
+        return None
+    return Difference(
+        cause="slow_gpu" if throttled_alone and fitted.common > 0 else "engine",
+        planned=1.0,
+        measured=math.exp(fitted.common),
+        unit="times the planned step time",
+        error=min(fitted.common_error / abs(fitted.common), 1.0),
+        words=interval.around(math.exp(fitted.common)),
+    )
+
+
+def _at_ends(one: Circumstances, worlds: Worlds, interval: StepInterval) -> tuple[Ran, Ran]:
+    """Runs with step times at the fast and at the slow end of their interval."""
+    fast, slow = (worlds.run(stepped(one, *end), requests=FIT_REQUESTS) for end in interval.ends)
+    return fast, slow
 
 
 def _target(one: Circumstances, observed: Observation, *, served: float | None, in_queue: bool) -> Target | None:

@@ -157,9 +157,9 @@ def _in_time(planned: Planned, observed: Observation, rows: tuple[LimitRow, ...]
     """The limits alone, where looking for the cause takes too long."""
     why = f"The cause was not found within {at_most_s:g} s: give it longer (--at-most), or choose a shorter window."
     load = observed.number("arrivals_rps")
-    said = headline(rows, worst(rows), None, None, load=load, capacity=None, actions=())
+    limits = headline(rows, worst(rows), None, None, load=load, capacity=None, actions=())
     return _unclear(planned, observed, (why, *observed.reasons), rows).model_copy(
-        update={"state": _state(rows), "headline": f"{said} {why}"}
+        update={"state": _state(rows), "headline": f"{limits} {why}"}
     )
 
 

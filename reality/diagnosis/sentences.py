@@ -24,7 +24,7 @@ NAMES: dict[Cause, str] = {
     "slow_gpu": "a slow replica",
     "weights": "the weight format",
     "engine": "the engine's speed",
-    "unexplained": "nothing that can be seen",
+    "unexplained": "not explained",
 }
 """What a cause is called."""
 

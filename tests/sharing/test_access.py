@@ -105,6 +105,8 @@ def test_every_write_asks_for_the_right_of_its_kind() -> None:
         },
         ("sharing/bonds/store.py", "bind"): "SAVE",
         ("sharing/bonds/store.py", "keep"): "SAVE",
+        ("sharing/bonds/calibrations.py", "accept"): "SAVE",
+        ("sharing/bonds/calibrations.py", "undo"): "SAVE",
         ("sharing/links/store.py", "make"): "SHARE",
         ("sharing/links/store.py", "revoke"): "REVOKE",
     }

@@ -25,12 +25,15 @@ MOST_REPLICAS = 12
 
 @dataclass(frozen=True, kw_only=True)
 class Learned:
-    """Median errors at unseen loads before and after, and replicas needed by the product and by the truth."""
+    """Median errors of the mean gap at unseen loads before and after, those of the mean TTFT, and replicas needed by the
+    product and by the truth."""
 
     decode: float
     prefill: float
     before: float
     after: float
+    ttft_before: float
+    ttft_after: float
     needed: int | None
     truth: int | None
 
@@ -51,32 +54,37 @@ def case(given: Ground, decode: float, prefill: float, seed: int) -> Learned:
     limits = given.planned.answer.question.limits
     said = diagnose(given.planned, read_for_diagnosis(limits, source, backend=backend, at_s=NOW, clock=lambda: NOW))
     found = said.recalibration
-    factors = (1.0, 1.0) if found is None else (found.factor_decode, found.factor_prefill)
-    before: list[float] = []
-    after: list[float] = []
+    plain = (1.0, 1.0, 1.0)
+    factors = plain if found is None else (found.factor_decode, found.factor_prefill, found.factor_fixed)
+    errors: dict[tuple[str, bool], list[float]] = {}
     for share in UNSEEN:
         rps = world.rps * top * share
         there = run(world.changed(profile=(), rps=rps, seconds=LEAD_S + WINDOW_S, seed=seed + 7))
-        truth = float(there.latencies(LEAD_S, LEAD_S + WINDOW_S)["tpot_ms"].mean())
-        for known, errors in (((1.0, 1.0), before), (factors, after)):
+        truth = there.latencies(LEAD_S, LEAD_S + WINDOW_S)
+        for known, learned in ((plain, False), (factors, True)):
             ran = given.worlds.run(as_world(given, rps, *known), lasting=True)
-            errors.append(abs(ran.mean_ms("tpot_ms") / truth - 1.0))
+            for name in ("tpot_ms", "ttft_ms"):
+                off = abs(ran.mean_ms(name) / float(truth[name].mean()) - 1.0)
+                errors.setdefault((name, learned), []).append(off)
+    middle = {key: float(np.median(each)) for key, each in errors.items()}
     return Learned(
         decode=decode,
         prefill=prefill,
-        before=float(np.median(before)),
-        after=float(np.median(after)),
+        before=middle["tpot_ms", False],
+        after=middle["tpot_ms", True],
+        ttft_before=middle["ttft_ms", False],
+        ttft_after=middle["ttft_ms", True],
         needed=said.replicas_needed,
         truth=needed(given, world.changed(profile=(), rps=world.rps * top, seconds=LEAD_S + WINDOW_S)),
     )
 
 
-def as_world(given: Ground, rps: float, decode: float, prefill: float) -> Circumstances:
+def as_world(given: Ground, rps: float, decode: float, prefill: float, front: float) -> Circumstances:
     """The plan's circumstances at a load, with factors on its step times."""
     shares = (np.arange(4096) + 0.5) / 4096
     question = given.planned.answer.question
     one = as_planned(given.planned, question.prompt.at(shares), question.output.at(shares), given.world.hits)
-    return replace(one, rps=rps, decode=decode, prefill=prefill)
+    return replace(one, rps=rps, decode=decode, prefill=prefill, front=front)
 
 
 def needed(given: Ground, world: World) -> int | None:
@@ -112,6 +120,8 @@ def main() -> int:
     print(f"error at unseen loads, median: {np.median([r.before for r in rows]):.3f} before")
     after = [row.after for row in rows]
     print(f"                               {np.median(after):.3f} after, most {max(after):.3f}")
+    ttft = [np.median([getattr(row, name) for row in rows]) for name in ("ttft_before", "ttft_after")]
+    print(f"of the mean TTFT, median: {ttft[0]:.3f} before, {ttft[1]:.3f} after")
     print(f"worse than before: {sum(row.after > row.before + 0.01 for row in rows)} of {len(rows)}")
     print(f"replicas needed within one: {near} of {len(sized)}")
     return 0

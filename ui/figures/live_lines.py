@@ -39,6 +39,11 @@ _OPEN_END = 1.25
 """How far a band without an upper end rises over what is drawn."""
 
 
+_HEIGHT_PX, _PLOT_PX, _ENTRY_PX = 300, 220, 21
+"""Height of a chart, of what stands below its legend, and of an entry of it: on a phone each has a row of its own, and
+a legend higher than half of the chart would cover it."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Line:
     """One line; NaN is a gap. ``colour`` and ``dash`` count within the palette and the dashes."""
@@ -115,7 +120,7 @@ def build_lines(chart: Chart, *, zone: tzinfo = UTC, dark: bool = False) -> go.F
         data,
         layout(
             dark=dark,
-            height=300,
+            height=max(_HEIGHT_PX, _PLOT_PX + _ENTRY_PX * len(data)),
             hovermode="x unified",
             xaxis={
                 "type": "date",

@@ -77,8 +77,8 @@ def _figures(one: Recalibration) -> None:
             st.metric(title, f"{value:.2f}", help=help_text)
         st.metric("Windows", one.windows, help=f"From {one.since} to {one.until}." if one.since else None)
         if one.error_before is not None and one.error_after is not None:
-            told = f"{percent(one.error_before)} to {percent(one.error_after)}"
-            st.metric("Error on others", told, help="Median error on windows that were left out, before and after.")
+            errors = f"{percent(one.error_before)} to {percent(one.error_after)}"
+            st.metric("Error on others", errors, help="Median error on windows that were left out, before and after.")
 
 
 def _draw_accept(diagnosis: Diagnosis) -> None:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import yaml
 from scipy.stats import norm
 
 from reality.chosen import chosen_of
@@ -21,9 +22,10 @@ from sharing.errors import InvalidEntry
 from sharing.library import open_library
 from sharing.library.records import Draft
 from tests.commands import run, source_file
+from tests.tools.chain.learning import held, learned_of
 from tests.tools.deployment_truth import StepTimes
 from tests.tools.deployment_truth import run as simulated
-from tests.tools.diagnosis_cases import NOW, WINDOW_S, backend_of, ground
+from tests.tools.diagnosis_cases import LEAD_S, NOW, WINDOW_S, backend_of, ground
 
 PLAN = "llama-8b-l40s"
 ANN = owner("ann")
@@ -170,6 +172,44 @@ def test_a_command_reads_scenario_and_step_times_by_number(tmp_path: Path, place
     assert [(row["id"], row["undone_at"] is None) for row in said] == [(1, False)]
     again = run("reality", "learned", 1, "--undo", "--library", place)
     assert (again.returncode, again.stderr) == (2, "Scenario 1 has no learned step times to undo.\n")
+
+
+def test_the_command_learns_accepts_and_says_no(
+    tmp_path: Path, place: str, offered: Diagnosis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario = tmp_path / "scenario.yaml"
+    asked = ground(PLAN).planned.answer.question.scenario
+    scenario.write_text(yaml.safe_dump(asked.model_dump(mode="json", exclude_defaults=True)))
+    file = source_file(tmp_path, prometheus={"url": "http://127.0.0.1:9"})
+    monkeypatch.setattr("reality.diagnosis.diagnose.diagnose_source", lambda *given, **more: offered)
+    where = ("--analytic", "--library", place)
+    shown = run("reality", "learn", scenario, file, *where)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "Accept them with --accept." in shown.stdout
+    assert json.loads(run("reality", "learn", scenario, file, "--json", *where).stdout)["windows"] == 3
+    done = run("reality", "learn", scenario, file, "--accept", "--author", "ann", *where)
+    assert done.returncode == 0
+    assert "Accepted for scenario 1 as number 1" in done.stdout
+    again = run("reality", "learn", 1, file, "--accept", *where)
+    assert (again.returncode, again.stderr.count("\n")) == (2, 1)
+    assert "are accepted already" in again.stderr
+
+
+def test_two_rates_predict_two_others() -> None:
+    """What ``python -m tests.tools.chain.learning`` does with a real engine, on the simulated one."""
+    given, times = ground(PLAN), slower(1.35, 1.1)
+    world = given.world.changed(steps=times, profile=(0.3, 0.3, 0.6, 0.6), seconds=4 * WINDOW_S)
+    backend, source = backend_of(simulated(world), given)
+    read = {"window_s": WINDOW_S, "at_s": NOW, "clock": lambda: NOW}
+    learned = learned_of(given.planned, source, backend=backend, **read)
+    for share in (0.45, 0.72):
+        there = given.world.changed(steps=times, rps=given.world.rps * share, seconds=WINDOW_S + LEAD_S, seed=5)
+        backend, source = backend_of(simulated(there), given)
+        rows = held(given.planned, learned, source, backend=backend, rps=share, **read)
+        assert [row.name for row in rows] == ["TTFT", "ITL", "E2E"]
+        for row in rows:
+            assert abs(row.error) < 0.1
+            assert abs(row.error) < abs(row.planned / row.measured - 1.0)
 
 
 @pytest.mark.parametrize("number", ["99999999999999999999999", "9" * 5000, "2147483648", "99999999999999999999"])

@@ -1,0 +1,157 @@
+"""``python -m tests.tools.chain.learning FOLDER``: step times learned from a real vLLM at two rates, held against two
+other rates, the higher near saturation: mean TTFT, ITL and E2E within 15 %. FOLDER is that of ``make chain``.
+
+The processor stands in as an accelerator of the scenario's own: its step times need only be within a factor of three,
+since what is judged is what live windows teach. Cores that do other things make this meaningless.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bench.server import free_port, prometheus
+from collectors.backends.backend import Backend
+from collectors.source import Source, source_from
+from reality.compare import Planned, compare_source, planned_of
+from reality.diagnosis.diagnose import diagnose_source
+from reality.learned.acceptance import calibration_of
+from sharing.bonds.records import Calibration
+from sharing.errors import SharingError
+from sizing.planning.analytic import analytic_plan
+from sizing.planning.answered import Answer
+from sizing.scenario.schema import Scenario
+from tests.tools.chain.services import Load, engine, send
+from tests.tools.chain.tiny_model import CONFIG
+
+WINDOW_S, INTERVAL_S = 120.0, 2
+LEARNED_AT, HELD_AGAINST = (2.0, 6.0), (4.0, 10.0)
+"""Requests/s. Chosen: an idle machine of two cores saturates at 11 to 12."""
+WITHIN = 0.15
+MEANS = {"ttft_ms.mean": "TTFT", "tpot_ms.mean": "ITL", "e2e_ms.mean": "E2E"}
+CORES = {"id": "cores", "memory_gb": 16, "bandwidth_gbs": 20, "fp16_tflops": 1, "bf16_tflops": 1, "price_usd": 1000}
+SCENARIO = {
+    "name": "Chain",
+    "model": {"name": "tiny", "config": CONFIG},
+    "workload": {"input_tokens": 128, "output_tokens": 96, "peak_rps": 6},
+    "limits": {"ttft_ms": 2000, "itl_ms": 200},
+    "deployment": {
+        "gpus": ["cores"],
+        "engines": ["vllm"],
+        "precisions": ["bf16"],
+        "tp": [1],
+        "speculation": "off",
+        "custom_gpus": [CORES],
+    },
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Held:
+    """One mean at a rate that nothing was learned at: predicted with and without what was learned, and measured."""
+
+    rps: float
+    name: str
+    planned: float
+    learned: float
+    measured: float
+
+    @property
+    def error(self) -> float:
+        """Predicted / measured - 1 with what was learned."""
+        return self.learned / self.measured - 1.0
+
+
+def learned_of(planned: Planned, source: Source, *, at_s: float, window_s: float, **read: object) -> Calibration:
+    """What the windows until ``at_s`` teach. Raises InvalidEntry where they teach nothing."""
+    said = diagnose_source(
+        planned.answer, source, planner=analytic_plan, at_s=at_s, window_s=window_s, served_as="tiny", **read
+    )
+    return calibration_of(said)
+
+
+def held(
+    planned: Planned,
+    one: Calibration,
+    source: Source,
+    *,
+    at_s: float,
+    window_s: float,
+    rps: float,
+    backend: Backend | None = None,
+    clock: Callable[[], float] = time.time,
+) -> list[Held]:
+    """Means of a window at another rate, as the product predicts them with and without what was learned."""
+    rows = [
+        {
+            row.key: row
+            for row in compare_source(
+                planned.answer,
+                source,
+                at_s=at_s,
+                window_s=window_s,
+                served_as="tiny",
+                backend=backend,
+                clock=clock,
+                learned=learned,
+            ).performance
+        }
+        for learned in (None, one)
+    ]
+    return [
+        Held(
+            rps=rps,
+            name=name,
+            planned=rows[0][key].predicted.value or 0.0,
+            learned=rows[1][key].predicted.value or 0.0,
+            measured=rows[1][key].measured.value or 0.0,
+        )
+        for key, name in MEANS.items()
+    ]
+
+
+def table(rows: Sequence[Held]) -> str:
+    """The rows in Markdown."""
+    lines = ["| requests/s | mean | planned (ms) | learned (ms) | measured (ms) | off |", "|--:|---|--:|--:|--:|--:|"]
+    lines += [
+        f"| {row.rps:g} | {row.name} | {row.planned:.1f} | {row.learned:.1f} | {row.measured:.1f} | {row.error:+.1%} |"
+        for row in rows
+    ]
+    return "\n".join(lines).replace("% |", " % |")
+
+
+def main() -> int:
+    """Returns 1 where a mean is off by more than :data:`WITHIN`, 2 where nothing was learned."""
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".chain").resolve()
+    port = free_port()
+    jobs = [{"job_name": "vllm", "static_configs": [{"targets": [f"127.0.0.1:{port}"]}]}]
+    planned = planned_of(Answer.of(Scenario.model_validate(SCENARIO), analytic_plan))
+    with (
+        tempfile.TemporaryDirectory(dir=folder) as data,
+        engine(folder, port) as address,
+        prometheus(Path(data) / "tsdb", jobs=jobs, interval=f"{INTERVAL_S}s") as (url, _),
+    ):
+        source = source_from({"schema_version": 1, "name": "chain", "prometheus": {"url": url}, "window_s": WINDOW_S})
+        one = Load(requests=40, rps=4.0, seed=99)
+        send(folder, address, one)
+        for seed, rps in enumerate(LEARNED_AT):
+            send(folder, address, replace(one, requests=round(rps * 2 * WINDOW_S), rps=rps, seed=seed))
+        try:
+            learned = learned_of(planned, source, at_s=time.time(), window_s=WINDOW_S)
+        except SharingError as problem:
+            print(problem, file=sys.stderr)
+            return 2
+        rows = []
+        for seed, rps in enumerate(HELD_AGAINST, start=10):
+            send(folder, address, replace(one, requests=round(rps * (WINDOW_S + 20.0)), rps=rps, seed=seed))
+            rows += held(planned, learned, source, at_s=time.time(), window_s=WINDOW_S, rps=rps)
+    print(table(rows))
+    return int(any(abs(row.error) > WITHIN for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
