@@ -28,8 +28,8 @@ ORDERS = {
     "sharing": "settings errors form access author document library bonds report formats links manifests export",
     "api": "problems access limits openapi questions routes server tools",
     "ui": """
-        place format currency database state gate access shell library figures sources inputs live home benchmarks size explore
-        compare cost reality shared scenarios methodology
+        place format currency database state gate access shell library figures sources inputs live home benchmarks
+        size explore compare cost reality shared scenarios methodology
     """,
 }
 ROOMS = {package: order.split() for package, order in ORDERS.items()}
