@@ -34,7 +34,7 @@ _in_place = False
 
 def is_passed_by() -> bool:
     """Whether this process serves the dashboard to browsers, and not through the gate (``streamlit run app.py``)."""
-    return not _in_place and exists() and isinstance(get_instance(), Runtime)
+    return not _in_place and exists() and type(get_instance()) is Runtime  # not the one of AppTest
 
 
 class Gate:

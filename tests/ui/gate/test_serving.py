@@ -30,7 +30,11 @@ def started(home: Path, *options: str, **environment: str) -> subprocess.Complet
 
 @pytest.mark.parametrize(
     ("options", "environment"),
-    [(["--server.address", "0.0.0.0"], {}), (["--server.address", "::"], {}), ([], {"SIZING_HOSTS": "sizing.acme.com"})],
+    [
+        (["--server.address", "0.0.0.0"], {}),
+        (["--server.address", "::"], {}),
+        ([], {"SIZING_HOSTS": "sizing.acme.com"}),
+    ],
 )
 def test_no_start_where_others_reach_it_and_nobody_logs_in(
     tmp_path: Path, options: list[str], environment: dict[str, str]
@@ -72,7 +76,9 @@ def test_what_kubernetes_sets_for_a_service_is_no_setting() -> None:
 
 def test_every_variable_that_the_product_reads_is_a_setting() -> None:
     """A variable with our prefix that no setting describes would be refused at the start."""
-    read = {name for file in ROOT.glob("*/**/*.py") for name in _quoted(file) if not file.is_relative_to(ROOT / "tests")}
+    read = {
+        name for file in ROOT.glob("*/**/*.py") for name in _quoted(file) if not file.is_relative_to(ROOT / "tests")
+    }
     assert read <= variables().keys()
 
 

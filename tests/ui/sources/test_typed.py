@@ -33,7 +33,7 @@ def typed(url: str, n: int = 0, *, veiled: bool = False) -> Known:
 
 @pytest.fixture
 def engine() -> Iterator[Server]:
-    page = "vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 1\n"
+    page = 'vllm:num_requests_running{engine="0",model_name="m"} 1\n'
     with serving(lambda asked: Told(body=page.encode(), content_type="text/plain")) as server:
         yield server
 
