@@ -168,10 +168,14 @@ def test_a_file_that_was_replaced_is_the_library_from_then_on(file, opened, tmp_
 
 def test_a_file_that_is_moved_in_the_middle_of_a_save(file, opened):
     library = opened(file)
-    with pytest.raises(LibraryUnavailable) as refused, library.database.writing() as connection:
-        connection.execute(text("UPDATE projects SET name = name"))
-        os.rename(file, f"{file}.away")
-    assert refused.value.fault is Fault.MOVED
+    library.add(draft(), by=owner("ann"))
+
+    def moved(connection, cursor, statement, *_):
+        if statement.startswith("INSERT INTO versions"):
+            os.rename(file, f"{file}.away")
+
+    event.listen(library.database.engine, "before_cursor_execute", moved)
+    assert fault_of(lambda: library.save(1, 1, draft(rate=62.0), by=owner("ann"))) is Fault.MOVED
 
 
 def test_the_file_is_nobody_elses_to_read(tmp_path):
