@@ -25,7 +25,9 @@ ORDERS = {
         errors names units format queries prometheus vocabulary source backends reading connect questions benchmarks
         demo huggingface prices
     """,
-    "sharing": "settings configuration errors form access author document library bonds report formats links manifests export",
+    "sharing": """
+        settings configuration errors form access author document library bonds report formats links manifests export
+    """,
     "api": "problems access limits openapi questions routes server tools",
     "ui": """
         place format currency database state gate access shell library figures sources inputs live home benchmarks
