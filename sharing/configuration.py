@@ -29,15 +29,15 @@ Variables of others that count here, too:
 | Variable | Means |
 |---|---|
 | `HF_ENDPOINT` | Hub that `config.json` is fetched from; `https://huggingface.co` without it. |
-| `HF_TOKEN` | Token that the server shows the hub, whoever presses the button: with it everybody who may see Size can read the \
-`config.json` of gated models that this token opens. It is sent to `HF_ENDPOINT` alone, not where that redirects to. |
+| `HF_TOKEN` | Token that the server shows the hub, whoever presses the button: with it everybody who may see Size can \
+read the `config.json` of gated models that this token opens. It is sent to `HF_ENDPOINT` alone, not where that redirects to. |
 | `XDG_DATA_HOME`, `XDG_CACHE_HOME` | Where the library of a user and the rings of scraped sources lie without a \
 setting. |
 | `REQUESTS_CA_BUNDLE` | Certificates that sources are checked by, in place of those of the system. |
 | `HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY` | For the model hub and webhooks. For a source only where its file says \
 `use_environment_proxy: true`: through a proxy nobody can see to which address it leads. |
-| `FORWARDED_ALLOW_IPS` | Addresses of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed; `127.0.0.1` \
-without it. |
+| `FORWARDED_ALLOW_IPS` | Addresses of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed; \
+`127.0.0.1` without it. |
 """
 
 

@@ -1,5 +1,6 @@
 """Who sees and may do what on the pages, without a browser: roles, a login that ends, set-ups that let nobody in."""
 
+import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -284,17 +285,22 @@ def test_a_page_of_a_server_without_its_gate_is_closed(
 ) -> None:
     """``streamlit run app.py`` goes past the gate, and so does whatever else runs that script."""
     monkeypatch.setattr(gate, "is_passed_by", lambda: True)
-    page = app.switch_page("pages/scenarios.py").run()
-    assert [one.value for one in page.error] == ["Nobody gets in: this server was not started by python -m ui."]
-    assert not page.dataframe
+    assert not app.error
+    app.query_params["goto"] = "scenarios"
+    app.run()
+    assert [one.value for one in app.error] == ["Nobody gets in: this server was not started by python -m ui."]
+    assert not app.dataframe
 
 
 def test_who_may_not_see_a_page_has_no_work_done_for_its_link(log_in: LogIn, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
-    monkeypatch.setattr("ui.state.link.from_parameters", lambda given: read.append("") or from_parameters(given))
-    log_in(None, "size")
-    assert not read
-    log_in(EDITOR, "size")
+    module = sys.modules["ui.state.link"]
+    monkeypatch.setattr(module, "from_parameters", lambda given: read.append("") or from_parameters(given))
+    for claims, reads in ((None, False), (EDITOR, True)):
+        app = log_in(claims, "home")
+        app.query_params.update({"goto": "size", "rps": "20"})
+        app.run()
+        assert bool(read) == reads
 
 
 def test_only_a_session_past_the_door_may_upload(log_in: LogIn) -> None:
