@@ -6,17 +6,13 @@ from typing import Literal
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
-from ui import access, gate, shell, state
+from ui import access, shell, state
 from ui.place import ICON
 
 # Chosen: the longest title of a page on one line; what is left belongs to the answer.
 SIDEBAR_PX = 208
 
 st.set_page_config(page_title="Inference sizing", page_icon=str(ICON), layout="wide", initial_sidebar_state=SIDEBAR_PX)
-
-if gate.is_passed_by():
-    st.error("Nobody gets in: this server was not started by python -m ui.", icon=":material/lock:")
-    st.stop()
 
 
 def offered(file: str, *, title: str, icon: str, help: str) -> StreamlitPage:

@@ -280,16 +280,15 @@ def test_an_ended_login_is_known_to_a_server_that_starts_later(
     assert sentences(app.run()).startswith("Your login has ended.")
 
 
-def test_a_page_of_a_server_without_its_gate_is_closed(
-    app: AppTest, anns_library: Library, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_of_a_server_without_its_gate_is_closed(anns_library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     """``streamlit run app.py`` goes past the gate, and so does whatever else runs that script."""
-    monkeypatch.setattr(gate, "is_passed_by", lambda: True)
-    assert not app.error
-    app.query_params["goto"] = "scenarios"
-    app.run()
-    assert [one.value for one in app.error] == ["Nobody gets in: this server was not started by python -m ui."]
-    assert not app.dataframe
+    for passed_by, closed in ((False, []), (True, ["Nobody gets in: this server was not started by python -m ui."])):
+        monkeypatch.setattr(gate, "is_passed_by", lambda passed_by=passed_by: passed_by)
+        app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
+        app.query_params["goto"] = "scenarios"
+        app.run()
+        assert [one.value for one in app.error] == closed
+        assert bool(app.dataframe) != bool(closed)
 
 
 def test_who_may_not_see_a_page_has_no_work_done_for_its_link(log_in: LogIn, monkeypatch: pytest.MonkeyPatch) -> None:

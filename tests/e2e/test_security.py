@@ -24,7 +24,12 @@ def test_the_server_stands_behind_its_gate(dashboard: Dashboard) -> None:
     assert get(dashboard, "/size", Host="evil.example").status_code == 421
     assert get(dashboard, "/_stcore/metrics").status_code == 200
     assert get(dashboard, "/_stcore/metrics", **{"X-Forwarded-For": "10.0.0.1"}).status_code == 403
-    upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Key": "x" * 22 + "==", "Origin": "http://e"}
+    upgrade = {
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec-WebSocket-Key": "x" * 22 + "==",
+        "Origin": "http://e",
+    }
     assert get(dashboard, "/_stcore/stream", **{"Sec-WebSocket-Version": "13"}, **upgrade).status_code == 403
     token = get(dashboard, "/_stcore/health").cookies["_streamlit_xsrf"]
     put = requests.put(

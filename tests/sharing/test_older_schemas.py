@@ -43,7 +43,9 @@ def test_a_library_of_an_older_schema_is_read_and_written(
 ) -> None:
     old = brought_to(place, revision)
     first = old.add(draft("kept"), by=owner("ann"))
-    token = Links(old).make(1, 1, report(), Terms(password=PASSWORD), by=owner("ann")).token if revision > "0001" else ""
+    token = (
+        Links(old).make(1, 1, report(), Terms(password=PASSWORD), by=owner("ann")).token if revision > "0001" else ""
+    )
     if revision > "0002":
         Bonds(old).bind(1, Place(source="prod"), by=owner("ann"))
     old.close()
