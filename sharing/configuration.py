@@ -30,7 +30,8 @@ Variables of others that count here, too:
 |---|---|
 | `HF_ENDPOINT` | Hub that `config.json` is fetched from; `https://huggingface.co` without it. |
 | `HF_TOKEN` | Token that the server shows the hub, whoever presses the button: with it everybody who may see Size can \
-read the `config.json` of gated models that this token opens. It is sent to `HF_ENDPOINT` alone, not where that redirects to. |
+read the `config.json` of gated models that this token opens. It is sent to `HF_ENDPOINT` alone, \
+not where that redirects to. |
 | `XDG_DATA_HOME`, `XDG_CACHE_HOME` | Where the library of a user and the rings of scraped sources lie without a \
 setting. |
 | `REQUESTS_CA_BUNDLE` | Certificates that sources are checked by, in place of those of the system. |

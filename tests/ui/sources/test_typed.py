@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from collectors.backends.backend import PrometheusBackend
 from collectors.backends.scrape.scraper import Scraper, Target
 from collectors.backends.scrape.store import CHURN_S, Ring
 from collectors.backends.scrape.text import PageSample
 from collectors.backends.veiled import LEAST_S, Veil, VeiledBackend
 from collectors.connect import scraping
 from collectors.errors import SourceError, TooLarge
+from collectors.prometheus import PrometheusClient
 from collectors.prometheus.fetch import Fetcher, Limits
 from collectors.queries.query import Query, Subject
 from collectors.source import Source, source_from
@@ -233,14 +235,12 @@ def refusals(url: str) -> set[str]:
     """What a Prometheus and a metrics page at an address are refused with."""
     waits: list[float] = []
     port = url.rpartition(":")[2]
-    from collectors.backends.backend import PrometheusBackend
-    from collectors.prometheus import PrometheusClient
-
     fetcher = Fetcher(limits=Limits(attempts=1))
     backend = VeiledBackend(PrometheusBackend(PrometheusClient(url, fetcher=fetcher)), Veil(wait=waits.append))
     query = Query(expression="up", subject=Subject("running"), unit="requests")
     with pytest.raises(SourceError) as refused:
         backend.vectors([query], at_s=None)
+    fetcher.close()
     ring = Ring(None, keep_s=60.0, max_bytes=1 << 20)
     veil = Veil(wait=waits.append)
     scraper = Scraper([Target(f"{url}/metrics")], ring, Fetcher(limits=Limits(attempts=1)), interval_s=5.0, veil=veil)
