@@ -53,7 +53,7 @@ OF_A_FILE = Bounds()
 
 def prometheus_backend(
     source: Source, settings: PrometheusSource, *, clock: Clock | None = None, bounds: Bounds = OF_A_FILE
-) -> Backend:
+) -> CachingBackend:
     """The backend of a Prometheus source, with its memory; ``clock`` is for tests."""
     fetcher = Fetcher(
         access=settings.access(source.folder),

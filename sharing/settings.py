@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Mapping
 from difflib import get_close_matches
-from ipaddress import IPv4Network, IPv6Network
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -41,9 +41,19 @@ def _is_name(name: str) -> str:
     return name.lower()
 
 
+def _is_network(text: object) -> object:
+    if isinstance(text, str):
+        try:
+            return ip_network(text)
+        except ValueError:
+            raise ValueError(f"{text[:80]} is no network such as 10.0.0.0/8") from None
+    return text
+
+
 Name = Annotated[str, BeforeValidator(_is_name)]
 Names = Annotated[tuple[Name, ...], BeforeValidator(_listed)]
-Networks = Annotated[tuple[IPv4Network | IPv6Network, ...], BeforeValidator(_listed)]
+Network = Annotated[IPv4Network | IPv6Network, BeforeValidator(_is_network)]
+Networks = Annotated[tuple[Network, ...], BeforeValidator(_listed)]
 
 
 def _variable(name: str, default: Any, meaning: str, *, unit: str = "", **limits: Any) -> Any:
@@ -58,14 +68,14 @@ class Settings(BaseModel):
     hosts: Names = _variable(
         "SIZING_HOSTS",
         (),
-        "Names by which others call the dashboard, with commas between them. Requests to any other name than these, the "
-        "one of `redirect_uri` and `localhost` are refused.",
+        "Names by which others call the dashboard, with commas between them. Requests to any other name than these, "
+        "that of `redirect_uri` and `localhost` are refused.",
     )
     without_login: Literal["yes", "no"] = _variable(
         "SIZING_WITHOUT_LOGIN",
         "no",
-        "`yes` lets the dashboard start where others reach it and nobody has to log in: whoever reaches it sees, changes "
-        "and deletes everything.",
+        "`yes` lets the dashboard start where others reach it and nobody has to log in: whoever reaches it sees, "
+        "changes and deletes everything.",
     )
     probes: Networks = _variable(
         "SIZING_PROBES",
@@ -97,8 +107,8 @@ class Settings(BaseModel):
     typed_sources: str = _variable(
         "LIVE_TYPED_SOURCES",
         "",
-        "Who may type addresses that this server reads: `off` nobody, `viewers` everybody who may see Live. Empty: with a "
-        "login editors and admins, without one whoever uses it.",
+        "Who may type addresses that this server reads: `off` nobody, `viewers` everybody who may see Live. Empty: "
+        "with a login editors and admins, without one whoever uses it.",
     )
 
 

@@ -25,11 +25,13 @@ ORDERS = {
         errors names units format queries prometheus vocabulary source backends reading connect questions benchmarks
         demo huggingface prices
     """,
-    "sharing": "settings errors form access author document library bonds report formats links manifests export",
+    "sharing": """
+        settings configuration errors form access author document library bonds report formats links manifests export
+    """,
     "api": "problems access limits openapi questions routes server tools",
     "ui": """
-        place format currency database state gate access shell library figures sources inputs live home benchmarks size explore
-        compare cost reality shared scenarios methodology
+        place format currency database state gate access shell library figures sources inputs live home benchmarks
+        size explore compare cost reality shared scenarios methodology
     """,
 }
 ROOMS = {package: order.split() for package, order in ORDERS.items()}

@@ -78,7 +78,7 @@ class VeiledBackend:
             raise self._veil.over(self.where, error, begun_s) from None
         if answer.problems:  # what else than a Prometheus refuses every query with words of its own
             rejected = Unreachable(next(iter(answer.problems.values())))
-            if (told := self._veil.over(self.where, rejected, begun_s)) is not rejected:
-                raise told
+            if (refusal := self._veil.over(self.where, rejected, begun_s)) is not rejected:
+                raise refusal
         self._veil.lift(self.where)
         return answer

@@ -90,8 +90,8 @@ ALIKE = 0.66
 """How alike the name of an input has to be to one that a link misspells. Chosen: “ttf” finds “ttft”, “with” nothing."""
 
 MOST_CHARACTERS, MOST_PARAMETERS, MOST_VALUES = 16_000, 200, 1_000
-"""Of a link. Chosen: twice what a link with every input and all accelerators has; browsers and proxies refuse much longer
-ones, a web socket does not, and each takes time before anybody has logged in."""
+"""Of a link. Chosen: twice what a link with every input and all accelerators has; browsers and proxies refuse much
+longer ones, a web socket does not, and each takes time before anybody has logged in."""
 
 MOST_LISTED = 10
 """Values of a parameter that a sentence repeats. Chosen: more are not read."""

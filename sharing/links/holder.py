@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import ipaddress
 from datetime import datetime, timedelta
 
@@ -41,9 +40,7 @@ class Holder:
 
     def __init__(self, library: Library, token: str, address: str = "") -> None:
         self.database, self.now, self.token = library.database, library.now, token
-        self._who = hashlib.sha256(
-            f"{token[:LONGEST_TOKEN]} {_network(address)}".encode("utf-8", "replace")
-        ).hexdigest()
+        self._who = token_hash(f"{token[:LONGEST_TOKEN]} {_network(address)}")
 
     def look(self) -> Link:
         """The link of the token, without what it shows. Raises LinkRefused."""

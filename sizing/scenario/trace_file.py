@@ -124,13 +124,38 @@ def _text_in(path: Path, held: ExitStack) -> tuple[_Lines, io.TextIOWrapper]:
 
 
 def _parquet_frames(path: Path, used: Container[str]) -> Iterator[pd.DataFrame]:
-    import pyarrow.parquet as parquet  # type: ignore[import-untyped]
+    """Columns that are not used come without their content, which may be far larger than the file.
 
-    for batch in parquet.ParquetFile(path).iter_batches(batch_size=ROWS_AT_ONCE):
-        for name, column in zip(batch.schema.names, batch.columns, strict=True):
-            if name.strip().lower() in used:
-                column.validate(full=True)  # text that is none would stop pandas with an error of no kind
-        yield batch.to_pandas(ignore_metadata=True)  # what pandas wrote there may be broken, and is not needed
+    A text that many rows share stays one, and is looked at before it is written out: a file of 100 kB could have
+    hundreds of gigabytes. So could lists; of them one row is enough to say that they are no number.
+    """
+    import pyarrow.parquet as parquet  # type: ignore[import-untyped]
+    from pyarrow import nulls, table, types
+
+    schema = parquet.ParquetFile(path).schema_arrow
+    wanted = [field for field in schema if field.name.strip().lower() in used]
+    shared = [field.name for field in wanted if types.is_string(field.type) or types.is_binary(field.type)]
+    rows = 1 if any(types.is_nested(field.type) for field in wanted) else ROWS_AT_ONCE
+    file = parquet.ParquetFile(path, read_dictionary=shared)
+    for batch in file.iter_batches(batch_size=rows, columns=[field.name for field in wanted]):
+        read = {name: _sound(path, column) for name, column in zip(batch.schema.names, batch.columns, strict=True)}
+        columns = {field.name: read.get(field.name, nulls(len(batch))) for field in schema}
+        # What pandas wrote into the schema may be broken, and is not needed.
+        yield table(columns).to_pandas(ignore_metadata=True)
+
+
+def _sound(path: Path, column: Any) -> Any:
+    """A column that pandas can take: text that is none would stop it with an error of no kind. Raises InvalidTrace."""
+    column.validate(full=True)
+    if not hasattr(column, "dictionary"):
+        return column
+    values = column.dictionary
+    values.validate(full=True)
+    if any(len(str(value)) > LONGEST_LINE for value in values):
+        raise InvalidTrace(
+            [f"{path.name} has a cell longer than {LONGEST_LINE:,} bytes: this is no table of requests."]
+        )
+    return column.dictionary_decode()
 
 
 def _opened(path: Path, held: ExitStack) -> IO[bytes]:

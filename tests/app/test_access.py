@@ -1,7 +1,9 @@
 """Who sees and may do what on the pages, without a browser: roles, a login that ends, set-ups that let nobody in."""
 
+import sys
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +11,12 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from collectors.source import source_from
+from sharing.access.identity import login_of
 from sharing.author import owner
+from sharing.form.link import from_parameters
 from sharing.library import Library
+from sharing.library.logins import end_login
 from sharing.links import Links
 from sharing.links.records import Terms
 from sizing.base.markdown import NO_BREAK
@@ -18,7 +24,10 @@ from tests.app.conftest import APP
 from tests.app.test_shared import report
 from tests.patience import PATIENCE_S
 from tests.tools.source_files import ROOT
-from ui.access import OPEN_TO_ALL
+from ui import gate
+from ui.access import OPEN_TO_ALL, ended
+from ui.gate import uploads
+from ui.sources.reading import Registry
 
 RULES = """
 claim: groups
@@ -210,3 +219,95 @@ def test_who_holds_a_link_sees_it_without_a_login_and_nothing_else(log_in: LogIn
         assert not app.exception, page
         assert "Log in to see this page." in sentences(app), page
         assert not app.dataframe, page
+
+
+def test_typed_sources_and_promql_are_for_editors(
+    log_in: LogIn, monkeypatch: pytest.MonkeyPatch, registry: Registry
+) -> None:
+    """Addresses that the server reads, and expressions that no selector holds."""
+    for claims, may in ((VIEWER, False), (EDITOR, True)):
+        app = log_in(claims, "live")
+        assert not app.exception
+        assert any(one.key == "own_urls" for one in app.text_area) == may
+        assert ("Addresses cannot be typed here" in " ".join(one.value for one in app.markdown)) == (not may)
+    monkeypatch.setenv("LIVE_TYPED_SOURCES", "viewers")
+    assert any(one.key == "own_urls" for one in log_in(VIEWER, "live").text_area)
+    monkeypatch.setenv("LIVE_TYPED_SOURCES", "off")
+    assert not any(one.key == "own_urls" for one in log_in(ADMIN, "live").text_area)
+
+
+def test_what_was_typed_goes_with_the_role(log_in: LogIn, tmp_path: Path, registry: Registry) -> None:
+    source = source_from({"schema_version": 1, "name": "mine", "prometheus": {"url": "http://127.0.0.1:1"}})
+    app = log_in(EDITOR, "live")
+    app.session_state["typed_sources"] = (source,)
+    app.run()
+    assert "mine" in app.selectbox(key="source").options
+    (tmp_path / "access.yaml").write_text(RULES.replace("editors", "others"))
+    app.run()
+    assert "mine" not in app.selectbox(key="source").options
+
+
+def test_a_viewer_reads_by_names_of_metrics_alone(log_in: LogIn, registry: Registry) -> None:
+    for claims, kinds in ((VIEWER, 3), (EDITOR, 5)):
+        app = log_in(claims, "live")
+        app.query_params["tab"] = "Mapping"
+        app.run()
+        found = [one for one in app.selectbox if one.key == "map_kind"]
+        assert not found or len(found[0].options) == kinds
+
+
+def test_logging_out_ends_every_copy_of_the_login(log_in: LogIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    left: list[bool] = []
+    monkeypatch.setattr(st, "logout", lambda: left.append(True))
+    app, copy = log_in(EDITOR), log_in(EDITOR)
+    copy.user = dict(app.user)
+    assert not copy.run().info
+    app.button(key="log_out").click().run()
+    assert left == [True]
+    assert sentences(copy.run()).startswith("Your login has ended.")
+    assert keys(copy) == {"log_in_None"}
+    another = log_in(EDITOR)  # who logs in again gets in again
+    another.user["iat"] += 1
+    assert not another.run().info
+
+
+def test_an_ended_login_is_known_to_a_server_that_starts_later(
+    log_in: LogIn, anns_library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = log_in(EDITOR)
+    end_login(anns_library, login_of(app.user), datetime.now(UTC) + timedelta(hours=1))
+    monkeypatch.setattr(ended, "_ENDED", ended._Ended())
+    assert sentences(app.run()).startswith("Your login has ended.")
+
+
+def test_a_page_of_a_server_without_its_gate_is_closed(anns_library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``streamlit run app.py`` goes past the gate, and so does whatever else runs that script."""
+    for passed_by, closed in ((False, []), (True, ["Nobody gets in: this server was not started by python -m ui."])):
+        monkeypatch.setattr(gate, "is_passed_by", lambda passed_by=passed_by: passed_by)
+        app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
+        app.query_params["goto"] = "scenarios"
+        app.run()
+        assert [one.value for one in app.error] == closed
+        assert bool(app.dataframe) != bool(closed)
+
+
+def test_who_may_not_see_a_page_has_no_work_done_for_its_link(log_in: LogIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    module = sys.modules["ui.state.link"]
+    monkeypatch.setattr(module, "from_parameters", lambda given: read.append("") or from_parameters(given))
+    for claims, reads in ((None, False), (EDITOR, True)):
+        app = log_in(claims, "home")
+        app.query_params.update({"goto": "size", "rps": "20"})
+        app.run()
+        assert bool(read) == reads
+
+
+def test_only_a_session_past_the_door_may_upload(log_in: LogIn) -> None:
+    uploads._admitted.clear()
+    log_in(None, "size")
+    assert not uploads._admitted
+    app = log_in(EDITOR, "size")
+    assert uploads._admitted
+    app.user["exp"] = time.time() - 1.0
+    app.run()
+    assert not uploads._admitted

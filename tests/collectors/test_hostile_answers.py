@@ -32,9 +32,21 @@ ANSWERS = {
     "500 headers": b"HTTP/1.1 200 OK\r\n" + b"".join(b"X-%d: y\r\n" % n for n in range(500)) + b"\r\n",
 }
 LIMITS = Limits(timeout_s=2.0, attempts=1)
+
+
+def ask_prometheus(url: str) -> None:
+    with contextlib.closing(PrometheusClient(url, fetcher=Fetcher(limits=LIMITS))) as client:
+        client.query("up")
+
+
+def ask_page(url: str) -> None:
+    with contextlib.closing(Fetcher(limits=LIMITS)) as fetcher:
+        page_of(fetcher.get(f"{url}/metrics"), url)
+
+
 ASK: dict[str, Callable[[str], object]] = {
-    "a Prometheus": lambda url: PrometheusClient(url, fetcher=Fetcher(limits=LIMITS)).query("up"),
-    "a metrics page": lambda url: page_of(Fetcher(limits=LIMITS).get(f"{url}/metrics"), url),
+    "a Prometheus": ask_prometheus,
+    "a metrics page": ask_page,
     "the model hub": lambda url: fetch_config("Qwen/Qwen3-8B", endpoint=url, timeout_s=2.0),
 }
 

@@ -72,7 +72,7 @@ def kept(library: Library) -> list[tuple[Version, ...]]:
 
 
 def test_nothing_is_written_past_the_check() -> None:
-    """Only ``Library.writing`` does; a migration is of no user, whoever holds a link has no role, and everybody may log out."""
+    """Only ``Library.writing`` does; a migration is of no user, whoever holds a link has no role, all may log out."""
     assert {source.path for source in sources() if source.package == "sharing" and writes(source.tree)} == {
         "sharing/library/migrate.py",
         "sharing/links/holder.py",

@@ -1,6 +1,9 @@
 """A database that is away, full, read-only or damaged: one sentence, nothing half written, and saved later."""
 
+import os
+import signal
 import sqlite3
+import time
 import traceback
 
 import pytest
@@ -8,7 +11,7 @@ from sqlalchemy import event, text
 
 from sharing.author import owner
 from sharing.errors import Fault, LibraryUnavailable
-from sharing.library import database
+from sharing.library import database, open_library
 from sharing.library.database import Database, configured
 from sharing.library.records import Draft, Query
 from tests.sharing.test_library import draft, scenario
@@ -135,6 +138,94 @@ def test_where_the_library_is(tmp_path):
     assert configured({"SHARING_DATABASE": " there.sqlite "}) == "there.sqlite"
     assert configured({"XDG_DATA_HOME": str(tmp_path)}) == str(tmp_path / "inference-sizing" / "library.sqlite")
     assert configured({}).startswith("/")
+
+
+def test_a_file_that_was_moved_is_noticed_before_anything_is_said_to_be_kept(file, opened):
+    library = opened(file)
+    library.add(draft(), by=owner("ann"))
+    os.rename(file, f"{file}.away")
+    for _ in range(2):
+        assert fault_of(lambda: library.add(draft("lost"), by=owner("ann"))) is Fault.UNREACHABLE
+    assert not os.path.exists(file)  # no empty one in its place
+    os.rename(f"{file}.away", file)
+    assert library.add(draft(), by=owner("ann")).scenario_id == 2
+
+
+def test_a_file_that_was_replaced_is_the_library_from_then_on(file, opened, tmp_path):
+    backup = opened(str(tmp_path / "backup.sqlite"))
+    for name in ("one", "two", "three"):
+        backup.add(draft(name), by=owner("ann"))
+    backup.database.forget_log()
+    backup.close()
+    library = opened(file)
+    library.add(draft(), by=owner("ann"))
+    library.database.forget_log()
+    os.replace(tmp_path / "backup.sqlite", file)
+    assert library.search().total == 3
+    assert library.add(draft(), by=owner("ann")).scenario_id == 4
+    assert opened(file).search().total == 4
+
+
+def test_a_file_that_is_moved_in_the_middle_of_a_save(file, opened):
+    library = opened(file)
+    library.add(draft(), by=owner("ann"))
+
+    def moved(connection, cursor, statement, *_):
+        if statement.startswith("INSERT INTO versions"):
+            os.rename(file, f"{file}.away")
+
+    event.listen(library.database.engine, "before_cursor_execute", moved)
+    assert fault_of(lambda: library.save(1, 1, draft(rate=62.0), by=owner("ann"))) is Fault.MOVED
+
+
+def test_the_file_is_nobody_elses_to_read(tmp_path):
+    new, old = tmp_path / "new.sqlite", tmp_path / "old.sqlite"
+    old.write_bytes(b"")
+    old.chmod(0o664)
+    for place in (new, old):
+        library = open_library(str(place))
+        library.add(draft(), by=owner("ann"))
+        assert all(path.stat().st_mode & 0o007 == 0 for path in tmp_path.glob(f"{place.name}*"))
+        library.close()
+    assert new.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_server_that_stalls(postgres, opened, monkeypatch):
+    """It has stopped, and its machine still acknowledges what it is sent: no time-out of either ends the wait."""
+    timely = pytest.importorskip("sharing.library.postgres")
+    monkeypatch.setattr(timely, "STALL_S", 1.0)
+    library = opened(postgres.new_database())
+    library.add(draft(), by=owner("ann"))
+    with library.database.reading() as connection:
+        process = connection.execute(text("SELECT pg_backend_pid()")).scalar()
+    os.kill(process, signal.SIGSTOP)
+    try:
+        begun = time.monotonic()
+        library.search()  # by a connection of its own: the one that stalls was tried, and given up
+        assert time.monotonic() - begun >= 0.9
+    finally:
+        os.kill(process, signal.SIGCONT)
+
+
+def test_a_server_that_stalls_in_the_middle_of_a_save(postgres, opened, monkeypatch):
+    timely = pytest.importorskip("sharing.library.postgres")
+    library = opened(postgres.new_database())
+    first = library.add(draft(), by=owner("ann"))
+    monkeypatch.setattr(timely, "STALL_S", 1.0)
+    stopped = []
+
+    def stall(connection, cursor, statement, *_):
+        if statement.startswith("INSERT INTO versions"):
+            stopped.append(connection.connection.dbapi_connection.info.backend_pid)
+            os.kill(stopped[0], signal.SIGSTOP)
+
+    event.listen(library.database.engine, "before_cursor_execute", stall)
+    try:
+        assert fault_of(lambda: library.save(1, 1, draft(rate=62.0), by=owner("ann"))) is Fault.UNREACHABLE
+    finally:
+        event.remove(library.database.engine, "before_cursor_execute", stall)
+        os.kill(stopped[0], signal.SIGCONT)
+    assert library.history(first.scenario_id) == (first,)
 
 
 def test_the_folder_is_nobody_elses_to_read(tmp_path):

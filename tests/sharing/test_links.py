@@ -12,6 +12,7 @@ from sharing.errors import InvalidEntry, LinkRefused, NotAllowed, NotInLibrary, 
 from sharing.library.migrate import migrate
 from sharing.library.schema import LINKS
 from sharing.links import Holder, Links
+from sharing.links import holder as holding
 from sharing.links.holder import FREE_GUESSES, NOWHERE
 from sharing.links.records import State, Terms, Unlocked
 from sharing.links.secrets import COST, password_hash
@@ -162,6 +163,35 @@ def test_guesses_have_to_wait_longer_and_longer(links):
     links.library.now.now += timedelta(seconds=40)
     holder.unlock(PASSWORD)
     assert guess(holder, "wrong guess") is Refusal.WRONG_PASSWORD
+
+
+def test_guesses_of_one_reader_keep_no_other_waiting(links):
+    """Whoever has the address of a link could otherwise lock its reader out."""
+    token = made(links, Terms(password=PASSWORD)).token
+    stranger, reader = (Holder(links.library, token, address) for address in ("192.0.2.7", "192.0.2.8"))
+    for _ in range(FREE_GUESSES):
+        assert guess(stranger, "wrong guess") is Refusal.WRONG_PASSWORD
+    assert guess(stranger, PASSWORD) is Refusal.WAIT
+    reader.unlock(PASSWORD)
+    assert guess(stranger, PASSWORD) is Refusal.WAIT  # the reader's success is not the stranger's
+
+
+def test_addresses_that_one_user_has_many_of_are_one(links):
+    token = made(links, Terms(password=PASSWORD)).token
+    refusals = [guess(Holder(links.library, token, f"2001:db8:1:2::{n}"), "wrong guess") for n in range(8)]
+    assert refusals.count(Refusal.WAIT) == 8 - FREE_GUESSES
+    assert guess(Holder(links.library, token, "2001:db8:1:3::1"), "wrong guess") is Refusal.WRONG_PASSWORD
+
+
+def test_a_link_that_many_guess_at_gives_each_one_guess(links, monkeypatch):
+    monkeypatch.setattr(holding, "MANY_GUESSES", 3)
+    token = made(links, Terms(password=PASSWORD)).token
+    for n in range(3):
+        assert guess(Holder(links.library, token, f"192.0.2.{n}"), "wrong guess") is Refusal.WRONG_PASSWORD
+    late = Holder(links.library, token, "192.0.2.99")
+    assert guess(late, "wrong guess") is Refusal.WRONG_PASSWORD
+    assert guess(late, PASSWORD) is Refusal.WAIT
+    Holder(links.library, token, "192.0.2.100").unlock(PASSWORD)
 
 
 @pytest.mark.usefixtures("slow_passwords")

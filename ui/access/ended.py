@@ -16,7 +16,7 @@ from sharing.errors import SharingError
 from ui.database import library
 
 KNOWN_S = 5.0
-"""How long what the library says of ended logins is taken as known. Chosen: a query now and then, not one for each click."""
+"""How long what the library says of ended logins is taken as known. Chosen: not a query for each click."""
 
 _LOG = logging.getLogger(__name__)
 

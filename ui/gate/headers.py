@@ -1,4 +1,4 @@
-"""What every answer of the dashboard carries: headers that tell a browser what may be done with it, and safe cookies."""
+"""What every answer of the dashboard carries: headers that tell a browser what may be done with it, safe cookies."""
 
 from __future__ import annotations
 

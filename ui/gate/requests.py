@@ -15,6 +15,7 @@ from typing import Any
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit.runtime import Runtime, exists, get_instance
 
 from ui.gate.headers import secured
 from ui.gate.names import is_allowed
@@ -31,9 +32,9 @@ _LOG = logging.getLogger(__name__)
 _in_place = False
 
 
-def is_in_place() -> bool:
-    """Whether this process serves the dashboard through the gate."""
-    return _in_place
+def is_passed_by() -> bool:
+    """Whether this process serves the dashboard to browsers, and not through the gate (``streamlit run app.py``)."""
+    return not _in_place and exists() and type(get_instance()) is Runtime  # not the one of AppTest
 
 
 class Gate:

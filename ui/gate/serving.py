@@ -14,13 +14,13 @@ from sharing.settings import InvalidSettings, Settings, read_settings
 from ui.gate.names import LOCAL_NAMES, is_local
 
 LOGIN_S = 24 * 3600
-"""How long a browser keeps a login at most where the rules give no ``session_minutes``. Chosen: a day of work; Streamlit
-keeps it for 30 days."""
+"""How long a browser keeps a login at most where the rules give no ``session_minutes``. Chosen: a day of work;
+Streamlit keeps it for 30 days."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Serving:
-    """Names that the server answers for, whether browsers reach it by TLS, whether it asks for a login, its settings."""
+    """Names that the server answers for, whether browsers reach it by TLS, and its settings."""
 
     names: frozenset[str]
     by_tls: bool

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,6 +17,9 @@ from ui.shell import draw_problems
 
 MAX_TRACE_MB = 64
 """Largest upload; compressed CSV and Parquet hold several million requests in it."""
+
+LONGEST_NAME = 60
+"""Characters of a file's name: four bytes each at most, of the 255 that file systems take."""
 
 _FILE, _PROBLEMS = "trace_file", "trace_problems"
 
@@ -63,12 +67,17 @@ def _read() -> None:
     if upload is None:
         return
     with TemporaryDirectory() as folder:
-        path = Path(folder) / Path(upload.name).name
+        path = Path(folder) / plain_name(upload.name)
         path.write_bytes(upload.getbuffer())
         try:
             state.use_trace(read_trace(path))
         except InvalidTrace as error:
             st.session_state[_PROBLEMS] = error.problems
+
+
+def plain_name(name: str) -> str:
+    """The end of a file's name as every file system takes it: who sends a file may call it anything."""
+    return re.sub(r"[^\w.() -]", "_", Path(name).name)[-LONGEST_NAME:].lstrip(".") or "trace"
 
 
 def _what_counts(trace: TraceInUse) -> str:

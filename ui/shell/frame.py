@@ -32,6 +32,9 @@ def require(slug: str) -> None:
     through app.py once or not at all: the flag lives as long as the session. Whether it may see the page is asked
     in every run: a login ends, and rules change.
     """
+    if gate.is_passed_by():
+        st.error("Nobody gets in: this server was not started by python -m ui.", icon=":material/lock:")
+        st.stop()
     if not st.session_state.get(ENTERED):
         st.switch_page("app.py", query_params=parameters() | {GOTO: [slug]})
     if not access.may_open(slug):

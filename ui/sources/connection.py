@@ -29,8 +29,8 @@ MOST_TYPED_OPEN = 12
 """Typed sources that are open at a time, of all sessions. Chosen: those of a team; each takes 100 MB at worst."""
 
 TYPED = Bounds(answer_bytes=1 << 20, at_once=4, churn_bytes=8 << 20, ring_bytes=16 << 20)
-"""What a typed source may take. Chosen: ten times the page of an engine, and an hour of 32 of them. Its ring is in memory:
-one in a file would be that of everybody who reads the same addresses, by whatever credentials."""
+"""What a typed source may take. Chosen: ten times the page of an engine, and an hour of 32 of them. Its ring is in
+memory: one in a file would be that of everybody who reads the same addresses, by whatever credentials."""
 
 DEMO_OPENS_AT_S = 14.25 * S_PER_HOUR
 """Time of the demo's day at which it opens: what went wrong since 09:00 is in its past, the slow GPU still ahead."""
@@ -140,7 +140,8 @@ class Connections:
         self._lock = threading.Lock()
         self._opening: dict[str, threading.Lock] = {}
         self._open: dict[str, Connection] = {}
-        self._typed: dict[str, tuple[float, set[str]]] = {}
+        self._held: dict[str, tuple[float, set[str]]] = {}
+        self._typed: set[str] = set()
         self._closed = threading.Event()
         self._looking: threading.Thread | None = None
 
@@ -149,30 +150,33 @@ class Connections:
         if known.origin is not Origin.TYPED:
             return
         with self._lock:
-            _, sessions = self._typed.get(known.connection_key, (0.0, set[str]()))
+            _, sessions = self._held.get(known.connection_key, (0.0, set[str]()))
             held = sessions | ({session} if session else set())
-            self._typed[known.connection_key] = (self._clock(), held)
+            self._held[known.connection_key] = (self._clock(), held)
 
     def backend(self, known: Known) -> Backend:
         """The backend of a source, opened by the first who asks. Raises SourceError. May take seconds."""
         key = known.connection_key
         with self._lock:
             opening = self._opening.setdefault(key, threading.Lock())
-            if known.origin is Origin.TYPED:  # one that was closed meanwhile is closed again
-                self._typed.setdefault(key, (self._clock(), set()))
         with opening:
             if key not in self._open:
                 if known.origin is Origin.TYPED:
-                    self._make_room()
-                self._open[key] = _opened(known)
+                    self._make_room(key)
+                try:
+                    self._open[key] = _opened(known)
+                except BaseException:
+                    self._typed.discard(key)
+                    raise
             return self._open[key].backend
 
-    def _make_room(self) -> None:
-        """Raises TooManyTyped where no typed source may be opened beside those that are."""
+    def _make_room(self, key: str) -> None:
+        """A place for a typed source. Raises TooManyTyped where there is none beside those that are open."""
         self.close_ended()
         with self._lock:
-            if sum(key in self._open for key in self._typed) >= MOST_TYPED_OPEN:
+            if len(self._typed) >= MOST_TYPED_OPEN:
                 raise TooManyTyped("As many typed addresses are read as this server allows: try again later.")
+            self._typed.add(key)
             if self._looking is None:
                 self._looking = threading.Thread(target=self._look, name="ended", daemon=True)
                 self._looking.start()
@@ -197,13 +201,19 @@ class Connections:
     def close_ended(self) -> None:
         """Close the typed sources whose sessions have ended, or have not asked for long."""
         with self._lock:
-            for key, (used_s, sessions) in list(self._typed.items()):
-                if self._clock() - used_s <= IDLE_S and any(map(self._is_alive, sessions)):
+            ended = [key for key, held in self._held.items() if not self._is_looked_at(*held)]
+            for key in ended:
+                del self._held[key]
+            for key in self._typed - self._held.keys():
+                connection = self._open.pop(key, None)
+                if connection is None:  # it is being opened, and looked at the next time
                     continue
-                del self._typed[key]
-                if connection := self._open.pop(key, None):
-                    # A target that is being read may take its time-out: whoever asks for another source need not wait.
-                    threading.Thread(target=connection.close, name="closing", daemon=True).start()
+                self._typed.discard(key)
+                # A target that is being read may take its time-out: whoever asks for another source need not wait.
+                threading.Thread(target=connection.close, name="closing", daemon=True).start()
+
+    def _is_looked_at(self, used_s: float, sessions: set[str]) -> bool:
+        return self._clock() - used_s <= IDLE_S and any(map(self._is_alive, sessions))
 
 
 def _opened(known: Known) -> Connection:

@@ -32,11 +32,11 @@ FOLDER_SETTING = "LIVE_SOURCES"
 """Environment variable with the folder of source files; ``sources`` under ``[live]`` in the secrets does the same."""
 
 TYPED_SETTING = "LIVE_TYPED_SOURCES"
-"""Environment variable: "off" keeps everybody from typing addresses that this server would read, "viewers" lets those who
-may only look do so as well."""
+"""Environment variable: "off" keeps everybody from typing addresses that this server would read, "viewers" lets those
+who may only look do so as well."""
 
 MOST_TYPED, MOST_TARGETS = 4, 32
-"""Sources that a session may type, and metrics pages of one of them. Chosen: those of a deployment and its neighbours."""
+"""Sources that a session may type, and metrics pages of one of them. Chosen: those of a deployment, and more."""
 
 DEMO_NAME = "Demo deployment"
 FOLDER = SETTINGS / "sources"
@@ -147,10 +147,10 @@ FREE_KINDS = ("expr", "mean")
 
 def may_type() -> bool:
     """Whether whoever uses this session may give addresses of their own."""
-    said = _setting(TYPED_SETTING, "typed_sources").lower()
-    if said in ("off", "false", "0", "no"):
+    who = _setting(TYPED_SETTING, "typed_sources").lower()
+    if who in ("off", "false", "0", "no"):
         return False
-    return access.allowed(Right.READ if said == "viewers" else Right.CONNECT)
+    return access.allowed(Right.READ if who == "viewers" else Right.CONNECT)
 
 
 def may_write() -> bool:

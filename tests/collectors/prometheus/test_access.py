@@ -2,12 +2,13 @@
 
 import io
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 import requests
 
 from collectors.errors import InvalidAddress, SourceError, UnusableCredential
-from collectors.prometheus import Access, Fetcher, PrometheusClient, Secret, Tls
+from collectors.prometheus import Access, Fetcher, PrometheusClient, Secret, Tls, connections
 from tests.collectors.prometheus.clients import client_of
 from tests.collectors.servers import Server, vector
 
@@ -29,6 +30,15 @@ from tests.collectors.servers import Server, vector
         "http://[2002:a9fe:a9fe::1]/",
         "http://metadata.google.internal",
         "http://100.100.100.200/",
+        "http://168.63.129.16/",
+        "http://[fd00:ec2::254]/",
+        "http://[fd00:ec2::23]/",
+        "http://[fd20:ce::254]/",
+        "http://[64:ff9b:1::a9fe:a9fe]/",
+        "http://[64:ff9b:1:a9fe:a9:fe00::]/",
+        "http://[::a9fe:a9fe]/",
+        "http://[::ffff:0:a9fe:a9fe]/",
+        "http://[2001:0:a9fe:a9fe::1]/",
         "javascript:alert(1)",
         "",
     ],
@@ -46,6 +56,27 @@ def test_name_that_resolves_to_a_metadata_address_is_refused(monkeypatch: pytest
     with pytest.raises(InvalidAddress, match=r"127\.0\.0\.1"):
         client_of(server.url.replace("127.0.0.1", "localhost")).query("up")
     assert not server.asked
+
+
+def test_an_address_that_is_written_otherwise_is_refused_when_it_is_connected_to() -> None:
+    """``2852039166`` and ``0xa9fea9fe`` are 169.254.169.254 to the system, and no address to Python."""
+    sock = MagicMock(getpeername=lambda: ("169.254.169.254", 80))
+    with pytest.raises(InvalidAddress):
+        connections._checked(sock)
+    sock.close.assert_called_once()
+
+
+@pytest.mark.parametrize("name", ["http_proxy", "HTTP_PROXY", "ALL_PROXY"])
+def test_a_proxy_of_the_environment_is_not_used(server: Server, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """It would connect to any address it is told, and the one that is looked at would be its own."""
+    monkeypatch.setenv(name, "http://127.0.0.1:1")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    server.answer = lambda asked: vector(({}, 1))
+    assert client_of(server.url).query("up").samples
+    if name != "HTTP_PROXY":  # which requests leaves aside, as it may come from a header
+        with pytest.raises(SourceError):
+            PrometheusClient(server.url, fetcher=Fetcher(use_environment_proxy=True)).query("up")
 
 
 def test_link_local_can_be_allowed() -> None:

@@ -3,6 +3,7 @@
 import datetime
 import gzip
 import resource
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -166,6 +167,24 @@ def test_text_of_a_parquet_file_that_is_none_is_damage(tmp_path: Path, column: s
     assert len(read_trace(path)) == 1
     pq.write_table(pa.table({**good, column: broken}), path)
     assert problems(path) == ("text.parquet is no Parquet file, or a damaged one: write it again.",)
+
+
+@pytest.mark.parametrize("column", ["note", "input_tokens"])
+def test_a_text_that_all_rows_share_is_not_written_out(tmp_path: Path, column: str) -> None:
+    """Some 20 kB that would be 60 GB in memory."""
+    path, rows = tmp_path / "bomb.parquet", 60_000
+    shared = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), pa.array(["1" * (1 << 20)]))
+    plain = {name: pa.array(range(1, rows + 1)) for name in ("timestamp", "input_tokens", "output_tokens")}
+    pq.write_table(pa.table({**plain, column: shared}), path, use_dictionary=[column], store_schema=False)
+    before = pa.default_memory_pool().max_memory()
+    tracemalloc.start()
+    if column == "note":
+        assert len(read_trace(path)) == rows
+    else:
+        assert problems(path) == ("bomb.parquet has a cell longer than 16,384 bytes: this is no table of requests.",)
+    assert pa.default_memory_pool().max_memory() < before + (100 << 20)
+    assert tracemalloc.get_traced_memory()[1] < 100 << 20
+    tracemalloc.stop()
 
 
 @pytest.mark.parametrize("row", ["1,1e308,1e308", "1,1e308,1", "1,1,1e300"])
