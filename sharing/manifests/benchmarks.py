@@ -34,7 +34,7 @@ def files(facts: Facts) -> Mapping[str, File]:
     lines = [
         "#!/usr/bin/env bash",
         f"# Usage: URL=http://localhost:8000 bash benchmarks.sh {names}",
-        "# Sends the planned load with one tool and measures what the plan promises. One run at a time: wait for its end.",
+        "# Sends the planned load with one tool and measures what the plan promises; wait for its end before the next.",
         "# Import the result on the page Benchmarks to see it beside the plan.",
         "set -euo pipefail",
         'URL="${URL:-http://localhost:8000}"',

@@ -17,7 +17,8 @@ FILL_IN = "FILL-IN"
 QUANTISE_AT_LOAD = {("vllm", "fp8"): "fp8", ("sglang", "fp8"): "fp8", ("nim", "fp8"): "fp8"}
 """Formats that an engine makes of 16-bit weights when it loads them, and what it calls that.
 
-vLLM docs, features/quantization/fp8 (online dynamic quantization); SGLang docs, quantization (online quantization); NIM since 2.0 is vLLM.
+vLLM docs, features/quantization/fp8 (online dynamic quantization); SGLang docs, quantization (online
+quantization); NIM is vLLM since 2.0.
 """
 
 WIDE = {"bf16": "bfloat16", "fp16": "float16"}

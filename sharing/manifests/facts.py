@@ -42,8 +42,8 @@ LONGEST_DEVIATIONS = NormalDist().inv_cdf(LONGEST_SHARE)
 """Standard deviations above the mean of what one request of a thousand exceeds."""
 
 TAIL_VARIATION = 1.0
-"""Squared coefficient of variation of a length that is given as one number, which is a mean. Chosen: a deviation as large
-as the mean, which makes one request of a thousand nine times as long; a context costs memory only as far as it is used."""
+"""Squared coefficient of variation of a length that is given as one number, which is a mean. Chosen: a deviation as
+large as the mean, with which one request of a thousand is nine times as long. An unused context takes no memory."""
 
 STORAGE_ROOM = 1.2
 STORAGE_STEP_GB = 10
@@ -195,8 +195,8 @@ def _kv_tokens(plan: Plan) -> int:
 def tail(length: LengthDistribution) -> float:
     """The length that one request of a thousand exceeds, in tokens.
 
-    A number alone is a mean, and groups of a trace hide what is longest in the last of them: both have at least the tail
-    of a lognormal length with their mean and variation, mean / sqrt(1 + v) x exp(sigma z), sigma^2 = ln(1 + v).
+    A number alone is a mean, and groups of a trace hide what is longest in the last of them: both have at least the
+    tail of a lognormal length of their mean and variation, mean / sqrt(1 + v) x exp(sigma z), sigma^2 = ln(1 + v).
     """
     variation = TAIL_VARIATION if isinstance(length, FixedLength) else length.variation
     sigma = math.sqrt(math.log1p(variation))

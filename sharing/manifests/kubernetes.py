@@ -21,8 +21,8 @@ ON_ONE_NODE = ("trtllm", "nim")
 
 HEALTH = {"nim": ("/v1/health/ready", "/v1/health/live")}
 METRICS = {"trtllm": "/prometheus/metrics", "nim": "/v1/metrics"}
-"""Where servers differ from ``/health`` and ``/metrics`` (TensorRT-LLM, trtllm-serve: ``/metrics`` is JSON; NIM 2, API reference,
-management endpoints)."""
+"""Where servers differ from ``/health`` and ``/metrics`` (TensorRT-LLM, trtllm-serve: ``/metrics`` is JSON; NIM 2, API
+reference, management endpoints)."""
 
 Part = dict[str, Any]
 """An object or a part of one."""

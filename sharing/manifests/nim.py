@@ -48,7 +48,7 @@ def files(facts: Facts) -> Mapping[str, File]:
                 "storageClass": FILL_IN.lower(),
                 "size": f"{facts.storage_gb}Gi",
                 "volumeAccessMode": "ReadWriteMany",
-            }
+            },
         },
         "replicas": group.instances,
         "resources": resources(facts, group.gpus_per_node),
@@ -68,7 +68,7 @@ def files(facts: Facts) -> Mapping[str, File]:
 
 
 def environment(facts: Facts, group: Group) -> list[dict[str, Any]]:
-    """What NIM serves and how: since 2.0 it is vLLM, whose arguments it passes on (NIM LLM 2.1, environment variables)."""
+    """What NIM serves and how: it passes on arguments of the vLLM inside (NIM LLM 2.1, environment variables)."""
     passed = shlex.join(flattened({k: v for k, v in vllm(facts, group).items() if k != "--served-model-name"}))
     return [
         {"name": "NIM_MODEL_PATH", "value": f"hf://{facts.checkpoint.name}"},

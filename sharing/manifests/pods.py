@@ -18,8 +18,8 @@ STARTS_WITHIN_PROBES = 360
 """Probes of 10 s that a server has to load its weights. Chosen: an hour, for the largest checkpoints from a network."""
 
 CPUS_PER_GPU, MEMORY_GI_PER_GPU = 4, 32
-"""What a pod asks for beside each GPU. Chosen: the values of the production stack's examples; a process for each GPU, one
-that reads requests and one that schedules, and room for shared memory and the pages of the weights that are read."""
+"""What a pod asks for beside each GPU. Chosen, as in examples of the production stack: a process for each GPU, one that
+reads requests and one that schedules, and room for shared memory and the pages of the weights that are read."""
 
 SHARED_MEMORY = "16Gi"
 """Of a pod, for the processes of an instance. Chosen; without a limit it may take half of a node's memory."""
@@ -65,8 +65,8 @@ def container(
     health: tuple[str, str] = ("/health", "/health"),
     env: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
-    """A container of an engine, which says where ``health`` has it whether it is ready and whether it is alive; one without
-    a port answers no probes, being a worker. An empty ``command`` leaves that of the image."""
+    """A container of an engine; ``health`` is where it says that it is ready, and that it is alive. One without a port
+    answers no probes, being a worker. An empty ``command`` leaves that of the image."""
     out: dict[str, Any] = {
         "name": name,
         "image": image,
@@ -96,8 +96,8 @@ def pod(
     volumes: Sequence[dict[str, Any]] = (),
     metrics_path: str = "/metrics",
 ) -> dict[str, Any]:
-    """A pod template for nodes with the planned GPU, with the weights' volume and shared memory for NCCL; scraped where it
-    answers, at its port."""
+    """A pod template for nodes with the planned GPU, with the weights' volume and shared memory for NCCL; scraped where
+    it answers, at its port."""
     spec: dict[str, Any] = {
         "nodeSelector": node_selector(facts),
         "containers": list(containers),

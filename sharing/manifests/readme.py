@@ -82,7 +82,8 @@ def planned(facts: Facts) -> Iterator[str]:
         yield _instances(facts, group)
     main = facts.groups[-1]
     yield f"Batch: {count(main.max_sequences)} sequences at most, {count(main.token_budget)} tokens per step, per rank"
-    yield f"KV cache: {'FP8' if facts.narrow_kv else '16 bit'}; context: {count(facts.context)} tokens, {_letting_in(facts)}"
+    kv = "FP8" if facts.narrow_kv else "16 bit"
+    yield f"KV cache: {kv}; context: {count(facts.context)} tokens, {_letting_in(facts)}"
     for line in start_up_lines(_served(facts)):
         yield f"To expect in the log of the first start: `{line}`"
     yield f"Prefix caching: {_caching(facts)}"
@@ -132,7 +133,8 @@ def to_fill_in(facts: Facts) -> Iterator[str]:
     )
     yield "Storage class of the volume of the weights (read by many nodes at once), image tags, name of the gateway."
     if facts.hardware and facts.gpu.id not in facts.hardware.products:
-        yield f"What the label `{facts.hardware.label}` says on nodes with {facts.gpu.name}: elsewhere the plan does not hold."
+        label = facts.hardware.label
+        yield f"What the label `{label}` says on nodes with {facts.gpu.name}: elsewhere the plan does not hold."
     if facts.checkpoint.to_fill_in:
         label = precisions()[facts.deployment.weight_precision].label
         yield f"`{facts.checkpoint.name}`: a checkpoint of the model in {label}, which the plan assumes."

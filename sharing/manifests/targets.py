@@ -104,8 +104,11 @@ def layout(engine: str, group: Group) -> Reason | None:
 
 
 def drafts(facts: Facts, group: Group) -> Reason | None:
-    """Whether the engine drafts in this layout at all (SGLang 0.5.23, arg_groups/speculative_hook.py: a draft model of its own
-    not with attention data parallelism; TensorRT-LLM, feature-combination-matrix.md: pipeline stages with no drafts)."""
+    """Whether the engine drafts in this layout at all.
+
+    SGLang 0.5.23, arg_groups/speculative_hook.py: a draft model of its own not with attention data parallelism.
+    TensorRT-LLM docs, features/feature-combination-matrix: pipeline stages with no drafts.
+    """
     if facts.speculation is None:
         return None
     alone = facts.engine.id == "sglang" and not facts.speculation.method and group.dp > 1

@@ -41,8 +41,8 @@ class TargetData(_Frozen):
 
 
 class TargetsData(_Frozen):
-    """The whole file; ``images`` are of what stands beside the engines, ``no_prefix_caching`` by the id of an engine has
-    the classes of models that it serves without."""
+    """The whole file; ``images`` are of what stands beside the engines, ``no_prefix_caching`` has the classes of models
+    that an engine, by its id, serves without."""
 
     hardware: Mapping[str, Hardware]
     images: Mapping[str, str]

@@ -124,7 +124,7 @@ def check_start(facts: Facts, engine: str, given: Mapping[str, Any]) -> None:
 
 
 def _vllm(facts: Facts, given: Mapping[str, Any]) -> Iterator[str]:
-    """vLLM 0.33.0: config/scheduler.py, config/parallel.py, config/model.py, config/speculative.py, v1/core/kv_cache_utils.py."""
+    """vLLM 0.33.0, config: scheduler.py, parallel.py, model.py and speculative.py; v1/core/kv_cache_utils.py."""
     tp, dp = given.get("--tensor-parallel-size", 1), given.get("--data-parallel-size", 1)
     if given["--max-num-batched-tokens"] < given.get("--max-num-seqs", 1):
         yield "a step holds less tokens than sequences"

@@ -1,5 +1,5 @@
-"""Every engine in every layout, format and accelerator that has files of its own: each file is valid, each command is one that
-the server reads, and none that it would refuse when it starts."""
+"""Every engine in every layout, format and accelerator that has files of its own: each file is valid, each command is one
+that the server reads, and none that it would refuse when it starts."""
 
 import json
 from collections.abc import Mapping
@@ -78,8 +78,8 @@ NO_SERVER = {
     ("sglang", "draft model beside ranks"),
     ("nim", "rack"),
 }
-"""Plans that no file starts: an accelerator that nobody is known to schedule, an engine that would refuse, an operator that
-has one stage on each node."""
+"""Plans that no file starts: an accelerator that nobody is known to schedule, an engine that would refuse, an operator
+that has one stage on each node."""
 
 FEWEST = {"vllm": 2, "sglang": 1, "trtllm": 1, "nim": 1}
 """Files that start a server of each other plan, at least."""
@@ -166,7 +166,9 @@ def test_each_way_of_drafting_is_said_in_the_words_of_the_engine(engine: str, me
         return
     facts = facts_of(answer(engine, "draft model"))
     assert facts.speculation is not None
-    facts = replace(facts, speculation=facts.speculation.model_copy(update={"method": method, "checkpoint": checkpoint}))
+    facts = replace(
+        facts, speculation=facts.speculation.model_copy(update={"method": method, "checkpoint": checkpoint})
+    )
     contents = {name: rendered(file) for name, file in kubernetes.files(facts).items()}
     for _, lists, given, _ in commands(contents, engine):
         check_start(facts, engine, read(given, *lists))
@@ -264,11 +266,11 @@ def test_the_context_holds_the_tail_of_the_lengths(prompt: Any, answer: float, l
 
 def test_the_context_is_what_model_and_cache_can_hold() -> None:
     assert facts_of(answer("vllm", "a short window")).context == 16_384
-    own = case("meta-llama/Llama-3.3-70B-Instruct", "l40s", "vllm", tp=[4], precisions=["fp8"], limits={})
-    own["workload"] |= {"input_tokens": 12_000, "peak_rps": 0.01}
+    own = case(LLAMA_8B, "l4", "vllm", tp=[1], precisions=["bf16"], limits=dict.fromkeys(("ttft_ms", "itl_ms")))
+    own["workload"] |= {"input_tokens": 12_000, "peak_rps": 0.1}
     facts = facts_of(Answer.of(Scenario.model_validate(own), analytic_plan))
     assert facts.plan.per_instance is not None
-    assert 12_300 <= facts.context <= facts.plan.per_instance.kv_tokens
+    assert 12_300 <= facts.context <= facts.plan.per_instance.kv_tokens < 9 * 12_300
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def pods(schema: Any, value: Any) -> Iterator[tuple[str, Any]]:
 
 @cache
 def custom(kind: str) -> Any:
-    """What reads a custom resource whole. Looking whether the schema is one takes longer than to read with it: once is enough."""
+    """What reads a custom resource whole, made once: looking whether a schema is one takes longer than to use it."""
     known = CUSTOM[kind]
     properties = {
         "apiVersion": {"const": known["apiVersion"]},
@@ -64,7 +64,9 @@ def custom(kind: str) -> Any:
         "metadata": closed(METADATA),
         "spec": closed(known["spec"]),
     }
-    return reader({"type": "object", "required": list(properties), "properties": properties, "additionalProperties": False})
+    return reader(
+        {"type": "object", "required": list(properties), "properties": properties, "additionalProperties": False}
+    )
 
 
 @cache
