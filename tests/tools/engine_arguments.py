@@ -21,8 +21,8 @@ import importlib.metadata
 import os
 import sys
 import types
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, get_args
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, ClassVar, get_args
 
 COLUMNS = ("options", "takes", "type", "choices")
 SAMPLES = (("str", "x"), ("json", "{}"), ("float", "1.5"), ("int", "3"))
@@ -95,7 +95,7 @@ class StubModule(types.ModuleType):
     """A module in which everything is there."""
 
     __version__ = "99.0"
-    __path__: list[str] = []
+    __path__: ClassVar[list[str]] = []
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name in ABSENT.get(self.__name__, ()):

@@ -1,5 +1,5 @@
-"""Every engine in every layout, format and accelerator that has files of its own: each file is valid, each command is one
-that the server reads, and none that it would refuse when it starts."""
+"""Every engine in every layout, format and accelerator that has files of its own: each file is valid, each command is
+one that the server reads, and none that it would refuse when it starts."""
 
 import json
 from collections.abc import Mapping
