@@ -22,7 +22,7 @@ import os
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, ClassVar, get_args
+from typing import Any, get_args
 
 COLUMNS = ("options", "takes", "type", "choices")
 SAMPLES = (("str", "x"), ("json", "{}"), ("float", "1.5"), ("int", "3"))
@@ -95,7 +95,10 @@ class StubModule(types.ModuleType):
     """A module in which everything is there."""
 
     __version__ = "99.0"
-    __path__: ClassVar[list[str]] = []
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.__path__ = []
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name in ABSENT.get(self.__name__, ()):
