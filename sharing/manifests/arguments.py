@@ -13,6 +13,9 @@ from sharing.manifests.facts import Facts, Group
 Options = Mapping[str, str | int | float | bool]
 """Options by name; True is a flag without a value."""
 
+SETTINGS = "/etc/trtllm/settings.yaml"
+"""Where trtllm-serve finds what it takes from a file alone."""
+
 
 def flattened(options: Options) -> list[str]:
     """Options as a command line has them."""
@@ -36,7 +39,7 @@ def weights(facts: Facts) -> dict[str, str]:
 
 
 def vllm(facts: Facts, group: Group) -> dict[str, str | int | float | bool]:
-    """vLLM's engine arguments (docs, engine arguments; checked with vLLM 0.32.0)."""
+    """vLLM's engine arguments (docs, engine arguments; checked with vLLM 0.33.0)."""
     options: dict[str, str | int | float | bool] = {
         "--served-model-name": facts.checkpoint.served_as,
         "--tensor-parallel-size": group.tp,
@@ -74,7 +77,7 @@ def sglang(facts: Facts, group: Group) -> dict[str, str | int | float | bool]:
     if not facts.prefix_caching:
         options["--disable-radix-cache"] = True
     if group.dp > 1:
-        options |= {"--dp-size": group.dp, "--enable-dp-attention": True}
+        options["--attn-dp-size"] = group.dp
     if group.ep > 1:
         options["--ep-size"] = group.ep
     options |= weights(facts)
@@ -118,11 +121,25 @@ def trtllm_rest(facts: Facts, group: Group) -> dict[str, Any]:
     return options
 
 
+def trtllm_serve(facts: Facts, group: Group) -> dict[str, str | int | float | bool]:
+    """The options of trtllm-serve; the rest is in the file that the last one names."""
+    return {
+        "--tp_size": group.tp * group.dp,
+        "--pp_size": group.pp,
+        "--max_batch_size": group.max_sequences,
+        "--max_num_tokens": group.token_budget,
+        "--max_seq_len": facts.context,
+        "--extra_llm_api_options": SETTINGS,
+    }
+
+
 def serving_command(facts: Facts, group: Group, port: int) -> list[str]:
-    """The command of a server with an OpenAI-compatible interface: vLLM or SGLang."""
+    """The command of a server with an OpenAI-compatible interface: vLLM, TensorRT-LLM or SGLang."""
     address: Options = {"--host": "0.0.0.0", "--port": port}
     if facts.engine.id == "vllm":
         return ["vllm", "serve", facts.checkpoint.name, *flattened({**vllm(facts, group), **address})]
+    if facts.engine.id == "trtllm":
+        return ["trtllm-serve", facts.checkpoint.name, *flattened({**trtllm_serve(facts, group), **address})]
     options = {"--model-path": facts.checkpoint.name, **sglang(facts, group), **address}
     return ["python3", "-m", "sglang.launch_server", *flattened(options)]
 

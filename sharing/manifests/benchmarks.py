@@ -28,16 +28,21 @@ def refuses(facts: Facts) -> Reason | None:
 
 
 def files(facts: Facts) -> Mapping[str, File]:
-    """A shell script with one command for each tool."""
+    """A shell script that runs the tool it is asked for, and no other: two at once would measure each other's load."""
+    tools = {"vllm": vllm_bench(facts), "guidellm": guidellm(facts), "aiperf": aiperf(facts)}
+    names = "|".join(tools)
     lines = [
         "#!/usr/bin/env bash",
-        "# Each command sends the planned load and measures what the plan promises; run one at a time.",
+        f"# Usage: URL=http://localhost:8000 bash benchmarks.sh {names}",
+        "# Sends the planned load with one tool and measures what the plan promises; wait for its end before the next.",
         "# Import the result on the page Benchmarks to see it beside the plan.",
         "set -euo pipefail",
         'URL="${URL:-http://localhost:8000}"',
+        'case "${1:-}" in',
     ]
-    for name, command in (("vLLM", vllm_bench(facts)), ("GuideLLM", guidellm(facts)), ("AIPerf", aiperf(facts))):
-        lines += ["", f"# {name}", " ".join(map(quoted, command))]
+    for name, command in tools.items():
+        lines += [f"{name})", " ".join(map(quoted, command)), ";;"]
+    lines += ["*)", f'echo "Usage: bash benchmarks.sh {names}" >&2', "exit 2", ";;", "esac"]
     return {"benchmarks.sh": Text("\n".join(lines) + "\n")}
 
 

@@ -14,10 +14,11 @@ from sizing.scenario.schema import Scenario
 FILL_IN = "FILL-IN"
 """Stands wherever a person must put something: nothing starts with it, so that it cannot be overlooked."""
 
-QUANTISE_AT_LOAD = {("vllm", "fp8"): "fp8", ("sglang", "fp8"): "fp8"}
+QUANTISE_AT_LOAD = {("vllm", "fp8"): "fp8", ("sglang", "fp8"): "fp8", ("nim", "fp8"): "fp8"}
 """Formats that an engine makes of 16-bit weights when it loads them, and what it calls that.
 
-vLLM docs, features/quantization/fp8 (online dynamic quantization); SGLang docs, quantization (online quantization).
+vLLM docs, features/quantization/fp8 (online dynamic quantization); SGLang docs, quantization (online
+quantization); NIM is vLLM since 2.0.
 """
 
 WIDE = {"bf16": "bfloat16", "fp16": "float16"}

@@ -6,12 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from sharing.manifests.arguments import flattened, serving_command, trtllm_rest
+from sharing.manifests.arguments import SETTINGS, serving_command, trtllm_rest
 from sharing.manifests.facts import Facts, Group
 from sharing.manifests.pods import CACHE, PORT
 from sharing.manifests.targets import File, Reason, Target, Yaml, aggregated
 
-SETTINGS = "/etc/trtllm.yaml"
 AMD_DEVICES = ["/dev/kfd", "/dev/dri"]
 
 
@@ -38,7 +37,7 @@ def instance(facts: Facts, group: Group, index: int) -> dict[str, Any]:
     out: dict[str, Any] = {
         "image": facts.hardware.images[facts.engine.id],
         "entrypoint": [],
-        "command": command(facts, group),
+        "command": serving_command(facts, group, PORT),
         "environment": {"HF_TOKEN": "${HF_TOKEN:-}", "HF_HOME": CACHE},
         "ports": [f"{PORT + index}:{PORT}"],
         "volumes": [f"models:{CACHE}"],
@@ -54,23 +53,6 @@ def instance(facts: Facts, group: Group, index: int) -> dict[str, Any]:
     if facts.engine.id == "trtllm":
         out["configs"] = [{"source": "trtllm", "target": SETTINGS}]
     return out
-
-
-def command(facts: Facts, group: Group) -> list[str]:
-    """The server of the engine."""
-    if facts.engine.id != "trtllm":
-        return serving_command(facts, group, PORT)
-    options: dict[str, str | int | float | bool] = {
-        "--host": "0.0.0.0",
-        "--port": PORT,
-        "--tp_size": group.tp * group.dp,
-        "--pp_size": group.pp,
-        "--max_batch_size": group.max_sequences,
-        "--max_num_tokens": group.token_budget,
-        "--max_seq_len": facts.context,
-        "--extra_llm_api_options": SETTINGS,
-    }
-    return ["trtllm-serve", facts.checkpoint.name, *flattened(options)]
 
 
 TARGET = Target("compose", refuses, files)

@@ -14,6 +14,12 @@ OWN_HEADS = ("mtp",)
 """Methods whose heads are in the checkpoint of the model itself."""
 
 
+SGLANG_ALGORITHMS = {"mtp": "EAGLE", "eagle3": "EAGLE3", "dspark": "DSPARK", "": "STANDALONE"}
+TRTLLM_DECODING = {"eagle3": "Eagle3", "": "Draft_Target"}
+"""What engines call methods; "" is a draft model of its own (SGLang 0.5.23, srt/speculative/spec_info.py; TensorRT-LLM,
+llmapi/llm_args.py)."""
+
+
 def draft_model(drafts: Drafts) -> str:
     """The checkpoint of the draft; "" where the heads are in that of the model."""
     return "" if drafts.method in OWN_HEADS else drafts.checkpoint or DRAFT_MODEL
@@ -26,16 +32,15 @@ def to_fill_in(drafts: Drafts | None) -> bool:
 
 def vllm(drafts: Drafts) -> dict[str, str | int]:
     """``--speculative-config`` (vLLM docs, speculative decoding: methods mtp, eagle3, dspark, draft_model)."""
-    method: dict[str, str | int] = {"method": drafts.method} if drafts.method else {}
     model: dict[str, str | int] = {"model": path} if (path := draft_model(drafts)) else {}
-    return {**method, **model, "num_speculative_tokens": drafts.draft_tokens}
+    return {"method": drafts.method or "draft_model", **model, "num_speculative_tokens": drafts.draft_tokens}
 
 
 def sglang(drafts: Drafts) -> dict[str, str | int | float | bool]:
     """Server arguments (SGLang docs, speculative decoding): EAGLE without a draft path takes the heads of the model."""
     path = draft_model(drafts)
     return {
-        "--speculative-algorithm": "EAGLE3" if path else "EAGLE",
+        "--speculative-algorithm": SGLANG_ALGORITHMS[drafts.method],
         **({"--speculative-draft-model-path": path} if path else {}),
         "--speculative-num-steps": drafts.draft_tokens,
         "--speculative-eagle-topk": 1,
@@ -44,8 +49,9 @@ def sglang(drafts: Drafts) -> dict[str, str | int | float | bool]:
 
 
 def trtllm(drafts: Drafts) -> dict[str, Any]:
-    """``speculative_config`` (TensorRT-LLM docs, features/speculative-decoding): MTP, or Eagle with its draft."""
+    """``speculative_config`` (TensorRT-LLM docs, features/speculative-decoding): MTP, or a draft of its own."""
     path = draft_model(drafts)
     if not path:
         return {"decoding_type": "MTP", "num_nextn_predict_layers": drafts.draft_tokens}
-    return {"decoding_type": "Eagle", "max_draft_len": drafts.draft_tokens, "speculative_model_dir": path}
+    kind = TRTLLM_DECODING[drafts.method]
+    return {"decoding_type": kind, "max_draft_len": drafts.draft_tokens, "speculative_model": path}

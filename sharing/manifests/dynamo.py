@@ -8,7 +8,7 @@ from typing import Any
 
 from sharing.manifests.arguments import compact, flattened, sglang, trtllm_rest, vllm
 from sharing.manifests.facts import Facts, Group
-from sharing.manifests.pods import HF_TOKEN, metadata, resources
+from sharing.manifests.pods import HF_TOKEN, SHARED_MEMORY, metadata, node_selector, resources
 from sharing.manifests.targets import Document, File, Reason, Target, Yaml, engine_and_hardware
 from sharing.manifests.targets_data import targets_data
 from sizing.base.choices import Routing
@@ -78,8 +78,8 @@ def worker(facts: Facts, group: Group) -> Document:
         "name": kind,
         "type": kind,
         "replicas": group.instances,
-        "sharedMemorySize": "16Gi",
-        "podTemplate": {"spec": {"containers": [main]}},
+        "sharedMemorySize": SHARED_MEMORY,
+        "podTemplate": {"spec": {"nodeSelector": node_selector(facts), "containers": [main]}},
     }
     return component | ({"multinode": {"nodeCount": group.nodes}} if group.nodes > 1 else {})
 
@@ -93,7 +93,10 @@ def arguments(facts: Facts, group: Group) -> dict[str, str | int | float | bool]
         return {"--model": facts.checkpoint.name, **vllm(facts, group), **role, **moved}
     if facts.engine.id == "sglang":
         moved = {"--disaggregation-transfer-backend": "nixl"} if role else {}
-        return {"--model-path": facts.checkpoint.name, **sglang(facts, group), **role, **moved}
+        options = sglang(facts, group)
+        if ranks := options.pop("--attn-dp-size", None):  # SGLang 0.5.21, which Dynamo 1.6 has, calls it otherwise
+            options |= {"--dp-size": ranks, "--enable-dp-attention": True}
+        return {"--model-path": facts.checkpoint.name, **options, **role, **moved}
     return {
         "--model-path": facts.checkpoint.name,
         "--served-model-name": facts.checkpoint.served_as,

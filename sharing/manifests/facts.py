@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Literal
+
+import numpy as np
 
 from sharing.document import file_stem
 from sharing.errors import NothingToDeploy
 from sharing.manifests.checkpoint import Checkpoint, checkpoint_of
-from sharing.manifests.targets_data import Hardware, hardware_of
+from sharing.manifests.targets_data import Hardware, hardware_of, targets_data
 from sizing.base.deployed import Deployed, Drafts, Pool
 from sizing.base.result import Plan
 from sizing.base.units import GB
@@ -19,8 +22,10 @@ from sizing.catalog.engines import Engine, resolve_engine, with_fraction
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
 from sizing.planning.answered import Answer
+from sizing.question.length_distributions import FixedLength, LengthDistribution
 from sizing.question.limits import LatencyLimits
 from sizing.question.traffic import Lengths
+from sizing.question.understand import CONTEXT_STEP, LONGEST_SHARE, Question
 from sizing.scenario.schema import Scenario
 
 Role = Literal["both", "prefill", "decode"]
@@ -32,6 +37,13 @@ LONGEST_NAME = 40
 RACK_FROM_GPUS = 17
 RACK_NODE_GPUS = 4
 """A system with more GPUs than a server holds is a rack of trays with four each (NVIDIA GB200 NVL72: 18 x 4)."""
+
+LONGEST_DEVIATIONS = NormalDist().inv_cdf(LONGEST_SHARE)
+"""Standard deviations above the mean of what one request of a thousand exceeds."""
+
+TAIL_VARIATION = 1.0
+"""Squared coefficient of variation of a length that is given as one number, which is a mean. Chosen: a deviation as
+large as the mean, with which one request of a thousand is nine times as long. An unused context takes no memory."""
 
 STORAGE_ROOM = 1.2
 STORAGE_STEP_GB = 10
@@ -109,8 +121,11 @@ class Facts:
 
     @property
     def prefix_caching(self) -> bool:
-        """Whether the plan counts on a part of the prompt being cached."""
-        return self.lengths.cached_tokens > 0
+        """Whether the engine keeps prompts to find them again: always but for classes of models with which it cannot.
+
+        A prompt that nobody sends twice costs nothing, so a plan that counts on no hits has it on, too.
+        """
+        return self.model.hf_architecture not in targets_data().no_prefix_caching.get(self.engine.id, ())
 
     def memory_fraction(self, group: Group) -> float:
         """Share of a GPU's memory that the engine is told to use in an instance of the group."""
@@ -145,7 +160,7 @@ def facts_of(answer: Answer) -> Facts:
         hardware=hardware_of(gpu),
         groups=_groups(plan, deployment, _Steps(engine, gpu, deployment.speculation, deployment.batch_limit)),
         node_gpus=node_gpus(deployment),
-        context=question.served_context(deployment.speculation.draft_tokens if deployment.speculation else 0),
+        context=served_context(question, deployment, _kv_tokens(plan)),
         storage_gb=_storage_gb(question.model, checkpoint, plan.per_instance.weights_gb),
         speculation=deployment.speculation,
         limits=question.limits,
@@ -155,6 +170,38 @@ def facts_of(answer: Answer) -> Facts:
         requests_per_s=plan.sustained_rps,
         burstiness=1.0 / max(question.variability.arrivals, 1e-3),
     )
+
+
+def served_context(question: Question, deployment: Deployed, kv_tokens: int) -> int:
+    """Tokens of the longest request that is let in: the tails of prompt and answer, and the drafts of a step.
+
+    Never more than the model can, nor than the KV cache of a rank holds, with which an engine would not start; 0 of
+    ``kv_tokens`` is not known.
+    """
+    drafts = deployment.speculation.draft_tokens if deployment.speculation else 0
+    least = question.served_context(drafts)
+    longest = tail(question.prompt) + tail(question.output) + drafts
+    wanted = math.ceil(longest / CONTEXT_STEP) * CONTEXT_STEP
+    held = kv_tokens // CONTEXT_STEP * CONTEXT_STEP if kv_tokens else wanted
+    return max(least, min(wanted, question.model.max_context or wanted, held))
+
+
+def _kv_tokens(plan: Plan) -> int:
+    """Tokens that the KV cache of a rank holds, of the instances that hold the fewest; 0 where it is not known."""
+    kinds = (plan.per_instance, plan.per_prefill_instance)
+    return min((one.kv_tokens for one in kinds if one and one.kv_tokens), default=0)
+
+
+def tail(length: LengthDistribution) -> float:
+    """The length that one request of a thousand exceeds, in tokens.
+
+    A number alone is a mean, and groups of a trace hide what is longest in the last of them: both have at least the
+    tail of a lognormal length of their mean and variation, mean / sqrt(1 + v) x exp(sigma z), sigma^2 = ln(1 + v).
+    """
+    variation = TAIL_VARIATION if isinstance(length, FixedLength) else length.variation
+    sigma = math.sqrt(math.log1p(variation))
+    lognormal = length.mean / math.sqrt(1.0 + variation) * math.exp(sigma * LONGEST_DEVIATIONS)
+    return max(lognormal, float(length.at(np.array([LONGEST_SHARE]))[0]))
 
 
 def dns_label(name: str) -> str:

@@ -30,19 +30,20 @@ def refuses(facts: Facts) -> Reason | None:
 
 
 def files(facts: Facts) -> Mapping[str, File]:
-    """What is scaled, between which counts, and by what."""
+    """What is scaled, between which counts, and by what; an instance alone may become two, else nothing would scale."""
     (group,) = facts.groups
     metrics = metrics_of(facts)
     assert metrics is not None
     several = group.nodes > 1
+    fewest = min(group.instances, 1 + group.spares)
     spec: dict[str, Any] = {
         "scaleTargetRef": {
             "apiVersion": "leaderworkerset.x-k8s.io/v1" if several else "apps/v1",
             "kind": "LeaderWorkerSet" if several else "Deployment",
             "name": facts.name,
         },
-        "minReplicaCount": min(group.instances, 1 + group.spares),
-        "maxReplicaCount": group.instances,
+        "minReplicaCount": fewest,
+        "maxReplicaCount": max(group.instances, fewest + 1),
         "cooldownPeriod": SLOWLY_S,
         "advanced": {
             "horizontalPodAutoscalerConfig": {"behavior": {"scaleDown": {"stabilizationWindowSeconds": SLOWLY_S}}}

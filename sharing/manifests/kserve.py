@@ -8,7 +8,7 @@ from typing import Any
 
 from sharing.manifests.arguments import compact, flattened, vllm
 from sharing.manifests.facts import Facts, Group
-from sharing.manifests.pods import HF_TOKEN, POD_IP, metadata, resources
+from sharing.manifests.pods import HF_TOKEN, POD_IP, metadata, node_selector, resources
 from sharing.manifests.targets import File, Reason, Target, Yaml, engine_and_hardware
 
 KV_TRANSFER = compact({"kv_connector": "NixlConnector", "kv_role": "kv_both"})
@@ -56,7 +56,8 @@ def workload(facts: Facts, group: Group) -> dict[str, Any]:
         parallelism |= {"data": group.dp, "dataLocal": group.dp // group.nodes}
     if group.ep > 1:
         parallelism["expert"] = True
-    pod = {"containers": [container(facts, group)]}  # with workers: one for each pipeline stage, or for each node
+    # With workers: one for each pipeline stage, or for each node.
+    pod = {"nodeSelector": node_selector(facts), "containers": [container(facts, group)]}
     out = {"replicas": group.instances, "parallelism": parallelism, "template": pod}
     return out | ({"worker": pod} if group.nodes > 1 else {})
 

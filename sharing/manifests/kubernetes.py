@@ -1,11 +1,14 @@
-"""vLLM or SGLang as a Deployment with its Service; as a LeaderWorkerSet where an instance spans nodes."""
+"""An engine as a Deployment with its Service; as a LeaderWorkerSet where an instance of vLLM or SGLang spans nodes."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
 from typing import Any
 
-from sharing.manifests.arguments import over_nodes, serving_command
+from sharing.manifests import nim
+from sharing.manifests.arguments import SETTINGS, over_nodes, serving_command, trtllm_rest
 from sharing.manifests.facts import Facts, Group
 from sharing.manifests.pods import ANSWERS, PORT, container, deployment, labels, metadata, model_volume, pod, service
 from sharing.manifests.targets import File, Reason, Target, Yaml, aggregated, ranks_over_nodes
@@ -13,21 +16,44 @@ from sharing.manifests.targets import File, Reason, Target, Yaml, aggregated, ra
 LEADER, RANK = "LWS_LEADER_ADDRESS", "LWS_WORKER_INDEX"
 """Variables that LeaderWorkerSet puts into every container."""
 
+ON_ONE_NODE = ("trtllm", "nim")
+"""Engines whose server is started on one node: over several, TensorRT-LLM needs MPI and NIM its operator."""
+
+HEALTH = {"nim": ("/v1/health/ready", "/v1/health/live")}
+METRICS = {"trtllm": "/prometheus/metrics", "nim": "/v1/metrics"}
+"""Where servers differ from ``/health`` and ``/metrics`` (TensorRT-LLM, trtllm-serve: ``/metrics`` is JSON; NIM 2, API
+reference, management endpoints)."""
+
 Part = dict[str, Any]
 """An object or a part of one."""
 
 
 def refuses(facts: Facts) -> Reason | None:
-    """Aggregated plans of vLLM and SGLang."""
-    reason = aggregated(facts, ("vllm", "sglang"))
-    return reason or (Reason.RANKS_OVER_NODES if ranks_over_nodes(facts) else None)
+    """Aggregated plans of vLLM and SGLang; of TensorRT-LLM and NIM with each instance on one node."""
+    if reason := aggregated(facts, ("vllm", "sglang", *ON_ONE_NODE)):
+        return reason
+    if facts.engine.id in ON_ONE_NODE and facts.nodes > 1:
+        return Reason.SEVERAL_NODES
+    return Reason.RANKS_OVER_NODES if ranks_over_nodes(facts) else None
 
 
 def files(facts: Facts) -> Mapping[str, File]:
-    """One file with volume, instances and Service."""
+    """One file with volume, settings that an engine takes from a file, instances and Service."""
     (group,) = facts.groups
-    objects = (model_volume(facts), instances(facts, group), service(facts, labels(facts) | ANSWERS))
-    return {"kubernetes.yaml": Yaml(objects)}
+    objects = (instances(facts, group), service(facts, labels(facts) | ANSWERS))
+    beside = (settings(facts, group),) if facts.engine.id == "trtllm" else ()
+    return {"kubernetes.yaml": Yaml((model_volume(facts), *beside, *objects))}
+
+
+def settings(facts: Facts, group: Group) -> Part:
+    """What trtllm-serve takes from a file alone. JSON is YAML, too, and a ConfigMap holds text."""
+    text = json.dumps(trtllm_rest(facts, group), indent=2) + "\n"
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": metadata(facts, "-settings"),
+        "data": {PurePosixPath(SETTINGS).name: text},
+    }
 
 
 def instances(
@@ -44,7 +70,14 @@ def instances(
     role = "" if group.role == "both" else group.role
     joined = (*over_nodes(facts, group, LEADER, RANK), *extra) if group.nodes > 1 else extra
     answers = engine(facts, group, joined, port, env)
-    leader = pod(facts, [answers], role=role, metrics_port=port, init=beside)
+    volumes = []
+    if facts.engine.id == "trtllm":
+        answers["volumeMounts"].append({"name": "settings", "mountPath": str(PurePosixPath(SETTINGS).parent)})
+        volumes.append({"name": "settings", "configMap": {"name": f"{facts.name}-settings"}})
+    path = METRICS.get(facts.engine.id, "/metrics")
+    leader = pod(facts, [answers], role=role, metrics_port=port, init=beside, volumes=volumes, metrics_path=path)
+    if facts.engine.id == "nim":
+        leader["spec"]["imagePullSecrets"] = [{"name": nim.PULL_SECRET}]
     if group.nodes == 1:
         return deployment(facts, leader, group.instances, suffix)
     headless = ("--headless",) if facts.engine.id == "vllm" else ()
@@ -56,14 +89,16 @@ def instances(
 def engine(facts: Facts, group: Group, extra: tuple[str, ...], port: int | None, env: Sequence[Part]) -> Part:
     """The container of the engine; one without a port is a worker of another node's leader."""
     assert facts.hardware is not None
+    started_by_image = facts.engine.id == "nim"
     return container(
         facts,
         name=facts.engine.id,
         image=facts.hardware.images[facts.engine.id],
-        command=[*serving_command(facts, group, port or PORT), *extra],
+        command=[] if started_by_image else [*serving_command(facts, group, port or PORT), *extra],
         gpus=group.gpus_per_node,
         port=port,
-        env=env,
+        health=HEALTH.get(facts.engine.id, ("/health", "/health")),
+        env=[*nim.environment(facts, group), nim.CACHE_PATH, nim.KEY] if started_by_image else env,
     )
 
 

@@ -8,21 +8,23 @@ from typing import Any
 
 from sharing.manifests.arguments import flattened, vllm
 from sharing.manifests.checkpoint import FILL_IN
-from sharing.manifests.facts import Facts
-from sharing.manifests.pods import PORT, metadata, resources
-from sharing.manifests.targets import File, Reason, Target, Yaml
+from sharing.manifests.facts import Facts, Group
+from sharing.manifests.pods import CACHE, HF_TOKEN, PORT, SHARED_MEMORY, metadata, node_selector, resources
+from sharing.manifests.targets import File, Reason, Target, Yaml, aggregated
 
-NVIDIA = "nvidia.com/gpu"
+PULL_SECRET, AUTH_SECRET = "ngc-secret", "ngc-api-secret"
+"""Secrets with the login of NVIDIA's registry, and with its key; no file here contains one."""
+KEY = {
+    "name": "NGC_API_KEY",
+    "valueFrom": {"secretKeyRef": {"name": AUTH_SECRET, "key": "NGC_API_KEY", "optional": True}},
+}
+CACHE_PATH = {"name": "NIM_CACHE_PATH", "value": CACHE}
 
 
 def refuses(facts: Facts) -> Reason | None:
     """Aggregated plans of NIM."""
-    if facts.engine.id != "nim":
-        return Reason.ENGINE
-    if facts.hardware is None or facts.hardware.resource != NVIDIA:
-        return Reason.HARDWARE
-    if facts.disaggregated:
-        return Reason.DISAGGREGATED
+    if reason := aggregated(facts, ("nim",)):
+        return reason
     (group,) = facts.groups
     if facts.nodes > 1 and group.dp > 1:
         return Reason.RANKS_OVER_NODES
@@ -32,21 +34,21 @@ def refuses(facts: Facts) -> Reason | None:
 def files(facts: Facts) -> Mapping[str, File]:
     """The service; its volume is a NIMCache that the operator fills."""
     (group,) = facts.groups
-    passed = shlex.join(flattened({k: v for k, v in vllm(facts, group).items() if k != "--served-model-name"}))
+    assert facts.hardware is not None
+    repository, _, tag = facts.hardware.images["nim"].rpartition(":")
     spec: dict[str, Any] = {
-        "image": {"repository": f"nvcr.io/nim/{FILL_IN.lower()}", "tag": FILL_IN, "pullSecrets": ["ngc-secret"]},
-        "authSecret": "ngc-api-secret",
-        "env": [
-            {"name": "NIM_SERVED_MODEL_NAME", "value": facts.checkpoint.served_as},
-            {"name": "NIM_PASSTHROUGH_ARGS", "value": passed},
-        ],
+        "image": {"repository": repository, "tag": tag, "pullSecrets": [PULL_SECRET]},
+        "authSecret": AUTH_SECRET,
+        "env": [*environment(facts, group), HF_TOKEN],
+        "nodeSelector": node_selector(facts),
         "storage": {
+            "sharedMemorySizeLimit": SHARED_MEMORY,
             "pvc": {
                 "create": True,
                 "storageClass": FILL_IN.lower(),
                 "size": f"{facts.storage_gb}Gi",
                 "volumeAccessMode": "ReadWriteMany",
-            }
+            },
         },
         "replicas": group.instances,
         "resources": resources(facts, group.gpus_per_node),
@@ -63,6 +65,16 @@ def files(facts: Facts) -> Mapping[str, File]:
         "spec": spec,
     }
     return {"nim.yaml": Yaml((service,))}
+
+
+def environment(facts: Facts, group: Group) -> list[dict[str, Any]]:
+    """What NIM serves and how: it passes on arguments of the vLLM inside (NIM LLM 2.1, environment variables)."""
+    passed = shlex.join(flattened({k: v for k, v in vllm(facts, group).items() if k != "--served-model-name"}))
+    return [
+        {"name": "NIM_MODEL_PATH", "value": f"hf://{facts.checkpoint.name}"},
+        {"name": "NIM_SERVED_MODEL_NAME", "value": facts.checkpoint.served_as},
+        {"name": "NIM_PASSTHROUGH_ARGS", "value": passed},
+    ]
 
 
 TARGET = Target("nim", refuses, files)

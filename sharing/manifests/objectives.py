@@ -44,7 +44,7 @@ def objective(facts: Facts, metrics: Metrics, latency: str, limit_s: float) -> O
     """The objective of one limit; None without a histogram whose buckets are known up to the limit."""
     for concept in LATENCIES[latency]:
         histogram = metrics.histogram(concept)
-        edges = [edge for edge in metrics.vocabulary.buckets.get(_edges_of(concept), ()) if edge >= limit_s]
+        edges = [edge for edge in _edges(metrics, concept) if edge >= limit_s]
         if histogram and edges:
             return Objective(
                 latency=latency,
@@ -57,9 +57,10 @@ def objective(facts: Facts, metrics: Metrics, latency: str, limit_s: float) -> O
     return None
 
 
-def _edges_of(concept: str) -> str:
-    """vLLM's and SGLang's TPOT have the buckets of their ITL."""
-    return "itl" if concept == "tpot" else concept
+def _edges(metrics: Metrics, concept: str) -> tuple[float, ...]:
+    """Where the buckets of a histogram end: those of vLLM's and SGLang's TPOT are those of their ITL."""
+    known = metrics.vocabulary.buckets
+    return tuple(known.get(concept) or known.get("itl" if concept == "tpot" else concept, ()))
 
 
 def refuses(facts: Facts) -> Reason | None:

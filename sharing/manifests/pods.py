@@ -17,6 +17,13 @@ ANSWERS = {"llm-d.ai/inference-serving": "true"}
 STARTS_WITHIN_PROBES = 360
 """Probes of 10 s that a server has to load its weights. Chosen: an hour, for the largest checkpoints from a network."""
 
+CPUS_PER_GPU, MEMORY_GI_PER_GPU = 4, 32
+"""What a pod asks for beside each GPU. Chosen, as in examples of the production stack: a process for each GPU, one that
+reads requests and one that schedules, and room for shared memory and the pages of the weights that are read."""
+
+SHARED_MEMORY = "16Gi"
+"""Of a pod, for the processes of an instance. Chosen; without a limit it may take half of a node's memory."""
+
 HF_TOKEN = {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": SECRET, "key": "token", "optional": True}}}
 HF_HOME = {"name": "HF_HOME", "value": CACHE}
 POD_IP = {"valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
@@ -34,10 +41,17 @@ def metadata(facts: Facts, suffix: str = "") -> dict[str, Any]:
 
 
 def resources(facts: Facts, gpus: int) -> dict[str, Any]:
-    """GPUs of a container."""
+    """GPUs of a container, and the processors and memory that go with them; only GPUs are limited."""
     assert facts.hardware is not None
     amount = {facts.hardware.resource: str(gpus)}
-    return {"limits": amount, "requests": amount}
+    beside = {"cpu": str(CPUS_PER_GPU * gpus), "memory": f"{MEMORY_GI_PER_GPU * gpus}Gi"}
+    return {"limits": amount, "requests": amount | beside}
+
+
+def node_selector(facts: Facts) -> dict[str, str]:
+    """The label of nodes with the planned GPU, to fill in where it is not known what they call it."""
+    assert facts.hardware is not None
+    return {facts.hardware.label: facts.hardware.products.get(facts.gpu.id, FILL_IN)}
 
 
 def container(
@@ -48,25 +62,26 @@ def container(
     command: Sequence[str],
     gpus: int,
     port: int | None = PORT,
-    health: str = "/health",
+    health: tuple[str, str] = ("/health", "/health"),
     env: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
-    """A container of an engine; one without a port answers no probes, being a worker."""
+    """A container of an engine; ``health`` is where it says that it is ready, and that it is alive. One without a port
+    answers no probes, being a worker. An empty ``command`` leaves that of the image."""
     out: dict[str, Any] = {
         "name": name,
         "image": image,
-        "command": list(command),
+        **({"command": list(command)} if command else {}),
         "env": [HF_TOKEN, HF_HOME, *env],
         "resources": resources(facts, gpus),
         "volumeMounts": [{"name": "models", "mountPath": CACHE}, {"name": "shm", "mountPath": "/dev/shm"}],
     }
     if port is not None:
-        probe = {"httpGet": {"path": health, "port": port}, "periodSeconds": 10}
+        probe, alive = ({"httpGet": {"path": path, "port": port}, "periodSeconds": 10} for path in health)
         out |= {
             "ports": [{"name": "http", "containerPort": port}],
             "startupProbe": {**probe, "failureThreshold": STARTS_WITHIN_PROBES},
             "readinessProbe": {**probe, "timeoutSeconds": 5},
-            "livenessProbe": {**probe, "timeoutSeconds": 5, "failureThreshold": 6},
+            "livenessProbe": {**alive, "timeoutSeconds": 5, "failureThreshold": 6},
         }
     return out
 
@@ -79,13 +94,16 @@ def pod(
     metrics_port: int | None = PORT,
     init: Sequence[dict[str, Any]] = (),
     volumes: Sequence[dict[str, Any]] = (),
+    metrics_path: str = "/metrics",
 ) -> dict[str, Any]:
-    """A pod template with the weights' volume, shared memory for NCCL; scraped where it answers, at its port."""
+    """A pod template for nodes with the planned GPU, with the weights' volume and shared memory for NCCL; scraped where
+    it answers, at its port."""
     spec: dict[str, Any] = {
+        "nodeSelector": node_selector(facts),
         "containers": list(containers),
         "volumes": [
             {"name": "models", "persistentVolumeClaim": {"claimName": f"{facts.name}-models"}},
-            {"name": "shm", "emptyDir": {"medium": "Memory"}},
+            {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": SHARED_MEMORY}},
             *volumes,
         ],
         "terminationGracePeriodSeconds": 120,
@@ -98,7 +116,7 @@ def pod(
         port = str(metrics_port)
         about["annotations"] = {
             "prometheus.io/scrape": "true",
-            "prometheus.io/path": "/metrics",
+            "prometheus.io/path": metrics_path,
             "prometheus.io/port": port,
         }
     return {"metadata": about, "spec": spec}

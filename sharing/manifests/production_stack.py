@@ -7,7 +7,7 @@ from typing import Any
 
 from sharing.manifests.arguments import flattened, vllm
 from sharing.manifests.facts import Facts
-from sharing.manifests.pods import SECRET
+from sharing.manifests.pods import CPUS_PER_GPU, MEMORY_GI_PER_GPU, SECRET, SHARED_MEMORY, node_selector
 from sharing.manifests.targets import File, Reason, Target, Yaml, on_one_node
 from sizing.base.choices import Routing
 
@@ -39,19 +39,22 @@ def files(facts: Facts) -> Mapping[str, File]:
     (group,) = facts.groups
     assert facts.hardware is not None
     repository, _, tag = facts.hardware.images["vllm"].rpartition(":")
+    matches = [{"key": key, "operator": "In", "values": [value]} for key, value in node_selector(facts).items()]
     model: dict[str, Any] = {
         "name": facts.name,
         "repository": repository,
         "tag": tag,
         "modelURL": facts.checkpoint.name,
         "replicaCount": group.instances,
-        "requestCPU": 4 * group.gpus,
-        "requestMemory": f"{32 * group.gpus}Gi",
+        "requestCPU": CPUS_PER_GPU * group.gpus,
+        "requestMemory": f"{MEMORY_GI_PER_GPU * group.gpus}Gi",
         "requestGPU": group.gpus,
         "requestGPUType": facts.hardware.resource,
         "pvcStorage": f"{facts.storage_gb}G",
         "pvcAccessMode": ["ReadWriteMany"],
         "hf_token": {"secretName": SECRET, "secretKey": "token"},
+        "shmSize": SHARED_MEMORY,
+        "nodeSelectorTerms": [{"matchExpressions": matches}],
         "vllmConfig": config(facts),
     }
     routing = ROUTING[facts.scenario.deployment.routing]

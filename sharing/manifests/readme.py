@@ -12,6 +12,7 @@ from sharing.manifests.targets import Reason, Target
 from sharing.manifests.targets_data import TargetData, targets_data
 from sizing.base.format import count, percent
 from sizing.base.markdown import as_line
+from sizing.base.result import Plan
 from sizing.catalog.precisions import precisions
 from sizing.planning.start_up_lines import start_up_lines
 
@@ -81,14 +82,35 @@ def planned(facts: Facts) -> Iterator[str]:
         yield _instances(facts, group)
     main = facts.groups[-1]
     yield f"Batch: {count(main.max_sequences)} sequences at most, {count(main.token_budget)} tokens per step, per rank"
-    yield f"KV cache: {'FP8' if facts.narrow_kv else '16 bit'}; context: {count(facts.context)} tokens"
-    for line in start_up_lines(facts.plan):
+    kv = "FP8" if facts.narrow_kv else "16 bit"
+    yield f"KV cache: {kv}; context: {count(facts.context)} tokens, {_letting_in(facts)}"
+    for line in start_up_lines(_served(facts)):
         yield f"To expect in the log of the first start: `{line}`"
-    yield f"Prefix caching: {'on' if facts.prefix_caching else 'off, since the plan counts on no cached tokens'}"
+    yield f"Prefix caching: {_caching(facts)}"
     if drafts := facts.speculation:
         yield f"Speculative decoding: {drafts.draft_tokens} draft tokens, {percent(drafts.acceptance)} accepted each"
     if facts.plan.decided_by == "measured":
         yield "Capacity is from a measured record, which says nothing of these settings: they are the engine's defaults"
+
+
+def _letting_in(facts: Facts) -> str:
+    """Which requests the context lets in."""
+    if facts.context == facts.model.max_context:
+        return "the longest that the model knows"
+    return "for all but one request of a thousand or so; a longer one is refused"
+
+
+def _caching(facts: Facts) -> str:
+    if not facts.prefix_caching:
+        return "off, which the engine cannot for this class of models"
+    return "on" if facts.lengths.cached_tokens > 0 else "on, though the plan counts on no cached tokens"
+
+
+def _served(facts: Facts) -> Plan:
+    """The plan with the context that is served, which the log of a start counts with."""
+    one = facts.plan.per_instance
+    assert one is not None
+    return facts.plan.model_copy(update={"per_instance": one.model_copy(update={"context": facts.context})})
 
 
 def _instances(facts: Facts, group: Group) -> str:
@@ -110,7 +132,9 @@ def to_fill_in(facts: Facts) -> Iterator[str]:
         "here, never contained."
     )
     yield "Storage class of the volume of the weights (read by many nodes at once), image tags, name of the gateway."
-    yield f"A node selector that keeps the pods on {facts.gpu.name}: elsewhere the plan does not hold."
+    if facts.hardware and facts.gpu.id not in facts.hardware.products:
+        label = facts.hardware.label
+        yield f"What the label `{label}` says on nodes with {facts.gpu.name}: elsewhere the plan does not hold."
     if facts.checkpoint.to_fill_in:
         label = precisions()[facts.deployment.weight_precision].label
         yield f"`{facts.checkpoint.name}`: a checkpoint of the model in {label}, which the plan assumes."

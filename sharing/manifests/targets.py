@@ -50,6 +50,7 @@ class Reason(StrEnum):
     )
     TENSOR_OVER_NODES = "it spreads pipeline stages or data-parallel ranks over nodes, not one tensor-parallel group"
     STAGES = "it puts one pipeline stage on each node of an instance, the plan more, or a part of one"
+    DRAFTS = "the engine does not combine its way of drafting with this layout"
     EXPERTS = "the engine spreads experts over all GPUs of an instance or over none, the plan over some"
     MIXED = "the engine does not combine this data parallelism with tensor or pipeline parallelism"
     GPU_NAME = "its list of GPUs does not have this one"
@@ -75,7 +76,8 @@ def engine_and_hardware(facts: Facts, engines: tuple[str, ...], image: str | Non
         return Reason.ENGINE
     if facts.hardware is None or (image or facts.engine.id) not in facts.hardware.images:
         return Reason.HARDWARE
-    return next((reason for group in facts.groups if (reason := layout(facts.engine.id, group))), None)
+    reasons = (layout(facts.engine.id, group) or drafts(facts, group) for group in facts.groups)
+    return next((reason for reason in reasons if reason), None)
 
 
 def aggregated(facts: Facts, engines: tuple[str, ...], image: str | None = None) -> Reason | None:
@@ -92,13 +94,26 @@ def on_one_node(facts: Facts, engines: tuple[str, ...], image: str | None = None
 
 def layout(engine: str, group: Group) -> Reason | None:
     """Whether the engine has arguments for this parallelism."""
-    if engine == "vllm" and group.ep not in (1, group.tp * group.dp):
+    if engine in ("vllm", "nim") and group.ep not in (1, group.tp * group.dp):
         return Reason.EXPERTS
     if engine == "trtllm" and group.dp > 1 and group.tp * group.pp > 1:
         return Reason.MIXED
     if engine == "sglang" and group.dp > 1 and group.pp > 1:
         return Reason.MIXED
     return None
+
+
+def drafts(facts: Facts, group: Group) -> Reason | None:
+    """Whether the engine drafts in this layout at all.
+
+    SGLang 0.5.23, arg_groups/speculative_hook.py: a draft model of its own not with attention data parallelism.
+    TensorRT-LLM docs, features/feature-combination-matrix: pipeline stages with no drafts.
+    """
+    if facts.speculation is None:
+        return None
+    alone = facts.engine.id == "sglang" and not facts.speculation.method and group.dp > 1
+    staged = facts.engine.id == "trtllm" and group.pp > 1
+    return Reason.DRAFTS if alone or staged else None
 
 
 def ranks_over_nodes(facts: Facts) -> bool:

@@ -19,9 +19,14 @@ class _Frozen(BaseModel):
 
 
 class Hardware(_Frozen):
-    """Accelerators of one vendor: the resource that Kubernetes schedules them by, and the image of each engine."""
+    """Accelerators of one vendor: the resource that Kubernetes schedules them by, and the image of each engine.
+
+    ``label`` is that of nodes which names their product, ``products`` its values by the id of a GPU.
+    """
 
     resource: str
+    label: str
+    products: Mapping[str, str]
     images: Mapping[str, str]
 
 
@@ -36,11 +41,13 @@ class TargetData(_Frozen):
 
 
 class TargetsData(_Frozen):
-    """The whole file; ``images`` are of what stands beside the engines."""
+    """The whole file; ``images`` are of what stands beside the engines, ``no_prefix_caching`` has the classes of models
+    that an engine, by its id, serves without."""
 
     hardware: Mapping[str, Hardware]
     images: Mapping[str, str]
     dynamo_gpus: Mapping[str, str]
+    no_prefix_caching: Mapping[str, tuple[str, ...]]
     targets: Mapping[str, TargetData]
 
 

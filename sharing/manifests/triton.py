@@ -32,7 +32,7 @@ def files(facts: Facts) -> Mapping[str, File]:
         image=facts.hardware.images["triton"],
         command=["tritonserver", f"--model-repository={REPOSITORY}", "--metrics-config=histogram_latencies=true"],
         gpus=group.gpus,
-        health="/v2/health/ready",
+        health=("/v2/health/ready", "/v2/health/live"),
     )
     main["volumeMounts"].append({"name": "settings", "mountPath": MODEL_FILE, "subPath": "model.yaml"})
     volume = {"name": "settings", "configMap": {"name": f"{facts.name}-triton"}}

@@ -1,7 +1,7 @@
 """The arguments of a serving engine, as its own parser has them, written as the list that manifests are tested against.
 
-An engine needs no GPU to read its arguments, but its package imports PyTorch and a hundred others for them. Here all that
-is not installed is imported as a stub that answers everything with itself: the parser is the engine's, whole. So::
+An engine needs no GPU to read its arguments, but its package imports PyTorch and a hundred others for them. Here all
+that is not installed is imported as a stub that answers everything with a stub: the parser is the engine's, whole. So::
 
     pip install --no-deps --target /tmp/vllm vllm==0.33.0
     python -m tests.tools.engine_arguments vllm /tmp/vllm > tests/sharing/manifests/arguments/vllm-0.33.0.csv
@@ -21,7 +21,7 @@ import importlib.metadata
 import os
 import sys
 import types
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, get_args
 
 COLUMNS = ("options", "takes", "type", "choices")
@@ -47,7 +47,7 @@ class Stub(abc.ABCMeta):
         """A decorator gives back what it decorates; a class of the engine is made as usual; all else is a stub."""
         if len(args) == 1 and not kwargs and isinstance(args[0], (type, types.FunctionType)):
             return args[0]
-        if cls.__init__ is not object.__init__ or cls.__new__ is not object.__new__:
+        if any(vars(base).keys() & {"__init__", "__new__"} for base in cls.__mro__[:-1]):
             return super().__call__(*args, **kwargs)
         return Stub(cls.__name__, (), {})
 
@@ -95,7 +95,10 @@ class StubModule(types.ModuleType):
     """A module in which everything is there."""
 
     __version__ = "99.0"
-    __path__: Sequence[str] = ()
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.__path__ = []
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name in ABSENT.get(self.__name__, ()):
@@ -120,7 +123,7 @@ class Stubs(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module: types.ModuleType) -> None:
         if module.__name__ == "torch":
-            setattr(module, "version", types.SimpleNamespace(hip=None, cuda=None, musa=None, xpu=None))
+            module.__dict__["version"] = types.SimpleNamespace(hip=None, cuda=None, musa=None, xpu=None)
             for device in ("cuda", "xpu"):
                 nothing: dict[str, Any] = {"is_available": staticmethod(bool), "device_count": staticmethod(int)}
                 setattr(module, device, Stub(device, (), nothing))
@@ -136,7 +139,7 @@ def version_of(name: str) -> str:
 
 def with_stubs(package: str, make: Callable[[], argparse.ArgumentParser]) -> argparse.ArgumentParser:
     """What ``make`` returns once every module that it misses is a stub."""
-    importlib.metadata.version = version_of
+    vars(importlib.metadata)["version"] = version_of
     finder = Stubs(ALWAYS_STUBBED.get(package, ()))
     sys.meta_path.insert(0, finder)
     while True:
@@ -154,18 +157,20 @@ def with_stubs(package: str, make: Callable[[], argparse.ArgumentParser]) -> arg
 
 def vllm() -> argparse.ArgumentParser:
     """``vllm serve``."""
-    from vllm.entrypoints.common.cli_args import make_arg_parser
-    from vllm.utils.argparse_utils import FlexibleArgumentParser
-
-    return with_formats(make_arg_parser(FlexibleArgumentParser()))
+    make: Any = importlib.import_module("vllm.entrypoints.common.cli_args").make_arg_parser
+    return with_formats(make(vllm_parser()))
 
 
 def vllm_engine() -> argparse.ArgumentParser:
     """The arguments of vLLM's engine alone, which Dynamo's worker takes."""
-    from vllm.engine.arg_utils import AsyncEngineArgs
-    from vllm.utils.argparse_utils import FlexibleArgumentParser
+    arguments: Any = importlib.import_module("vllm.engine.arg_utils").AsyncEngineArgs
+    return with_formats(arguments.add_cli_args(vllm_parser()))
 
-    return with_formats(AsyncEngineArgs.add_cli_args(FlexibleArgumentParser()))
+
+def vllm_parser() -> argparse.ArgumentParser:
+    """vLLM's own kind of parser."""
+    made: argparse.ArgumentParser = importlib.import_module("vllm.utils.argparse_utils").FlexibleArgumentParser()
+    return made
 
 
 def with_formats(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
@@ -179,20 +184,15 @@ def with_formats(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
 def vllm_bench() -> argparse.ArgumentParser:
     """``vllm bench serve``."""
-    from vllm.benchmarks.serve import add_cli_args
-    from vllm.utils.argparse_utils import FlexibleArgumentParser
-
-    parser: argparse.ArgumentParser = FlexibleArgumentParser()
-    add_cli_args(parser)
+    parser = vllm_parser()
+    importlib.import_module("vllm.benchmarks.serve").add_cli_args(parser)
     return parser
 
 
 def sglang() -> argparse.ArgumentParser:
     """``sglang.launch_server``."""
-    from sglang.srt.server_args import ServerArgs
-
     parser = argparse.ArgumentParser()
-    ServerArgs.add_cli_args(parser)
+    importlib.import_module("sglang.srt.server_args").ServerArgs.add_cli_args(parser)
     return parser
 
 

@@ -63,9 +63,10 @@ def test_which_plans_each_target_expresses():
     assert serving("vllm rack") == {"kubernetes.yaml", "llm-d.yaml", "dynamo.yaml"}
     assert serving("vllm apart") == {"kserve.yaml", "llm-d.yaml", "dynamo.yaml"}
     assert serving("sglang") == {"kubernetes.yaml", "dynamo.yaml", "compose.yaml"}
-    assert serving("trtllm") == {"dynamo.yaml", "triton.yaml", "compose.yaml"}
+    assert serving("trtllm") == {"kubernetes.yaml", "dynamo.yaml", "triton.yaml", "compose.yaml"}
     assert serving("trtllm apart") == {"dynamo.yaml"}
-    assert serving("nim") == serving("nim nodes") == {"nim.yaml"}
+    assert serving("nim") == {"kubernetes.yaml", "nim.yaml"}
+    assert serving("nim nodes") == {"nim.yaml"}
     assert serving("tgi") == serving("tpu") == set()
 
 
@@ -75,16 +76,23 @@ def test_vllm_has_the_arguments_of_the_plan():
     assert given["--tensor-parallel-size"] == str(plan.deployment.tp)
     assert given["--max-num-seqs"] == "64" == str(plan.deployment.batch_limit)
     assert given["--max-num-batched-tokens"] == "16384"  # the default from 160 GiB
-    assert given["--max-model-len"] == "4096"  # 3,000 + 300, rounded up
+    assert given["--max-model-len"] == "30720"  # nine times 3,000 + 300, rounded up: they are means
     assert given["--kv-cache-dtype"] == "fp8"
     assert given["--quantization"] == "fp8"
-    assert given["--no-enable-prefix-caching"]
     amd = container("vllm amd")["resources"]["limits"]
     assert amd == {"amd.com/gpu": str(plan.deployment.tp)}
 
 
-def test_prefix_caching_follows_the_cached_tokens():
-    assert arguments(container("vllm")["command"])["--enable-prefix-caching"]
+def test_prefix_caching_is_on_unless_the_engine_cannot():
+    for name, why in (("vllm", "on"), ("vllm amd", "on, though the plan counts on no cached tokens")):
+        assert arguments(container(name)["command"])["--enable-prefix-caching"]
+        assert f"- Prefix caching: {why}\n" in written(name)[README]
+    assert "--disable-radix-cache" not in container("sglang")["command"]
+    scenario = Scenario.model_validate(case("Qwen/Qwen3-Next-80B-A3B-Instruct", "h200_sxm", "tensorrt_llm", limits={}))
+    contents = manifests(Answer.of(scenario, analytic_plan))
+    (settings,) = (one for one in yaml.safe_load_all(contents["kubernetes.yaml"]) if one["kind"] == "ConfigMap")
+    assert json.loads(settings["data"]["settings.yaml"])["kv_cache_config"]["enable_block_reuse"] is False
+    assert "- Prefix caching: off, which the engine cannot" in contents[README]
 
 
 def test_weights_that_no_checkpoint_is_known_in_are_to_fill_in():
@@ -262,9 +270,10 @@ def test_what_somebody_typed_stays_text():
     scenario = Scenario.model_validate(keys)
     contents = manifests(Answer.of(scenario, analytic_plan))
     check_files(contents)
-    commands = [line for line in contents["benchmarks.sh"].splitlines() if line[:1] not in ("#", "")]
-    assert all("$(reboot)" not in line and "`" not in line for line in commands)
-    assert [len(shlex.split(line)) > 1 for line in commands] == [True, False, True, True, True]
+    lines = [line for line in contents["benchmarks.sh"].splitlines() if line[:1] not in ("#", "")]
+    assert all("$(reboot)" not in line and "`" not in line for line in lines)
+    tools = ("vllm bench", "guidellm run", "aiperf profile")
+    assert [sum(line.startswith(tool) and len(shlex.split(line)) > 9 for line in lines) for tool in tools] == [1, 1, 1]
     assert "<script>" not in contents[README]
     assert "[a](b)" not in contents[README]
 

@@ -15,6 +15,7 @@ import yaml
 kubernetes_validate.utils.schema_contents = cache(kubernetes_validate.utils.schema_contents)
 
 KUBERNETES = "1.37"
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 HERE = Path(__file__).parent
 PUBLISHED = {path.stem: json.loads(path.read_text()) for path in (HERE / "published").glob("*.json")}
 """Schemas of others, by kind or by the stem of the file: ``published/README.md`` says whose."""
@@ -53,6 +54,39 @@ def pods(schema: Any, value: Any) -> Iterator[tuple[str, Any]]:
         yield from pods(schema["items"], one)
 
 
+@cache
+def custom(kind: str) -> Any:
+    """What reads a custom resource whole, made once: looking whether a schema is one takes longer than to use it."""
+    known = CUSTOM[kind]
+    properties = {
+        "apiVersion": {"const": known["apiVersion"]},
+        "kind": {"const": kind},
+        "metadata": closed(METADATA),
+        "spec": closed(known["spec"]),
+    }
+    return reader(
+        {"type": "object", "required": list(properties), "properties": properties, "additionalProperties": False}
+    )
+
+
+@cache
+def published(name: str) -> Any:
+    """What reads a value as others publish it."""
+    return reader(PUBLISHED[name], jsonschema.validators.validator_for(PUBLISHED[name]))
+
+
+@cache
+def file_reader(name: str) -> Any:
+    """What reads a file that holds no Kubernetes object."""
+    return reader(closed(FILES[name]["schema"]))
+
+
+def reader(schema: Any, validator: Any = jsonschema.Draft202012Validator) -> Any:
+    """A validator of a schema that is one."""
+    validator.check_schema(schema)
+    return validator(schema)
+
+
 def check_object(one: Mapping[str, Any]) -> None:
     """Raises for a Kubernetes object that is not valid."""
     known = CUSTOM.get(one["kind"])
@@ -60,14 +94,7 @@ def check_object(one: Mapping[str, Any]) -> None:
         kubernetes_validate.validate(dict(one), KUBERNETES, strict=True)
         jsonschema.validate(one["metadata"], METADATA)
         return
-    properties = {
-        "apiVersion": {"const": known["apiVersion"]},
-        "kind": {"const": one["kind"]},
-        "metadata": closed(METADATA),
-        "spec": closed(known["spec"]),
-    }
-    whole = {"type": "object", "required": list(properties), "properties": properties, "additionalProperties": False}
-    jsonschema.validate(one, whole, cls=jsonschema.Draft202012Validator)
+    custom(one["kind"]).validate(one)
     check_published(one["kind"], one["spec"])
     for kind, pod in pods(known["spec"], one["spec"]):
         template = pod if kind == "template" else {"spec": pod}
@@ -78,16 +105,16 @@ def check_object(one: Mapping[str, Any]) -> None:
 def check_published(name: str, value: Any) -> None:
     """Raises where a schema that others publish has it otherwise."""
     if name in PUBLISHED:
-        jsonschema.validate(value, PUBLISHED[name])
+        published(name).validate(value)
 
 
 def check_files(contents: Mapping[str, str]) -> None:
     """Raises for any file that is not valid."""
     for file, text in contents.items():
         if file in FILES:
-            (value,) = [json.loads(text)] if file.endswith(".json") else yaml.safe_load_all(text)
-            jsonschema.validate(value, closed(FILES[file]["schema"]), cls=jsonschema.Draft202012Validator)
+            (value,) = [json.loads(text)] if file.endswith(".json") else yaml.load_all(text, LOADER)
+            file_reader(file).validate(value)
             check_published(Path(file).stem, value)
         elif file.endswith(".yaml"):
-            for one in yaml.safe_load_all(text):
+            for one in yaml.load_all(text, LOADER):
                 check_object(one)
