@@ -12,6 +12,7 @@ from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
 from collectors.errors import BadRow
 from collectors.units import MS_PER_S
 from commandline.foreign_text import shown
+from commandline.percentiles import stated_by
 
 MAX_ERRORS = 200
 """Errors reported one by one; the rest is counted."""
@@ -117,7 +118,7 @@ def _waited(point: BenchmarkPoint) -> bool:
 
 def _by_share(stats: LatencyStats) -> list[tuple[float, float]]:
     """Share of requests that are faster, with the latency in ms; the mean as the middle of waits that grow evenly."""
-    stated = ((0.5, stats.mean), (0.5, stats.p50), (0.9, stats.p90), (0.95, stats.p95), (0.99, stats.p99))
+    stated = [(0.5, stats.mean), *((percent / 100.0, stats.at(percent)) for percent in stated_by("benchmark"))]
     return [(share, value) for share, value in stated if value is not None]
 
 

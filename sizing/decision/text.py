@@ -9,6 +9,7 @@ from typing import Any
 from sizing.base.choices import RANKED_BY
 from sizing.base.format import ALL_DIGITS, count, ms, significant, usd
 from sizing.base.markdown import as_line
+from sizing.catalog import gpus
 from sizing.catalog.payment_terms import ASSUMED
 from sizing.catalog.precisions import precisions
 from sizing.decision.added_up import LEAST_DIFFERENCE, comparison_added_up

@@ -9,9 +9,10 @@ import re
 from collections.abc import Iterator
 
 from collectors.benchmarks.documents import Document
-from collectors.benchmarks.fields import Fields, latency_stats
+from collectors.benchmarks.fields import Fields, latency_stats, median_or_key
 from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
 from collectors.benchmarks.rows import engine_of, rate_or_concurrency, read_rows
+from commandline.percentiles import name_of
 
 FORMAT = "Console of vLLM or SGLang"
 FILE = "the block that begins with `Serving Benchmark Result`, pasted or saved as text"
@@ -126,5 +127,5 @@ def _stats(fields: Fields, *names: str) -> LatencyStats:
         return fields.number(*(f"{label} {name} (ms)" for name in names))
 
     return latency_stats(
-        names[0], mean=of("Mean"), p50=of("Median") or of("P50"), p90=of("P90"), p95=of("P95"), p99=of("P99")
+        names[0], mean=of("Mean"), at=lambda percent: of(median_or_key(percent).title()) or of(name_of(percent).upper())
     )

@@ -266,10 +266,10 @@ def test_blocks_of_a_console_are_runs():
         16.0,
     )
     assert (first.isl_mean, first.osl_mean) == (997.44, 1000.0)
-    assert first.ttft_ms == LatencyStats(mean=60.77, p99=1120.0)
-    assert first.tpot_ms == LatencyStats(p50=6.51)
+    assert first.ttft_ms == LatencyStats(mean=60.77, percentiles={"p99": 1120.0})
+    assert first.tpot_ms == LatencyStats(percentiles={"p50": 6.51})
     assert (second.model, second.engine, second.mode, second.request_rate_rps) == (None, "sglang", "fixed_rate", 4.0)
-    assert (second.concurrency_mean, second.e2e_ms.mean, second.itl_ms.p95) == (12.5, 3190.0, 11.0)
+    assert (second.concurrency_mean, second.e2e_ms.mean, second.itl_ms.at(95.0)) == (12.5, 3190.0, 11.0)
 
 
 def test_a_block_with_a_word_where_a_number_stands_is_an_error_of_its_line():
@@ -292,7 +292,10 @@ def test_vllm_throughput_and_latency():
     assert (saved.mode, saved.requests_completed, saved.isl_mean) == ("offline", 500, None)
     batch = {"avg_latency": 1.7, "latencies": [1.7], "percentiles": {"50": 1.69, "99": 1.8}}
     (latency,) = read_benchmark(json.dumps(batch).encode(), "latency.json").points
-    assert (latency.mode, latency.e2e_ms) == (None, LatencyStats(mean=1700.0, p50=1690.0, p99=1800.0))
+    assert (latency.mode, latency.e2e_ms) == (
+        None,
+        LatencyStats(mean=1700.0, percentiles={"p50": 1690.0, "p99": 1800.0}),
+    )
 
 
 def test_latencies_in_seconds_and_under_other_names_are_not_lost(samples):
@@ -302,7 +305,7 @@ def test_latencies_in_seconds_and_under_other_names_are_not_lost(samples):
     kept = {k: v for k, v in values.items() if not k.endswith("_ms") and k not in ("ttfts", "itls")}
     (seconds,) = read_benchmark(json.dumps(kept | named).encode(), "x.json").points
     (known,) = read_benchmark(json.dumps(values).encode(), "x.json").points
-    assert seconds.ttft_ms.p99 == pytest.approx(known.ttft_ms.p99)
+    assert seconds.ttft_ms.at(99.0) == pytest.approx(known.ttft_ms.at(99.0))
     (strange,) = read_benchmark(json.dumps(kept | {"ttft_fortnights": 3.0}).encode(), "x.json").points
     assert strange.notes[-1] == "latencies that are not read: “ttft_fortnights”"
 
