@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from commandline.percentiles import HEADLINE
 from sizing.base.choices import (
     BenchmarkMode,
     Confidence,
@@ -79,7 +80,7 @@ class Limits(Part):
     ttft_ms: Milliseconds | None = 2000.0
     itl_ms: Milliseconds | None = 100.0
     e2e_ms: Milliseconds | None = None
-    percentile: Percentile = 95.0
+    percentile: Percentile = HEADLINE
 
 
 MatrixRate = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
