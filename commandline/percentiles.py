@@ -18,7 +18,8 @@ PERCENTILES: dict[float, tuple[StatedBy, ...]] = {
 """Every percentile by percent, with what states it. JSON, CSV, tables and charts have one entry for each."""
 
 HEADLINE = 95.0
-"""The percentile that is shown where there is room for one, of live metrics where no plan says another."""
+"""The percentile of limits that a scenario does not say, and the one that is shown of live metrics where there is room
+for one. A change needs a new link version: links leave defaults out (sharing/form/link_versions.py)."""
 
 
 def stated_by(what: StatedBy) -> tuple[float, ...]:

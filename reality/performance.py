@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from collectors.reading.observation import DISTRIBUTIONS, Observation
 from collectors.vocabulary import engine_vocabularies
-from reality.labels import FRACTION, LABELS, LATENCIES, STATISTICS
+from reality.labels import LABELS, LATENCIES, SINGLE, STATISTICS, RowKind
 from reality.prediction import Prediction
 from reality.result import Interval, PerformanceRow
 from reality.sampling import NOTHING, UNKNOWN, SampledValue, around, counted, exact, mean_of, quantile_of
@@ -22,29 +22,8 @@ from sizing.question.configuration import Configuration
 AT_FRONT_END = ("ttft_ms", "e2e_ms", "queue_ms")
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Kind:
-    """What a row compares: its key and unit, the quantity of the observation behind it, the concept that is queried."""
-
-    key: str
-    unit: str
-    measured_as: str
-    concept: str = ""
-
-
-_OUTPUT = _Kind(
-    key="output_tokens_per_s_per_gpu",
-    unit="tokens/s",
-    measured_as="generation_tokens_per_s",
-    concept="generation_tokens",
-)
-_RUNNING = _Kind(key="running", unit="requests", measured_as="running", concept="running")
-_KV_USAGE = _Kind(key="kv_usage", unit=FRACTION, measured_as="kv_usage", concept="kv_usage")
-_KV_CAPACITY = _Kind(
-    key="kv_capacity_tokens", unit="tokens", measured_as="kv_capacity_tokens", concept="kv_capacity_tokens"
-)
-_REPLICAS = _Kind(key="replicas", unit="replicas", measured_as="replicas", concept="running")
-_GPUS = _Kind(key="gpus", unit="GPUs", measured_as="gpus")
+PER_GPU = "output_tokens_per_s_per_gpu"
+"""The row that is measured as a sum over all GPUs."""
 
 OPEN = "open above: at the slow end of the step times the load could not be carried"
 NEAR_SATURATION = 0.85
@@ -110,7 +89,7 @@ def _latency_rows(
         why = blocked.all or blocked.load
         if not why and name in AT_FRONT_END and _is_front_end(observed.engine):
             why = "measured at the front end, predicted at the engine: not the same quantity"
-        kind = _Kind(key=f"{name}.{statistic}", unit="ms", measured_as=name, concept=DISTRIBUTIONS[name])
+        kind = RowKind(key=f"{name}.{statistic}", unit="ms", measured_as=name, concept=DISTRIBUTIONS[name])
         rows.append(_row(kind, values.get(kind.key), measured, why, observed))
     return rows
 
@@ -125,9 +104,11 @@ def _load_rows(
     why, cv2 = blocked.all or blocked.load, length_variation(observed)
     gpus, tokens = _gpus(observed, row), observed.number("generation_tokens_per_s")
     per_gpu = tokens / gpus if tokens is not None and gpus else None
-    measured = ((_OUTPUT, per_gpu), (_RUNNING, observed.number("running")), (_KV_USAGE, observed.number("kv_usage")))
+    kinds = [kind for kind in SINGLE.values() if kind.by_request]
+    measured = {kind.key: observed.number(kind.measured_as) for kind in kinds} | {PER_GPU: per_gpu}
     return [
-        _row(kind, values.get(kind.key), _of_requests(value, requests, cv2), why, observed) for kind, value in measured
+        _row(kind, values.get(kind.key), _of_requests(measured[kind.key], requests, cv2), why, observed)
+        for kind in kinds
     ]
 
 
@@ -153,15 +134,15 @@ def _counted_rows(
     instances, gpus = (float(planned.instances), float(planned.gpus)) if planned else (None, None)
     return [
         _row(
-            _KV_CAPACITY,
+            SINGLE["kv_capacity_tokens"],
             capacity,
             exact(observed.number("kv_capacity_tokens")),
             blocked.all,
             observed,
             note="no interval is known of the memory estimate: +- 10 % counts as agreement",
         ),
-        _row(_REPLICAS, _point(instances), exact(observed.number("replicas")), blocked.all, observed),
-        _row(_GPUS, _point(gpus), exact(observed.number("gpus")), blocked.all, observed),
+        _row(SINGLE["replicas"], _point(instances), exact(observed.number("replicas")), blocked.all, observed),
+        _row(SINGLE["gpus"], _point(gpus), exact(observed.number("gpus")), blocked.all, observed),
     ]
 
 
@@ -170,7 +151,13 @@ def _point(value: float | None) -> Interval | None:
 
 
 def _row(
-    kind: _Kind, predicted: Interval | None, measured: SampledValue, why: str, observed: Observation, *, note: str = ""
+    kind: RowKind,
+    predicted: Interval | None,
+    measured: SampledValue,
+    why: str,
+    observed: Observation,
+    *,
+    note: str = "",
 ) -> PerformanceRow:
     value = measured.interval.value
     reason = why or measured.weak

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from collectors.backends.backend import Vectors
-from collectors.prometheus.histograms import Distribution, buckets_of, distribution, finite, native
+from collectors.prometheus.histograms import QUANTILES, SHOWN, Distribution, buckets_of, distribution, finite, native
 from collectors.prometheus.promql import duration
 from collectors.queries.live_numbers import DIRECT, MISSING_WITHOUT
 from collectors.queries.query import Part, Query, Subject
@@ -17,8 +17,6 @@ from collectors.vocabulary.expressions import Scope, distribution_queries, quant
 from collectors.vocabulary.schema import DISTRIBUTIONS as UNITS
 from collectors.vocabulary.schema import SCALARS, Candidate
 
-SHOWN_QUANTILE = 0.95
-"""Of the expression that is shown to be copied. Chosen: the percentile that scenarios limit by default."""
 JUDGED_STEP_S = 60.0
 """Steps of a window that are judged apart. Chosen: a minute in a window of half an hour."""
 LEAST_SCRAPES = 4
@@ -164,7 +162,7 @@ def mapping_of(choices: Mapping[str, Choice], scope: Scope) -> dict[str, Mapped]
         if choice.candidate is None:
             continue
         if choice.candidate.histogram:
-            expression = quantile_expression(SHOWN_QUANTILE, choice.candidate, scope)
+            expression = quantile_expression(QUANTILES[SHOWN], choice.candidate, scope)
         elif key in SCALARS:
             expression = scalar_queries(key, choice.candidate, scope)[0].expression
         else:

@@ -114,11 +114,14 @@ survives the loss of a whole system."""
 SinglePoint = Literal["instance", "prefill", "decode", "system"]
 """What there is only one of, so that its failure stops every answer: an instance, one kind of it, or the system."""
 
-Purchase = Literal["on_demand", "reserved_1y", "reserved_3y", "spot"]
+Commitment = Literal["reserved_1y", "reserved_3y"]
+"""For how long instances are paid for whether they run or not."""
+
+Purchase = Literal["on_demand", Commitment, "spot"]
 """How cloud instances are paid for: by the hour, by a commitment of one or three years, or as spare capacity that the
 provider may take back."""
 
-HybridBase = Literal["on_prem", "reserved_1y", "reserved_3y"]
+HybridBase = Literal["on_prem", Commitment]
 """What carries the load that is always there in a hybrid: servers of one's own, or instances that are committed to."""
 
 Facility = Literal["own", "colocation"]

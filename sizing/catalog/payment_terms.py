@@ -14,14 +14,14 @@ from sizing.catalog.system import CloudInstance
 class PaymentTerm:
     """One way to pay for an instance.
 
-    ``listed``: its price in USD/h as a provider lists it, None where it lists none. ``discount``: the constant of the
-    cost model, in percent, that is taken off the price on demand where none is listed. ``allowance``: the constant, in
-    percent of the price, for what is lost when the provider takes instances back. Empty where there is no such thing.
-    ``assumed``: what that constant is called in a sentence.
+    ``listed``: its price in USD/h as a provider lists it, None where it lists none, as by default nobody does.
+    ``discount``: the constant of the cost model, in percent, that is taken off the price on demand where none is
+    listed. ``allowance``: the constant, in percent of the price, for what is lost when the provider takes instances
+    back. Empty where there is no such thing. ``assumed``: what that constant is called in a sentence.
     """
 
     label: str
-    listed: Callable[[CloudInstance], float | None]
+    listed: Callable[[CloudInstance], float | None] = lambda row: None
     discount: str = ""
     allowance: str = ""
     assumed: str = ""

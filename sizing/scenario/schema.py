@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from commandline.percentiles import HEADLINE
 from sizing.base.choices import (
     BenchmarkMode,
     Confidence,
@@ -121,7 +122,7 @@ class Limits(Part):
     ttft_ms: Milliseconds | None = 2000.0
     itl_ms: Milliseconds | None = 100.0
     e2e_ms: Milliseconds | None = None
-    percentile: Percentile = 95.0
+    percentile: Percentile = HEADLINE
 
 
 MatrixRate = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
