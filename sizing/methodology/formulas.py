@@ -49,6 +49,7 @@ NOT_ENGINE = (
     "planning.sentences",
     "economics.text",
     "economics.results",
+    "economics.present_value",
     "decision.text",
     "decision.keys",
     "planning.proposal_text",

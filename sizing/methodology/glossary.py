@@ -16,10 +16,10 @@ from sizing.base import deployed, latency_and_cost, provenance, quantity, result
 from sizing.base.quantity import PERCENTILES, Result, WithPercentiles
 from sizing.catalog.files import read_yaml
 from sizing.decision import comparison, flips, formats, heat_map, levers, outcome, promises, tornado
-from sizing.economics import allowance, results
+from sizing.economics import allowance, present_value, results
 
 MODULES = (
-    *(result, deployed, latency_and_cost, provenance, quantity, results, allowance),
+    *(result, deployed, latency_and_cost, provenance, quantity, results, present_value, allowance),
     *(outcome, tornado, flips, promises, heat_map, comparison, formats, levers),
 )
 """Where the result types stand."""

@@ -112,7 +112,8 @@ def test_cost_comparison_and_simulation_are_tables(answer: Answer) -> None:
     assert ways.usd_per_month["on_prem"] == money.usd_per_month
     assert ways["parts.servers"]["on_prem"] == money.parts["servers"]
     assert ways.attrs["units"]["energy_kwh_per_month"] == "kWh/month"
-    dearer = answer.at_costs(answer.scenario.costs.model_copy(update={"staff_usd_per_month": 5000.0}))
+    staff = money.parts["staff"] + 5000.0
+    dearer = answer.at_costs(answer.scenario.costs.model_copy(update={"staff_usd_per_month": staff}))
     beside = sizing.compare([answer, dearer])
     assert list(beside.to_frame().name) == ["chat", "chat"]
     assert beside.to_frame().usd_more[1] == pytest.approx(5000)
