@@ -46,12 +46,16 @@ def chance(one: Proposal) -> str:
 
 
 def room(one: Proposal) -> str:
-    """How many times the planned load it carries as surely as asked: "1.4 times", "hardly any"."""
+    """How many times the planned load it carries as surely as asked: "1.4 times", "hardly any"; where instances stand
+    by, while all run, too: "1.4 times, 2.1 while all run"."""
     if one.headroom is None:
         return "as measured"
     if one.headroom < 1.0:
         return f"none ({significant(one.headroom, 2)} times)"
-    return "hardly any" if one.headroom < NO_ROOM else f"{significant(one.headroom)} times"
+    room = "hardly any" if one.headroom < NO_ROOM else f"{significant(one.headroom)} times"
+    kinds = [kind.instances / (kind.instances - kind.spare_instances) for kind in one.deployment.kinds]
+    more = one.headroom * min(kinds)
+    return room if min(kinds) == 1.0 else f"{room}, {significant(more, 2)} while all run"
 
 
 def gives_up(one: Proposal, balanced: Proposal, written: Written | None) -> str:

@@ -12,6 +12,7 @@ that they take less than half of its time.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
@@ -110,9 +111,12 @@ def _lowest_cost(seen: Screened, decided: Decided, balanced: Proposal, seed: int
         together=smallest_aggregated(question, evaluated),
         pools=tuple(_as_likely(question, kind.pools.take(_first_few(kind, "cost"))) for kind in pools),
     )
-    if _cannot_save(likely, balanced):
+    now = balanced.hardware_usd_per_month
+    below = math.inf if now is None else now / HOURS_PER_MONTH * (1.0 - TIE)
+    cheaper = _could_cost_less(likely, below)
+    if cheaper is None:
         return None
-    one = _first(likely, decided, seed)
+    one = _first(cheaper, decided, seed, below=below)
     if one is None:
         return None
     sure = float(one.rooms(np.array([seen.question.confidence]))[0])
@@ -162,23 +166,28 @@ def _alike(one: Deployed, other: Deployed) -> bool:
     return working(one) == working(other)
 
 
-def _cannot_save(likely: Screened, balanced: Proposal) -> bool:
-    """Whether nothing would cost less than the plan, even with as few instances as no simulation ever needed."""
+def _could_cost_less(likely: Screened, below: float) -> Screened | None:
+    """What of it would cost less than ``below``, USD/h, with as few instances as no simulation ever needed fewer of;
+    None where nothing would. What has no price stays."""
     question, together = likely.question, likely.together
-    if balanced.hardware_usd_per_month is None or not len(together):
-        return balanced.hardware_usd_per_month is not None and not likely.pools
-    now = balanced.hardware_usd_per_month / HOURS_PER_MONTH * (1.0 - TIE)
-    stable = together.evaluated.capacity.stable_rps[together.index]
-    working = instances_needed(question.demand.sustained_rps, NEVER_MORE * stable)
-    least = [aggregated(question, together.evaluated, together.index, working).usd_per_hour]
-    least += [kind.usd_per_hour for kind in likely.pools]
-    return bool(np.nanmin(np.concatenate(least), initial=np.inf) >= now)
+    working = instances_needed(
+        question.demand.sustained_rps, NEVER_MORE * together.evaluated.capacity.stable_rps[together.index]
+    )
+    least = aggregated(question, together.evaluated, together.index, working).usd_per_hour
+    kept = together.take(np.flatnonzero(~(least >= below)))
+    pools = [kind.take(np.flatnonzero(~(kind.usd_per_hour >= below))) for kind in likely.pools]
+    if not len(kept) and not any(len(kind) for kind in pools):
+        return None
+    return replace(likely, together=kept, pools=tuple(kind for kind in pools if len(kind)))
 
 
-def _first(seen: Screened, decided: Decided, seed: int, known: Search | None = None) -> PlannedDeployment[Any] | None:
-    """The deployment that comes first, decided as the plan was; None where nothing keeps the limits."""
+def _first(
+    seen: Screened, decided: Decided, seed: int, known: Search | None = None, below: float = math.inf
+) -> PlannedDeployment[Any] | None:
+    """The deployment that comes first, decided as the plan was; None where nothing keeps the limits ``below`` a cost in
+    USD/h."""
     why = decided.not_simulated
-    decision = decide(seen, seed, known=known, counted=False) if why is None else estimate(seen, why)
+    decision = decide(seen, seed, known=known, below=below, counted=False) if why is None else estimate(seen, why)
     places = decision.shortlist(0)
     if not places or decision.not_simulated != why:
         return None

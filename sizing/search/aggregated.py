@@ -151,8 +151,8 @@ def fewest_aggregated(question: Question, evaluated: Evaluated) -> tuple[int, st
     if not len(able) or not considers_aggregated(question):
         return None
     if reserve_of(question).redundancy != "none":
-        gpus = aggregated(question, evaluated, able, sized(question, evaluated, able)).gpus
-        return int(gpus.min()), label_of(evaluated.candidates.rows[able[gpus.argmin()]])
+        every = aggregated(question, evaluated, able, sized(question, evaluated, able))
+        return int(every.gpus.min()), every.label(int(every.gpus.argmin()))
     instances = instances_needed(question.demand.sustained_rps, evaluated.capacity.rps[able])
     gpus = (instances + reserve_of(question).spares) * evaluated.candidates.gpus[able]
     return int(gpus.min()), label_of(evaluated.candidates.rows[able[gpus.argmin()]])

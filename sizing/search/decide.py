@@ -89,14 +89,20 @@ def estimate(screened: Screened, why: NotSimulated = "estimate") -> Decided:
 
 
 def decide(
-    screened: Screened, seed: int, work: Work | None = None, *, known: Search | None = None, counted: bool = True
+    screened: Screened,
+    seed: int,
+    work: Work | None = None,
+    *,
+    known: Search | None = None,
+    below: float = math.inf,
+    counted: bool = True,
 ) -> Decided:
     """The number of instances of the best few decided by simulation, and with it the order.
 
     Instances that do both first; then other kinds, where they could come before the best of these. Where no more
     ``work`` is left before anything is decided, the estimate. ``known``: what was simulated of the same candidates
-    for a question that differs in systems or prices alone. ``counted``: whether what is counted of the first is to be
-    reported; else it is only decided.
+    for a question that differs in systems or prices alone. ``below``: nothing is confirmed that costs as much or
+    more, USD/h. ``counted``: whether what is counted of the first is to be reported; else it is only decided.
     """
     question, work = screened.question, work or Work()
     refined = refine(screened.together, seed, work, known)
@@ -105,7 +111,7 @@ def decide(
         winner = refine_pools(question, pools, best, seed, work)
         if winner is not None:
             return _pools_first(refined, pools, *winner, seed, counted=counted)
-    if refined.best is not None:
+    if refined.best is not None and not refined.deployments.usd_per_hour[refined.position] >= below:
         return _confirmed(screened, refined, refined.best, counted=counted)
     if work.left <= 0:
         return estimate(screened, "work_limit")

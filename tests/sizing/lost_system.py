@@ -34,7 +34,7 @@ def keeps_limits(answer: Answer) -> bool:
         size = deployed.gpus_bought // deployed.systems
         for pool in deployed.pools:
             assert pool.spare_instances >= max(size // (pool.gpus // pool.instances), 1)
-        return simulate(answer).meets_limits
+        return bool(simulate(answer).meets_limits)
     assert deployed.instances - deployed.in_fullest_system >= chosen.working
     found = simulate(answer, what_if=WhatIf(fail_minutes=MINUTES, fails="system"), hours=1.0)
     assert found.failure is not None
