@@ -37,14 +37,14 @@ HOLDS = {True: "within", False: "above"}
 
 def answer(subject: Subject) -> Section:
     """The chapter."""
-    said = tuple(_sentences(subject))
-    first = tuple(text for about, text in said if about in FIRST) or tuple(text for _, text in said)
+    sentences = tuple(_sentences(subject))
+    first = tuple(text for about, text in sentences if about in FIRST) or tuple(text for _, text in sentences)
     blocks: list[Block] = [Paragraph(text=" ".join(first))]
     if facts := tuple(_facts(subject)):
         blocks.append(Facts(facts=facts))
     if subject.plan.deployment is not None:
         blocks.append(_asked(subject))
-    if points := (*(text for _, text in said if text not in first), *_warnings(subject)):
+    if points := (*(text for _, text in sentences if text not in first), *_warnings(subject)):
         blocks += [Paragraph(text="What to know before deciding:"), Bullets(items=points)]
     if subject.plan.deployment is not None:
         blocks.append(_next_steps(subject))

@@ -36,8 +36,7 @@ def draw_alternatives(answer: Answer) -> None:
     plan = answer.plan
     if plan.deployment is None:
         return
-    # The first nine columns fit beside the form in a window of 1440 pixels: nobody scrolls to what it costs, how an
-    # instance is split, or which figures are estimates.
+    # Nine columns fit beside the form at 1440 pixels: cost, split and which figures are estimates among them.
     at = f"p{answer.scenario.limits.percentile:g}"
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
     st.dataframe(

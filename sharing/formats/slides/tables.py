@@ -112,8 +112,8 @@ def _columns(table: Table, most: int) -> list[int]:
     Those that hold nothing are left out; sources stand in the notes, unless the table holds nothing else."""
     rank = {"money": 0, "text": 1, "number": 2}
     filled = [k for k in range(1, len(table.columns)) if any(row[k] is not None for row in table.rows)]
-    told = [k for k in filled if table.columns[k].label not in SOURCE_COLUMNS and not table.columns[k].detail]
-    ranked = sorted(told or filled, key=lambda k: rank[table.columns[k].holds])
+    presented = [k for k in filled if table.columns[k].label not in SOURCE_COLUMNS and not table.columns[k].detail]
+    ranked = sorted(presented or filled, key=lambda k: rank[table.columns[k].holds])
     return sorted([0, *ranked[: most - 1]])
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from sizing.base.errors import InvalidScenario, SizingError
 from sizing.base.result import MadeFor, Plan
+from sizing.catalog import gpus
 from sizing.decision.columns import Column, columns
 from sizing.decision.comparison import compare
 from sizing.decision.flips import NEAR, flips
@@ -58,7 +59,9 @@ class Market(Answers):
         usd = self._usd(scenario)
         if usd is None:
             return NOTHING
-        known = {"feasible": True, "gpu": self._gpu(scenario), "gpus": round(usd / 100.0), "systems": 1}
+        gpu = self._gpu(scenario)
+        known = {"feasible": True, "gpu": gpu, "gpu_name": gpus()[gpu].name if gpu in gpus() else gpu}
+        known |= {"gpus": round(usd / 100.0), "systems": 1}
         return NOTHING.model_copy(update={**known, "usd_per_month": usd})
 
 

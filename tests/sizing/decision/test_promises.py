@@ -39,10 +39,11 @@ def test_a_promise_that_saves_money_with_more_gpus_says_so() -> None:
 
 
 def test_an_answer_is_called_as_people_call_it() -> None:
-    known = {"feasible": True, "gpu": "l40s", "precision": "fp8", "gpus": 4, "systems": 1, "usd_per_month": 1_110.0}
+    named = {"gpu": "l40s", "gpu_name": "L40S 48GB"}
+    known = named | {"feasible": True, "precision": "fp8", "gpus": 4, "systems": 1, "usd_per_month": 1_110.0}
     assert in_words(NOTHING.model_copy(update=known)) == "4 x L40S 48GB, FP8 (W8A8), $1,110 a month"
-    unlisted = known | {"gpu": "own", "precision": "odd"}
-    assert in_words(NOTHING.model_copy(update=unlisted)) == "4 x own, odd, $1,110 a month"
+    unlisted = known | {"gpu": "own", "gpu_name": "Next Chip", "precision": "odd"}
+    assert in_words(NOTHING.model_copy(update=unlisted)) == "4 x Next Chip, odd, $1,110 a month"
 
 
 @pytest.mark.parametrize(("fewer", "text"), [(4, "4 fewer"), (-1_200, "1,200 more"), (0, "as many"), (None, "")])
