@@ -25,8 +25,8 @@ MOST_REPLICAS = 12
 
 @dataclass(frozen=True, kw_only=True)
 class Learned:
-    """Median errors of the mean gap at unseen loads before and after, those of the mean TTFT, and replicas needed by the
-    product and by the truth."""
+    """Median errors of the mean gap at unseen loads before and after, those of the mean TTFT, and replicas needed by
+    the product and by the truth."""
 
     decode: float
     prefill: float
