@@ -64,8 +64,8 @@ def case(given: Ground, decode: float, prefill: float, seed: int) -> Learned:
         for known, learned in ((plain, False), (factors, True)):
             ran = given.worlds.run(as_world(given, rps, *known), lasting=True)
             for name in ("tpot_ms", "ttft_ms"):
-                off = abs(ran.mean_ms(name) / float(truth[name].mean()) - 1.0)
-                errors.setdefault((name, learned), []).append(off)
+                miss = abs(ran.mean_ms(name) / float(truth[name].mean()) - 1.0)
+                errors.setdefault((name, learned), []).append(miss)
     middle = {key: float(np.median(each)) for key, each in errors.items()}
     return Learned(
         decode=decode,
