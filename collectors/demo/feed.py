@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 from collectors.backends.scrape.backend import RingBackend
 from collectors.backends.scrape.kept import kept
@@ -87,7 +88,14 @@ def pod_target(number: int) -> Target:
 ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 
 
-def write_history(path: Path, feed: DemoFeed, *, start_s: float, end_s: float) -> int:
+class Tracked(Protocol):
+    """Anything that has series over a time."""
+
+    def tracks(self, start_s: float, end_s: float) -> Tracks:
+        """Its series between two moments."""
+
+
+def write_history(path: Path, feed: Tracked, *, start_s: float, end_s: float) -> int:
     """Write every sample of the feed, one series after the other; returns how many."""
     tracks = feed.tracks(start_s, end_s)
     written = 0

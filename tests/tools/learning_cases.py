@@ -25,8 +25,8 @@ MOST_REPLICAS = 12
 
 @dataclass(frozen=True, kw_only=True)
 class Learned:
-    """Median errors of the mean gap at unseen loads before and after, those of the mean TTFT, and replicas needed by the
-    product and by the truth."""
+    """Median errors of the mean gap at unseen loads before and after, those of the mean TTFT, and replicas needed by
+    the product and by the truth."""
 
     decode: float
     prefill: float
@@ -64,8 +64,8 @@ def case(given: Ground, decode: float, prefill: float, seed: int) -> Learned:
         for known, learned in ((plain, False), (factors, True)):
             ran = given.worlds.run(as_world(given, rps, *known), lasting=True)
             for name in ("tpot_ms", "ttft_ms"):
-                off = abs(ran.mean_ms(name) / float(truth[name].mean()) - 1.0)
-                errors.setdefault((name, learned), []).append(off)
+                miss = abs(ran.mean_ms(name) / float(truth[name].mean()) - 1.0)
+                errors.setdefault((name, learned), []).append(miss)
     middle = {key: float(np.median(each)) for key, each in errors.items()}
     return Learned(
         decode=decode,

@@ -6,21 +6,31 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 
 from collectors.backends.scrape.promql.samples import Track, Tracks
 from collectors.demo.feed import write_history
 from tests.collectors.servers import running_prometheus
 
 
+@dataclass(frozen=True)
+class Kept:
+    """Series that are kept as they are."""
+
+    kept: Sequence[Track]
+
+    def tracks(self, start_s: float, end_s: float) -> Tracks:
+        """All of them: they lie between the two moments."""
+        return Tracks(self.kept)
+
+
 @contextmanager
 def recorded(tracks: Sequence[Track], *, start_s: float, end_s: float) -> Iterator[str]:
     """The address of a Prometheus that holds these series. Needs ``prometheus`` and ``promtool``."""
-    feed = SimpleNamespace(tracks=lambda start_s, end_s: Tracks(tracks))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write_history(folder / "h.om", feed, start_s=start_s, end_s=end_s)
+        write_history(folder / "h.om", Kept(tracks), start_s=start_s, end_s=end_s)
         command = ["promtool", "tsdb", "create-blocks-from", "openmetrics", str(folder / "h.om"), str(folder / "tsdb")]
         subprocess.run(command, check=True, capture_output=True)
         with running_prometheus(folder) as prometheus:

@@ -156,18 +156,18 @@ def _figures(diagnosis: Diagnosis) -> None:
     figures = (
         ("Load, requests/s", significant(diagnosis.load_rps), "Mean of the arrivals over the window."),
         (
-            "Within the limits, requests/s",
+            "Holds, requests/s",
             significant(diagnosis.capacity_within_limits_rps),
             "The largest load that keeps every limit as it runs now.",
         ),
         (
-            "Replicas against the plan",
+            "Replicas vs plan",
             UNKNOWN if more is None else signed(count(abs(more)), more),
             "What this traffic needs of the planned replicas, less those planned.",
         ),
         ("Their cost a month", month(diagnosis.gap_usd_per_month), "By what a replica of the plan costs."),
         (
-            "Planned anew, a month",
+            "New plan a month",
             month(None if anew is None else anew.more_usd_per_month),
             "Cost of the plan for this traffic, less that of the plan.",
         ),

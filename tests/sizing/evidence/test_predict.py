@@ -6,6 +6,7 @@ import pytest
 
 from sizing.base.errors import InvalidPoints
 from sizing.evidence.point_file import read_points, write_points
+from sizing.evidence.points import REQUIRED
 from sizing.evidence.predict import COLUMNS, METRICS, NUMBERS, predict_points
 from sizing.evidence.published import evidence_frame
 from sizing.steps.roofline import roofline
@@ -291,3 +292,13 @@ def test_any_source_can_be_asked_and_groups_answer_as_rows_do():
     whole, grouped = (predict_points(frame, source) for source in (roofline(), OneQuestionAtATime()))
     numbers = list(NUMBERS)
     np.testing.assert_allclose(whole[numbers].to_numpy(float), grouped[numbers].to_numpy(float), rtol=1e-9)
+
+
+def test_a_table_without_its_columns_is_refused_at_its_header(tmp_path):
+    path = tmp_path / "wrong.csv"
+    path.write_text('a,b\n1,"not read\n')
+    with pytest.raises(InvalidPoints, match="The table lacks the columns model, gpu"):
+        read_points(path, REQUIRED)
+    path.write_text(",".join(f"c{i}" for i in range(5000)) + "\n")
+    with pytest.raises(InvalidPoints, match="5,000 columns"):
+        read_points(path)

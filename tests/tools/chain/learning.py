@@ -66,10 +66,25 @@ class Held:
         return self.learned / self.measured - 1.0
 
 
-def learned_of(planned: Planned, source: Source, *, at_s: float, window_s: float, **read: object) -> Calibration:
+def learned_of(
+    planned: Planned,
+    source: Source,
+    *,
+    at_s: float,
+    window_s: float,
+    backend: Backend | None = None,
+    clock: Callable[[], float] = time.time,
+) -> Calibration:
     """What the windows until ``at_s`` teach. Raises InvalidEntry where they teach nothing."""
     said = diagnose_source(
-        planned.answer, source, planner=analytic_plan, at_s=at_s, window_s=window_s, served_as="tiny", **read
+        planned.answer,
+        source,
+        planner=analytic_plan,
+        at_s=at_s,
+        window_s=window_s,
+        served_as="tiny",
+        backend=backend,
+        clock=clock,
     )
     return calibration_of(said)
 
