@@ -10,7 +10,7 @@ import requests
 from urllib3.exceptions import HTTPError
 
 from collectors.errors import HubUnreachable, InvalidModelId, ModelNotAccessible, ModelNotFound, NotAConfig
-from collectors.prometheus.connections import new_session
+from collectors.prometheus.connections import Responding, new_session
 
 DEFAULT_ENDPOINT = "https://huggingface.co"
 MAX_BYTES = 1 << 20
@@ -65,7 +65,8 @@ def _fetched(session: requests.Session, base: str, model_id: str, token: str | N
         if left_s <= 0:
             raise requests.Timeout
         headers = {"Authorization": f"Bearer {token}"} if token and urlsplit(url)[:2] == host else {}
-        with session.get(url, headers=headers, timeout=left_s, stream=True, allow_redirects=False) as response:
+        options = {"headers": headers, "timeout": left_s, "stream": True, "allow_redirects": False}
+        with Responding(session, "GET", url, **options) as response:
             if not response.is_redirect:
                 _check_status(response.status_code, model_id, base)
                 return _read(response)

@@ -1,4 +1,4 @@
-"""``python -m sharing.configuration``: writes docs/CONFIGURATION.md, every environment variable, from their one type."""
+"""``python -m sharing.configuration``: writes docs/CONFIGURATION.md, every environment variable."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ import http.client
 import io
 import os
 import time
+from functools import partial
 from typing import Any, ClassVar
 
 import requests
@@ -135,3 +136,27 @@ def new_session(
     for scheme in ("http://", "https://"):
         session.mount(scheme, kind(pool_connections=connections, pool_maxsize=connections))
     return session
+
+
+class Responding:
+    """The answer to a request, closed at the end: also where requests stumbles over it, and never hands it out."""
+
+    def __init__(self, session: requests.Session, method: str, url: str, **options: Any) -> None:
+        self._ask = partial(session.request, method, url, hooks={"response": self._hear}, **options)
+        self._heard: list[requests.Response] = []
+
+    def _hear(self, response: requests.Response, **_: object) -> None:
+        self._heard.append(response)
+
+    def __enter__(self) -> requests.Response:
+        try:
+            response = self._ask()
+        except BaseException:
+            self.__exit__()
+            raise
+        self._heard.append(response)
+        return response
+
+    def __exit__(self, *_: object) -> None:
+        for response in self._heard:
+            response.close()

@@ -26,7 +26,7 @@ from collectors.errors import (
 )
 from collectors.prometheus.access import Access, RequestCredentials
 from collectors.prometheus.address import check_url
-from collectors.prometheus.connections import new_session
+from collectors.prometheus.connections import Responding, new_session
 from collectors.units import MIB
 
 CHUNK_BYTES = 1 << 16
@@ -176,15 +176,16 @@ class Fetcher:
 
     def _send(
         self, method: str, url: str, form: Mapping[str, object] | None, accept: str, deadline: float
-    ) -> requests.Response:
+    ) -> Responding:
         left = deadline - self._clock.monotonic()
         if left <= 0:
             raise requests.exceptions.Timeout
         tls = self._access.tls
-        return self._session.request(
+        return Responding(
+            self._session,
             "POST" if method == JSON else method,
             url,
-            params=form if method == "GET" else None,  # type: ignore[arg-type]
+            params=form if method == "GET" else None,
             data=form if method == "POST" else None,
             json=form if method == JSON else None,
             headers={"Accept": accept},

@@ -16,6 +16,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, NoSuchModuleError, SQLAlchemyError
 
 from sharing.errors import Fault, LibraryUnavailable
+from sharing.library.postgres import timely_connection
 
 VARIABLE = "SHARING_DATABASE"
 """Environment variable: path of an SQLite file, or postgresql://user:password@host/database."""
@@ -221,9 +222,7 @@ def _postgres(url: URL, place: str) -> Engine:
 
 
 def _connect_timely(_dialect: object, _record: object, given: Any, named: Any) -> object:
-    from sharing.library.postgres import TimelyConnection  # with the driver, which is not everywhere
-
-    return TimelyConnection.connect(*given, **named)
+    return timely_connection().connect(*given, **named)
 
 
 @contextmanager

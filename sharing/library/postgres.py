@@ -6,10 +6,12 @@ network: the machine goes on to acknowledge what it is sent.
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import psycopg
-from psycopg.abc import PQGen
+if TYPE_CHECKING:  # the driver is not everywhere
+    from psycopg import Connection
+    from psycopg.abc import PQGen
 
 STALL_S = 40.0
 """How long one statement may take. Chosen: longer than a writer waits for the others (``BUSY_S``)."""
@@ -17,15 +19,22 @@ STALL_S = 40.0
 RV = TypeVar("RV")
 
 
-class TimelyConnection(psycopg.Connection[Any]):
-    """One that is given up where the server does not answer."""
+@cache
+def timely_connection() -> type[Connection[Any]]:
+    """The class of connections that are given up where the server does not answer."""
+    import psycopg
 
-    def wait(self, gen: PQGen[RV], interval: float = 0.1, timeout: float | None = None) -> RV:
-        """As psycopg has it. Raises OperationalError after :data:`STALL_S`."""
-        try:
-            return super().wait(gen, interval, STALL_S if timeout is None else timeout)
-        except psycopg.errors._WaitTimeout:
-            if timeout is not None:
-                raise
-            self.pgconn.finish()  # to close it in order would be to wait once more
-            raise psycopg.OperationalError("the server does not answer") from None
+    class TimelyConnection(psycopg.Connection[Any]):
+        """As psycopg has it, but for its patience."""
+
+        def wait(self, gen: PQGen[RV], interval: float = 0.1, timeout: float | None = None) -> RV:
+            """Raises OperationalError after :data:`STALL_S`."""
+            try:
+                return super().wait(gen, interval, STALL_S if timeout is None else timeout)
+            except psycopg.errors._WaitTimeout:
+                if timeout is not None:
+                    raise
+                self.pgconn.finish()  # to close it in order would be to wait once more
+                raise psycopg.OperationalError("the server does not answer") from None
+
+    return TimelyConnection

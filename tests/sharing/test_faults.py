@@ -12,6 +12,7 @@ from sqlalchemy import event, text
 from sharing.author import owner
 from sharing.errors import Fault, LibraryUnavailable
 from sharing.library import database, open_library
+from sharing.library import postgres as timely
 from sharing.library.database import Database, configured
 from sharing.library.records import Draft, Query
 from tests.sharing.test_library import draft, scenario
@@ -192,7 +193,6 @@ def test_the_file_is_nobody_elses_to_read(tmp_path):
 
 def test_a_server_that_stalls(postgres, opened, monkeypatch):
     """It has stopped, and its machine still acknowledges what it is sent: no time-out of either ends the wait."""
-    timely = pytest.importorskip("sharing.library.postgres")
     monkeypatch.setattr(timely, "STALL_S", 1.0)
     library = opened(postgres.new_database())
     library.add(draft(), by=owner("ann"))
@@ -208,7 +208,6 @@ def test_a_server_that_stalls(postgres, opened, monkeypatch):
 
 
 def test_a_server_that_stalls_in_the_middle_of_a_save(postgres, opened, monkeypatch):
-    timely = pytest.importorskip("sharing.library.postgres")
     library = opened(postgres.new_database())
     first = library.add(draft(), by=owner("ann"))
     monkeypatch.setattr(timely, "STALL_S", 1.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -30,10 +31,15 @@ class Serving:
         """Seconds that a browser may keep a login, as the rules are now."""
         try:
             file = file_of_rules()
-            minutes = read_rules(file).session_minutes if file else None
-        except InvalidRules:
+            minutes = _minutes_in(file, file.stat().st_mtime_ns) if file else None
+        except (InvalidRules, OSError):
             minutes = None  # and nobody gets in
         return LOGIN_S if minutes is None else int(minutes * 60)
+
+
+@lru_cache(maxsize=4)
+def _minutes_in(file: Path, changed_at: int) -> float | None:
+    return read_rules(file).session_minutes
 
 
 def serving() -> Serving:

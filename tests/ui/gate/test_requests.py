@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from starlette.applications import Starlette
@@ -184,6 +185,13 @@ def test_the_cookie_of_a_login_is_for_tls_and_for_a_day() -> None:
     assert "Max-Age=86400" in plain
     assert "Secure" not in plain
     assert "Secure" in asked(secure=True).get("/").headers["set-cookie"]
+
+
+def test_the_cookie_of_a_login_lasts_as_the_rules_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = tmp_path / "access.yaml"
+    rules.write_text("session_minutes: 30\n")
+    monkeypatch.setenv("SHARING_ACCESS", str(rules))
+    assert "Max-Age=1800" in asked().get("/").headers["set-cookie"]
 
 
 def test_networks_are_read() -> None:
