@@ -146,7 +146,7 @@ def facts_of(answer: Answer) -> Facts:
     custom = {gpu.id: gpu for gpu in question.gpus}
     engine = with_fraction(resolve_engine(deployment.engine), scenario.deployment.memory_fraction)
     gpu = custom.get(deployment.gpu) or gpus()[deployment.gpu]
-    checkpoint = checkpoint_of(scenario, question.model, deployment)
+    checkpoint = checkpoint_of(scenario, question.model, deployment, gpu.vendor)
     return Facts(
         name=dns_label(scenario.name),
         title=scenario.name,

@@ -30,7 +30,10 @@ def refuses(facts: Facts) -> Reason | None:
 
 
 def files(facts: Facts) -> Mapping[str, File]:
-    """What is scaled, between which counts, and by what; an instance alone may become two, else nothing would scale."""
+    """What is scaled, between which counts, and by what.
+
+    An instance that carries the load alone may be joined by another: else nothing would scale.
+    """
     (group,) = facts.groups
     metrics = metrics_of(facts)
     assert metrics is not None

@@ -17,7 +17,17 @@ from sizing import Scenario
 from sizing.base.choices import Routing
 from sizing.planning.analytic import analytic_plan
 from sizing.planning.answered import Answer
-from tests.sharing.manifests.cases import CASES, arguments, case, container, dashboard, documents, planned, written
+from tests.sharing.manifests.cases import (
+    CASES,
+    LLAMA_70B,
+    arguments,
+    case,
+    container,
+    dashboard,
+    documents,
+    planned,
+    written,
+)
 from tests.sharing.manifests.validation import check_files
 
 SERVES = {
@@ -102,6 +112,23 @@ def test_weights_that_no_checkpoint_is_known_in_are_to_fill_in():
     assert container("vllm 4 bit")["command"][2] == "FILL-IN/llama-3-3-70b-instruct-int4-awq"
     assert container("own model")["command"][2].startswith("FILL-IN/")
     assert "a checkpoint of the model in INT4 AWQ" in written("vllm 4 bit")[README]
+
+
+@pytest.mark.parametrize(
+    ("model", "gpu", "engine", "precision", "loaded"),
+    [
+        (LLAMA_70B, "b200_sxm", "tensorrt_llm", "fp8", "nvidia/Llama-3.3-70B-Instruct-FP8"),
+        (LLAMA_70B, "b200_sxm", "vllm", "nvfp4", "nvidia/Llama-3.3-70B-Instruct-NVFP4"),
+        (LLAMA_70B, "mi300x", "vllm", "int4_gptq", "RedHatAI/Llama-3.3-70B-Instruct-quantized.w4a16"),
+        (LLAMA_70B, "h100_sxm", "trtllm", "int4_gptq", "FILL-IN/llama-3-3-70b-instruct-int4-gptq"),  # of Red Hat alone
+        ("meta-llama/Llama-3.1-8B", "h100_sxm", "tensorrt_llm", "fp8", "FILL-IN/llama-3-1-8b-fp8"),  # of Instruct alone
+    ],
+)
+def test_a_published_checkpoint_of_the_format_is_named(model, gpu, engine, precision, loaded):
+    """One of exactly the model that is named, which the engine reads on this accelerator; else it is to fill in."""
+    scenario = Scenario.model_validate(case(model, gpu, engine, precisions=[precision], limits={"ttft_ms": 9000}))
+    checkpoint = facts_of(Answer.of(scenario, analytic_plan)).checkpoint
+    assert (checkpoint.name, checkpoint.to_fill_in) == (loaded, loaded.startswith("FILL-IN"))
 
 
 def test_a_checkpoint_that_the_scenario_names_is_loaded():

@@ -194,6 +194,12 @@ def test_what_scales_has_room_to(engine: str) -> None:
         assert spec["triggers"]
 
 
+def test_one_instance_beside_a_spare_may_be_joined_by_another() -> None:
+    scenario = Scenario.model_validate(case(LLAMA_8B, "h100_sxm", "vllm", precisions=["bf16"], spare_instances=1))
+    (scaled,) = yaml.load_all(manifests(Answer.of(scenario, analytic_plan))["keda.yaml"], LOADER)
+    assert (scaled["spec"]["minReplicaCount"], scaled["spec"]["maxReplicaCount"]) == (2, 3)
+
+
 def pods(engine: str, layout: str, file: str = "kubernetes.yaml") -> list[Any]:
     """The pods of the objects of a file."""
     objects = [one["spec"] for one in yaml.load_all(written(engine, layout)[file], LOADER) if "spec" in one]
