@@ -230,14 +230,15 @@ def _meets(latencies: Mapping[int, Distribution | None], limits: LatencyLimits) 
 
 
 def _verdict(met: bool, failure: Failure | None) -> str:
-    """Whether the limits hold over the whole run, and while an instance is down."""
+    """Whether the limits hold over the whole run, and while an instance or a system is down."""
     if not met:
         return "a limit is broken"
     if failure is None:
         return "every limit is met"
+    what = "an instance" if failure.instances_lost == 1 else "a system"
     if failure.meets_limits:
-        return "every limit is met, while an instance is down, too"
-    return "over the whole run every limit is met, but while an instance is down one is broken"
+        return f"every limit is met, while {what} is down, too"
+    return f"over the whole run every limit is met, but while {what} is down one is broken"
 
 
 def _sentence(
