@@ -80,7 +80,8 @@ def cost(
 ) -> results.CostAnswer:
     """What a plan costs, part by part, over 36 months, per token, and against the other ways, in USD.
 
-    A scenario is answered first, by ``planner`` (:func:`sizing.plan` if left out). ``on``: the day against which the
+    A scenario is answered first, by ``planner`` (:func:`sizing.plan` if left out), and then what would be bought or
+    rented were the hardware chosen anew for the other place. ``on``: the day against which the
     age of prices is counted and on which offers must be sold, that of the catalogue if left out. ``rent``: times the
     price of everything rented. Raises InvalidScenario where nothing serves the scenario, and for a region, provider or
     model that is not known. Constants are those of ``sizing/data/cost_assumptions.yaml``, prices those of the lists

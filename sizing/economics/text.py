@@ -35,6 +35,7 @@ WHY_UNKNOWN: Mapping[Unavailable, str] = {
     "no_price": "the price of a system is not known: enter it",
     "not_offered": "no provider in the catalogue has a price for it: enter one per GPU-hour",
     "no_profile": "it needs the load over the day: enter a load by hour or a trace on Size",
+    "no_peaks": "a batch runs evenly in its window and has no peaks to rent for",
     "no_api_price": "no provider in the list has these open weights: enter prices of an API",
 }
 COUNTED: Mapping[CountedParts, str] = {
@@ -47,6 +48,7 @@ KEYS: Mapping[Unavailable, str] = {
     "no_price": "prices.system and prices.system_usd",
     "not_offered": "prices.gpu and prices.gpu_hour_usd",
     "no_profile": "workload.arrivals",
+    "no_peaks": "workload.batch",
     "no_api_price": "costs.api",
 }
 """Where a scenario file has what is missing."""

@@ -122,6 +122,8 @@ class Ways:
 
     def hybrid(self, load: float) -> View:
         """A base with rented peaks."""
+        if self.question.scenario.workload.batch is not None:
+            return without_cost("hybrid", "no_peaks")
         base = self._base(load)
         if base is None:
             return without_cost("hybrid", "not_offered")

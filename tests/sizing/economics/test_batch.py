@@ -76,6 +76,7 @@ def test_a_window_needs_more_gpus_than_the_whole_month_and_is_rented_by_its_hour
     by_hour = next(one for one in window.ways if one.name == "cloud_hours")
     all_day = next(one for one in window.ways if one.name == "cloud")
     # 8 of 24 hours, and 5 minutes a day in which they start
+    assert next(one for one in window.ways if one.name == "hybrid").unavailable == "no_peaks"
     assert by_hour.parts["instances"] == pytest.approx(all_day.parts["instances"] * (8 + 5 / 60) / 24)
 
 
