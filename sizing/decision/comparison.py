@@ -144,9 +144,8 @@ def _compared(
     scenarios: Sequence[Scenario], outcomes: Sequence[Outcome], n: int, answers: Answers, *, hardware_as_one: bool
 ) -> Compared:
     first, this = outcomes[0], outcomes[n]
-    drivers, exact = ((), True)
-    if n:
-        drivers, exact = _drivers(scenarios[0], scenarios[n], answers, hardware_as_one=hardware_as_one)
+    alone: tuple[tuple[Driver, ...], bool] = ((), True)
+    drivers, exact = _drivers(scenarios[0], scenarios[n], answers, hardware_as_one=hardware_as_one) if n else alone
     return Compared(
         name=scenarios[n].name,
         outcome=this,

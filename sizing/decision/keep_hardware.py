@@ -235,8 +235,8 @@ def _no_better(other: Outcome, same: Outcome, scenario: Scenario) -> bool:
     if _bought(other) == _bought(same):
         return True
     by_cost = scenario.deployment.objective in ("cost", "expected_cost")
-    costs = other.usd_per_month, same.usd_per_month
-    return same.feasible and by_cost and None not in costs and costs[0] >= costs[1]
+    anew, kept = other.usd_per_month, same.usd_per_month
+    return same.feasible and by_cost and anew is not None and kept is not None and anew >= kept
 
 
 def _bought(one: Outcome) -> tuple[str, str, str, int | None]:

@@ -21,7 +21,7 @@ def test_three_variants_are_compared_in_three_clicks(open_page: OpenPage) -> Non
     box.fill("Cloud")
     page.get_by_role("option", name="Cloud", exact=True).click()
     settle(page)
-    for name in ("2 x the load: ", "Cloud: "):
+    for name in ("2 x the load + same hardware: ", "Cloud: "):
         expect(page.get_by_test_id("stMarkdown").filter(has_text=name).first).to_be_visible()
     chosen = page.get_by_test_id("stMultiSelect").filter(has_text="Compare with")
     expect(chosen.locator("[data-tag-index]")).to_have_count(3)
