@@ -1,6 +1,6 @@
 # Works with GNU make 3.81 (macOS) and newer.
 #
-#   make run      the dashboard on http://localhost:8501    (PORT=8502, ADDRESS=0.0.0.0, PYTHON=python3.12)
+#   make run      the dashboard on http://localhost:8501    (PORT=8502, PYTHON=python3.12, ADDRESS=0.0.0.0 where a login is set up: docs/ACCESS.md)
 #   make test     style, types and all tests but the slow ones    (PYTEST_ARGS="tests/sizing -k memory")
 #   make test-slow   what rarely breaks alone: further journeys of each page, whole workbooks computed anew
 #   make properties  what must hold for every scenario, on many more of them

@@ -31,6 +31,13 @@ from sizing.economics.results import CostAnswer
 _LOG = logging.getLogger(__name__)
 _TOKEN = HTTPBearer(auto_error=False, description="Asked for where the server has a file of rules (docs/ACCESS.md).")
 
+SECURITY = {
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+"""What every answer tells a browser that comes here after all: nothing in it is a page."""
+
 DOCUMENTS = (JSON, YAML)
 """What a scenario may be sent as."""
 
@@ -87,8 +94,11 @@ def _add_doors(app: FastAPI, names: Collection[str]) -> None:
         try:
             demand_host(request, names)
         except Refused as refusal:
-            return _response(refusal)
-        return await go_on(request)
+            response = _response(refusal)
+        else:
+            response = await go_on(request)
+        response.headers.update(SECURITY)
+        return response
 
 
 def _add_faults(app: FastAPI) -> None:

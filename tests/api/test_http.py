@@ -155,6 +155,13 @@ def test_a_name_that_leads_here_from_elsewhere_is_not_answered(server: str, path
     assert "evil.example" in problem(answer, 421)["detail"]
 
 
+def test_every_answer_is_no_page(server: str) -> None:
+    for host in ("localhost", "evil.example"):
+        answer = requests.get(f"{server}/openapi.json", headers={"Host": host}, timeout=PATIENCE_S)
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert answer.headers["Content-Security-Policy"] == "default-src 'none'; frame-ancestors 'none'"
+
+
 def test_the_document_describes_questions_and_answers(server: str) -> None:
     document = requests.get(f"{server}/openapi.json", timeout=PATIENCE_S).json()
     assert set(document["paths"]) == {f"/v1/{name}" for name in ("plan", "compare", "cost", "predict", "models")}
