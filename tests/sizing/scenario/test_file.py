@@ -167,12 +167,12 @@ def test_numbers_that_are_none(path, value, what):
         (
             "workload.average_rps",
             3,
-            "workload: give exactly one of peak_rps, average_rps or users (found peak_rps and average_rps).",
+            "workload: give exactly one of peak_rps, average_rps, users or batch (found peak_rps and average_rps).",
         ),
         (
             "workload.peak_rps",
             None,
-            "workload: give exactly one of peak_rps, average_rps or users (found none of them).",
+            "workload: give exactly one of peak_rps, average_rps, users or batch (found none of them).",
         ),
         ("workload.prefix_cached_tokens", 3500, "workload: prefix_cached_tokens must be smaller than input_tokens."),
         (
