@@ -94,7 +94,7 @@ def test_the_wheel_holds_the_product_and_nothing_else(wheel: Path) -> None:
     product = {path for package in PACKAGES for path in (ROOT / package).rglob("*") if path.is_file()}
     expected = {path.relative_to(ROOT).as_posix() for path in product if path.suffix not in (".pyc", ".nbi", ".nbc")}
     pages = {f"{DASHBOARD}/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / "pages").glob("*.py")}
-    served = {f"{DASHBOARD}/{name}" for name in ("app.py", "dashboard.py", ".streamlit/config.toml")}
+    served = {f"{DASHBOARD}/{name}" for name in ("app.py", ".streamlit/config.toml")}
     settings = served | {"inference_sizing.py"}
     assert names == expected | pages | settings
     assert wheel.stat().st_size < MOST_BYTES

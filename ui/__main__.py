@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from streamlit import runtime
 from streamlit.web import cli
 
-from ui.place import SERVED
+from ui.place import APP
 
 LOOK_S = 0.01
 """Between two looks for the server. Chosen: nobody notices it, and it costs nothing."""
@@ -36,7 +36,7 @@ def main(options: Sequence[str] | None = None) -> None:
     gc.disable()
     threading.Thread(target=load, name="load", daemon=True).start()
     given = sys.argv[1:] if options is None else options
-    cli.main(["run", str(SERVED), "--logger.hideWelcomeMessage=true", *given], prog_name="streamlit")
+    cli.main(["run", str(APP), "--logger.hideWelcomeMessage=true", *given], prog_name="streamlit")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,4 @@ _UI = Path(__file__).parent
 APP = (_UI / "dashboard" if IS_INSTALLED else _UI.parent) / "app.py"
 """The script that Streamlit runs, with its pages and .streamlit beside it."""
 
-SERVED = APP.with_name("dashboard.py")
-"""What serves it."""
-
 ICON = _UI / "icon.png"
