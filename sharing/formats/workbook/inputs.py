@@ -91,7 +91,7 @@ class CalculatorSheet:
     def _problem(self, last: int) -> None:
         """A sentence while an input is not possible: what is pasted passes by the checks of a cell, and what would be
         computed from it is nonsense."""
-        marks = f"COUNTIF($D${FIRST_ROW + 1}:$D${last + 1},{MARK!r})".replace("'", '"')
+        marks = f"COUNTIF(D{FIRST_ROW + 1}:D{last + 1},{MARK!r})".replace("'", '"')
         which = "marked with !, its bounds show when the cell is chosen. Nothing is computed from it."
         several = f'{marks}&" inputs are not possible: each is {which}"'
         one = f'IF({marks}=1,"One input is not possible: it is {which}",{several})'
@@ -101,7 +101,7 @@ class CalculatorSheet:
 
     def _validate(self, row: int, one: Input) -> None:
         bounds = f"From {one.low:,.6g} to {one.high:,.6g} {one.unit}."
-        cell = f"$B${row + 1}"
+        cell = f"B{row + 1}"
         held = f"AND(ISNUMBER({cell}),{cell}>={one.low!r},{cell}<={one.high!r})"
         self.sheet.formula(row, 3, f'IF({held},"","{MARK}")', "", bold=True, font_color=RED, align="center")
         self.sheet.sheet.data_validation(

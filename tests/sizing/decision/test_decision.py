@@ -300,7 +300,9 @@ def test_a_dearer_choice_by_the_price_of_hardware_alone_is_explained() -> None:
         def outcome(self, scenario: Scenario) -> Outcome:
             known = super().outcome(scenario)
             b = scenario.deployment.gpus == ("b200_sxm",) or list(scenario.deployment.gpus) == ["b200_sxm"]
-            return known.model_copy(update={"gpu": "b200_sxm" if b else "mi300x", "usd_per_month": 8.0 if b else 9.0})
+            gpu = "b200_sxm" if b else "mi300x"
+            named = {"gpu": gpu, "gpu_name": gpus()[gpu].name}
+            return known.model_copy(update=named | {"usd_per_month": 8.0 if b else 9.0})
 
     def on(*names: str) -> Scenario:
         return asked().model_copy(update={"deployment": asked().deployment.model_copy(update={"gpus": list(names)})})
