@@ -26,7 +26,6 @@ MAY_IMPORT = {
     "ui": {"sizing", "collectors", "reality", "sharing"},
     "pages": {"sizing", "collectors", "reality", "sharing", "ui"},
     "app": {"sizing", "collectors", "reality", "sharing", "ui"},
-    "dashboard": {"sharing", "ui"},
     "inference_sizing": {"commandline", "sizing", "api", "ui"},
 }
 BESIDE = {"calibration", "bench", "tests"}
@@ -34,7 +33,7 @@ BESIDE = {"calibration", "bench", "tests"}
 OURS = {*MAY_IMPORT, *BESIDE}
 # Some names of what collectors observe are those of results of the engine, which they do not know.
 KNOWS_RESULTS = MAY_IMPORT.keys() - {"collectors", "commandline"}
-KNOWS_STREAMLIT = {"ui", "pages", "app", "dashboard"}
+KNOWS_STREAMLIT = {"ui", "pages", "app"}
 # The engine is pure: same inputs, same bytes. No network, no clock, no randomness but a generator that is passed in.
 IMPURE_MODULES = {"requests", "urllib.request", "http.client", "http.server", "socket", "time", "random", "secrets"}
 CLOCK_CALLS = {"now", "utcnow", "today"}

@@ -105,7 +105,7 @@ def test_the_path_tells_which_of_several_scenarios_is_wrong(server: str, tmp_pat
     assert [one["path"] for one in refused["problems"]] == [f"scenarios.1.{path}" for path in paths]
     assert refused["detail"] + "\n" == command_line(tmp_path, "compare", SCENARIO, scenario).stderr
     too_few = problem(post(server, "compare", {"scenarios": [SCENARIO]}), 422)
-    assert too_few["detail"] == "Two to 4 scenarios can be compared, not 1."
+    assert too_few["detail"] == "Two to 5 scenarios can be compared, not 1."
     assert problem(post(server, "compare", {}), 422)["problems"][0]["path"] == "scenarios"
 
 
