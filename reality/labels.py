@@ -90,7 +90,7 @@ SINGLE = {
         RowKind(key="gpus", unit="GPUs", measured_as="gpus", label="GPUs", names_its_unit=True),
     )
 }
-"""What has one row."""
+"""The quantities that have one row in a comparison, by key; latencies have one for each statistic."""
 
 NAMES_ITS_UNIT = frozenset(key for key, row in SINGLE.items() if row.names_its_unit)
 """Keys of the rows whose label says in what they are counted."""

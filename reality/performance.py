@@ -213,7 +213,7 @@ def _far(predicted: Interval | None, measured: Interval) -> str:
 
 
 def _open(predicted: Interval | None) -> str:
-    """What an open interval means."""
+    """What a predicted interval without an end means, as a sentence; empty where it has both."""
     if predicted is None:
         return ""
     if predicted.low is None:

@@ -42,7 +42,7 @@ def outside(expected: Interval, measured: Interval) -> bool:
 
 
 def verdict(expected: Interval, measured: Interval) -> Verdict:
-    """higher or lower when the intervals do not meet; an end that is None is open."""
+    """ "higher" or "lower" when the intervals do not meet; an end that is None is open."""
     if measured.value is None or (expected.value is None and expected.low is None and expected.high is None):
         return "cannot_judge"
     low, high = _ends(measured)

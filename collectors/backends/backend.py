@@ -117,7 +117,7 @@ class PrometheusBackend:
         return merged([self._batch([query], at_s) for query in batch])
 
     def ranges(self, queries: Sequence[Query], *, start_s: float, end_s: float, step_s: float) -> Ranges:
-        """See Backend."""
+        """The answer to each query over a time, as :meth:`Backend.ranges`."""
         grid = Grid(start_s=start_s, end_s=end_s, step_s=step_s)
         batches = batched(queries)
         answers = side_by_side(lambda one: self._range_batch(one, grid), batches, at_once=CONNECTIONS, name="query")

@@ -131,7 +131,7 @@ class BucketPruning:
         self.replicas: tuple[Mapping[str, str], ...] = ()
 
     def vectors(self, queries: Sequence[Query], *, at_s: float | None, now_s: float) -> Vectors:
-        """See Backend."""
+        """The answers at a moment, asked for the buckets that count alone."""
         sample = self._sampled(queries, now_s)
         if sample:
             some = self._inner.vectors(list(sample.values()), at_s=at_s)

@@ -51,7 +51,7 @@ class Veil:
         return veiled(where, error)
 
     def now(self) -> float:
-        """The moment, for ``begun_s``."""
+        """The time of the veil's clock in seconds: when a question begins."""
         return self._monotonic()
 
 
@@ -63,11 +63,11 @@ class VeiledBackend:
         self.where, self.dedicated = inner.where, inner.dedicated
 
     def vectors(self, queries: Sequence[Query], *, at_s: float | None) -> Vectors:
-        """See Backend."""
+        """The answers of the backend behind the veil at a moment."""
         return self._answered(lambda: self._inner.vectors(queries, at_s=at_s))
 
     def ranges(self, queries: Sequence[Query], *, start_s: float, end_s: float, step_s: float) -> Ranges:
-        """See Backend."""
+        """The answers of the backend behind the veil over a time."""
         return self._answered(lambda: self._inner.ranges(queries, start_s=start_s, end_s=end_s, step_s=step_s))
 
     def _answered(self, question: Callable[[], A]) -> A:

@@ -17,7 +17,7 @@ MAX_BYTES = 64 << 20
 MAX_YAML_BYTES, MAX_YAML_VALUES = 16 << 20, 300_000
 """Size, and values with every alias written out: YAML is read a hundred times more slowly than JSON."""
 MAX_ROWS = 100_000
-"""Chosen: a sweep has hundreds."""
+"""Rows of one file that are read. Chosen: far more than a sweep has, which are hundreds."""
 MAX_COLUMNS = 2_000
 """Chosen: several times the widest format."""
 MAX_DEPTH = 64

@@ -15,7 +15,7 @@ afternoon and an evening at home."""
 
 # Chosen: a chat with documents.
 INPUT_TOKENS, OUTPUT_TOKENS = 1_800.0, 260.0
-"""Median lengths."""
+"""Median lengths of prompt and output, in tokens."""
 INPUT_SPREAD, OUTPUT_SPREAD = 0.55, 0.7
 """Sigma of the lognormal that lengths follow: answers differ more than prompts."""
 CACHE_HITS = 0.45

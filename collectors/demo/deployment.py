@@ -51,7 +51,7 @@ class Demo:
         return self._second_of_day + max(0.0, now_s - self._begun_s) * self._speed
 
     def conditions(self) -> Conditions:
-        """What holds now."""
+        """The conditions at the moment up to which time has passed."""
         return conditions_at(self.day_second(self._now_s))
 
     def advance(self, to_s: float) -> None:

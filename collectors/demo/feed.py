@@ -92,7 +92,7 @@ class Tracked(Protocol):
     """Anything that has series over a time."""
 
     def tracks(self, start_s: float, end_s: float) -> Tracks:
-        """Its series between two moments."""
+        """The series of the feed between two moments."""
 
 
 def write_history(path: Path, feed: Tracked, *, start_s: float, end_s: float) -> int:

@@ -42,7 +42,7 @@ class DemoGpu:
 
     @property
     def power_w(self) -> float:
-        """Draw now."""
+        """The power in W that the GPU draws now."""
         busy, prefill, memory = self.activity
         drawn = IDLE_W + busy * (150.0 + 330.0 * prefill + 190.0 * memory)
         return min(POWER_CAP_W, drawn * (0.62 if self.slow else 1.0))

@@ -49,7 +49,7 @@ class Offers(_Frozen):
     offers: tuple[Offer, ...]
     failures: tuple[Failure, ...]
     providers: int
-    """How many were asked."""
+    """How many providers were asked."""
 
     @property
     def answered(self) -> bool:

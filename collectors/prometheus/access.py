@@ -78,7 +78,7 @@ class Tls:
 
     @property
     def cert(self) -> tuple[str, str] | str | None:
-        """What requests calls cert."""
+        """The client certificate, with its key, as the library requests takes it under ``cert``."""
         if self.cert_file is None:
             return None
         return (str(self.cert_file), str(self.key_file)) if self.key_file else str(self.cert_file)

@@ -145,7 +145,7 @@ LIVE_NUMBERS = (
     _plain("ecc_uncorrected", "errors"),
     _plain("tokens_per_joule", "tokens/J"),
 )
-"""In the order of the JSON."""
+"""Every number of an observation, in the order of its JSON."""
 
 NUMBERS = {row.name: row.unit for row in LIVE_NUMBERS}
 """Every number of an observation with its unit. A ratio is 0 to 1."""

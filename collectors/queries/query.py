@@ -12,7 +12,7 @@ from collectors.queries.ttl import EVERY_MOMENT, Ttl
 
 
 class Group(Enum):
-    """What the quantity is one of."""
+    """Whose quantity a query reads: of the source, an engine, a replica or GPUs."""
 
     SOURCE = "source"
     ENGINE = "engine"
@@ -20,7 +20,7 @@ class Group(Enum):
     GPU = "gpu"
     """All GPUs of a deployment together."""
     DEVICE = "device"
-    """Every GPU by itself."""
+    """Each GPU of a deployment by itself."""
     GPU_PLACES = "gpu_places"
     GPU_COUNT = "gpu_devices"
     COUNTED = "counted"

@@ -64,7 +64,7 @@ class Ttl:
     fleet: Turn | None = None
 
     def turn(self, *, fleet: bool) -> Turn | None:
-        """The turn that applies."""
+        """The turn by which a query is asked again, of a fleet or of one deployment."""
         return self.fleet if fleet else self.single
 
     def lag(self, step_s: float, *, fleet: bool) -> float:

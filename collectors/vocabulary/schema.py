@@ -127,7 +127,7 @@ class Candidate(_Frozen):
 
     @property
     def kind(self) -> str:
-        """Which of the kinds it is."""
+        """The kind of the candidate: "gauge", "counter", "histogram", "info", "expr" or "mean"."""
         return next(
             k for k in ("gauge", "counter", "histogram", "info", "expr", "mean") if getattr(self, k) is not None
         )

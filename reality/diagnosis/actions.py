@@ -34,7 +34,7 @@ class Situation:
     recalibration: Recalibration | None
 
     def difference(self, cause: Cause) -> Difference | None:
-        """The difference of a cause."""
+        """How plan and measurement differ by a cause; None where they do not."""
         return next((one for one in self.differences if one.cause == cause), None)
 
 

@@ -181,7 +181,7 @@ class Splitter:
         return runs
 
     def _largest(self, causes: list[Cause], rows: Sequence[LimitRow]) -> list[Cause]:
-        """Those that change the percentiles most alone."""
+        """The causes that change the percentiles most when each is simulated alone."""
 
         def change(cause: Cause) -> float:
             ran = self._worlds.run(self._mixed(frozenset({cause})), requests=FIT_REQUESTS)

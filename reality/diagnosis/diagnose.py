@@ -59,7 +59,7 @@ class Reading:
 
 
 def nothing(progress: float) -> None:
-    """Tells nobody."""
+    """Take the progress and tell nobody of it."""
 
 
 def diagnose_source(

@@ -76,7 +76,7 @@ class Fitted:
 
     @property
     def common_error(self) -> float:
-        """Standard error of that."""
+        """Standard error of :attr:`common`."""
         return math.sqrt(float(self.covariance[:2, :2].sum())) / 2.0
 
     @property

@@ -44,7 +44,7 @@ AS_GOOD = 0.005
 SINGULAR = 1e8
 """Condition number from which a matrix counts as singular."""
 REQUESTS = 6_000
-"""Requests of one run."""
+"""Requests of one simulated run."""
 MOST_WAITING = 0.5
 """Requests waiting for each replica beyond which a window is saturated: its latencies are of the queue."""
 FEWEST_GAIN = 0.9
@@ -94,7 +94,7 @@ class Windows:
     drift: str | None = None
 
     def since(self, at: int, drift: str) -> Windows:
-        """Those from one on."""
+        """The windows from number ``at`` on, with the drift that left the earlier ones out."""
         return Windows(targets=self.targets[at:], spans_s=self.spans_s[at:], drift=drift)
 
 

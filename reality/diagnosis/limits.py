@@ -99,7 +99,7 @@ def utc(moment_s: float) -> str:
 
 
 def judged(attained: tuple[float, float, float], share: float) -> LimitVerdict:
-    """met when surely enough requests are within, broken when surely not."""
+    """ "met" when surely enough requests are within, "broken" when surely not, else "unclear"."""
     _, low, high = attained
     if low >= share:
         return "met"

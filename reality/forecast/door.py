@@ -82,7 +82,7 @@ def _about(scenario: Scenario, source_name: str, at_s: float) -> _About:
 
 
 def _said(silent: Forecast) -> Forecast:
-    """With its sentences."""
+    """A forecast without sentences, with its reasons, notes and answer added."""
     more = silent.model_copy(
         update={"reasons": (*silent.reasons, *reasons(silent)), "notes": (*silent.notes, *notes(silent))}
     )

@@ -20,7 +20,7 @@ _BOUNDS = {
     "less_than_equal": ("le", "must be at most {}"),
 }
 ONE = {"tokens": "token", "instances": "instance", "documents": "document", "turns": "turn", "years": "year"}
-"""Units of one."""
+"""Units in the singular, by their plural."""
 
 ENDS = (".", "?", "!")
 _LONGEST = 1e15

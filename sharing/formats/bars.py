@@ -13,7 +13,7 @@ ROW, BAR = 34.0, 20.0
 """Height of a row and of its bar, in pixels."""
 
 HEIGHT = 180.0
-"""Of the plot of upright bars."""
+"""Height of the plot of upright bars, in pixels."""
 
 SHORT = 3
 """Length of names that stand below upright bars."""

@@ -13,7 +13,7 @@ from sharing.report.content import Chart, Series
 from sizing.base.format import significant
 
 MARGIN = 14.0
-"""Right of a plot, in pixels."""
+"""Space to the right of a plot, in pixels."""
 
 LINE_HEIGHT, KEY, GAP = 19.0, 22.0, 16.0
 """Of the legend: height of a line, width of a sample, distance of two entries."""

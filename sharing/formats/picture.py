@@ -90,4 +90,4 @@ class Picture:
 
 
 TEXT_SIZE = 12.0
-"""Pixels, of every text."""
+"""Height of every text, in pixels."""

@@ -87,7 +87,7 @@ class Holder:
             return reading.version(connection, link.scenario_id, link.version)
 
     def count_view(self, link: Link) -> None:
-        """That somebody has opened the link."""
+        """Count that somebody has opened the link, and when."""
         with self.database.writing() as connection:
             seen = {"views": LINKS.c.views + 1, "viewed_at": self.now()}
             connection.execute(update(LINKS).where(LINKS.c.id == link.id).values(**seen))

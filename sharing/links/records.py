@@ -53,7 +53,7 @@ class Made:
 
 @dataclass(frozen=True, kw_only=True)
 class Unlocked:
-    """That the password of a link was given."""
+    """Proof that the password of a link was given."""
 
     link_id: int
 

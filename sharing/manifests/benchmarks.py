@@ -52,7 +52,7 @@ def quoted(argument: str) -> str:
 
 
 def requests(facts: Facts) -> int:
-    """How many a run sends."""
+    """How many requests a run sends."""
     return min(max(math.ceil(facts.requests_per_s * LASTS_S), FEWEST), MOST)
 
 

@@ -36,7 +36,7 @@ class Metrics:
         return f"max({selected(gauge, gauge.gauge or '', self.scope)})" if gauge else None
 
     def rate_of(self, concept: str, window: str) -> str | None:
-        """Its rate a second, of a counter."""
+        """The rate a second of the counter of a concept; None where the engine has none."""
         counter = next((use for use in self._uses(concept) if use.counter), None)
         if counter is None:
             return None

@@ -51,7 +51,7 @@ def answer(facts: Facts) -> str:
 
 
 def data(target: str) -> TargetData:
-    """What is known of a target."""
+    """Title, version and the like of a target, from ``data/targets.yaml``."""
     return targets_data().targets[target]
 
 

@@ -53,7 +53,7 @@ class TargetsData(_Frozen):
 
 @cache
 def targets_data() -> TargetsData:
-    """Read once."""
+    """What ``data/targets.yaml`` says, read once."""
     return TargetsData.model_validate(read_yaml(FILE))
 
 

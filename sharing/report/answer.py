@@ -36,7 +36,7 @@ HOLDS = {True: "within", False: "above"}
 
 
 def answer(subject: Subject) -> Section:
-    """The chapter."""
+    """The chapter "Executive summary"."""
     sentences = tuple(_sentences(subject))
     first = tuple(text for about, text in sentences if about in FIRST) or tuple(text for _, text in sentences)
     blocks: list[Block] = [Paragraph(text=" ".join(first))]

@@ -49,7 +49,7 @@ CHOSEN = {"on_prem": "on premises", "poisson": "random (Poisson)", "kernel": "ke
 
 
 def assumptions(subject: Subject) -> Section:
-    """The chapter."""
+    """The chapter on assumptions and who stated them."""
     columns = (Column(label="Assumption"), Column(label="Value"), Column(label="Stated by"))
     inputs = tuple(_inputs(subject))
     given = sorted((row for row in inputs if row[-1] != DEFAULT), key=lambda row: row[-1] != CUSTOMER)

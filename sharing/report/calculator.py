@@ -79,7 +79,7 @@ class Way(Frozen):
 
     @property
     def per_month(self) -> float:
-        """All parts together."""
+        """Cost of a month in this way, all parts together."""
         return sum(self.parts.values())
 
 

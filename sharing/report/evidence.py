@@ -22,7 +22,7 @@ DOLLARS = "USD"
 
 
 def evidence(subject: Subject) -> Section:
-    """The chapter."""
+    """The appendix on evidence and accuracy."""
     blocks: list[Block] = [Paragraph(text=text) for text in _origin(subject)]
     if near := _nearest(subject):
         blocks.append(near)

@@ -27,7 +27,7 @@ FAR = 1.5
 two that far apart a reader asks which one holds."""
 
 ALIKE = 0.01
-"""Share by which both may differ and still be called the same."""
+"""Share by which two latencies may differ and still be called the same."""
 
 
 def latency(subject: Subject) -> Section | None:

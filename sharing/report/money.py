@@ -40,7 +40,7 @@ class Dollars:
     code: str = "USD"
 
     def of(self, usd_amount: float) -> float:
-        """The amount."""
+        """The amount as it is: it is in USD already."""
         return usd_amount
 
     def written(self, amount: float | None) -> str:
@@ -48,7 +48,7 @@ class Dollars:
         return usd(amount)
 
     def converted(self, result: Converted) -> Converted:
-        """The result."""
+        """The result as it is: its quantities are in USD already."""
         return result
 
 

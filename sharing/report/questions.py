@@ -25,7 +25,7 @@ MOST_LISTED = 12
 
 
 def questions(subject: Subject) -> Section:
-    """The chapter."""
+    """The chapter "The six questions"."""
     columns = (Column(label="Question"), Column(label="Answer"), Column(label="Note"))
     table = Table(title="What was asked", columns=columns, rows=tuple(_rows(subject)))
     blocks: list[Block] = [table, _day(subject)]

@@ -17,7 +17,7 @@ WORST_FIRST = list(SEVERITIES)
 
 
 def risks(subject: Subject) -> Section:
-    """The chapter."""
+    """The chapter on risks."""
     plan = subject.plan
     blocks: list[Block] = []
     if warnings := sorted(plan.warnings, key=lambda one: WORST_FIRST.index(one.severity)):

@@ -134,7 +134,7 @@ def _as_likely(question: Question, pools: Pools) -> Disaggregated:
 
 
 def _resilient(seen: Screened, decided: Decided, balanced: Proposal, seed: int) -> Proposal | None:
-    """The best deployment that may lose a system; None where the scenario asks for as much or more already."""
+    """The best deployment that may lose a system; None where the scenario asks for that already, or none is found."""
     deployment = seen.question.scenario.deployment
     if deployment.redundancy != "none":
         return None

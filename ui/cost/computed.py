@@ -31,7 +31,7 @@ _kept = st.cache_resource(max_entries=32, ttl="6h", show_spinner=False)
 
 @_kept
 def _held(key: tuple[str, ...]) -> Held[Any]:
-    """The place of one computation."""
+    """The place in which the result of one computation is held, by its key."""
     return Held()
 
 

@@ -19,7 +19,7 @@ ALL: dict[CountedParts, str] = {
     "partly": "Costs a month, in part",
     "hardware_and_power": "Hardware and power only, a month",
 }
-"""What the first figure counts."""
+"""Titles of the first figure, by what of the cost it counts."""
 
 
 class Figure(NamedTuple):

@@ -13,7 +13,7 @@ from ui.figures.template import MAX_POINTS, axis, hardware_look, layout, message
 _NOTHING = "Hardly any of these measurements states both ITL and output tokens/s."
 
 FEWEST = 3
-"""Points that make a chart."""
+"""Fewest points that are drawn as a chart."""
 
 
 def drawn(rows: pd.DataFrame) -> pd.DataFrame:

@@ -50,7 +50,7 @@ class Connection(Protocol):
 
     @property
     def backend(self) -> Backend:
-        """What answers."""
+        """The backend that answers the queries of this connection."""
 
     @property
     def generation(self) -> int:
@@ -69,7 +69,7 @@ class Plain:
     generation: int = 0
 
     def close(self) -> None:
-        """See Connection."""
+        """End the connection in the way that it was given."""
         self.end()
 
 
@@ -90,15 +90,15 @@ class DemoConnection:
             threading.Thread(target=self._make_the_past, name="demo", daemon=True).start()
 
     def vectors(self, queries: Sequence[Query], *, at_s: float | None) -> Vectors:
-        """See Backend."""
+        """The demo's answers at a moment, once its feed has caught up."""
         return self._caught_up().backend.vectors(queries, at_s=at_s)
 
     def ranges(self, queries: Sequence[Query], *, start_s: float, end_s: float, step_s: float) -> Ranges:
-        """See Backend."""
+        """The demo's answers over a time, once its feed has caught up."""
         return self._caught_up().backend.ranges(queries, start_s=start_s, end_s=end_s, step_s=step_s)
 
     def close(self) -> None:
-        """See Connection."""
+        """Stop the thread that makes the earlier hours."""
         self._closed.set()
 
     def _caught_up(self) -> DemoFeed:

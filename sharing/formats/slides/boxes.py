@@ -28,11 +28,11 @@ class Box:
 
     @property
     def bottom(self) -> int:
-        """Its lower edge."""
+        """The lower edge of the box, in EMU."""
         return self.top + self.height
 
     def upper(self, height: int) -> Box:
-        """Its upper part."""
+        """The upper part of the box, at most ``height`` high."""
         return replace(self, height=min(height, self.height))
 
     def below(self, height: int, gap: int) -> Box:

@@ -26,7 +26,7 @@ MARKED = (MSO_LINE.DASH, MSO_LINE.ROUND_DOT)
 """The same of limits and the planned load, which are thin."""
 
 PLACE_CHARACTERS = 60
-"""Of a name beside a bar."""
+"""Characters of a name beside a bar; a longer one is shortened."""
 GRID, NUMBERS = "#dde3e9", "#,##0.####"
 
 

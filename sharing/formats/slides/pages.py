@@ -11,7 +11,7 @@ from sharing.formats.xml_text import shortened
 from sharing.report.content import Bullets, Chart, Fact, Facts, Paragraph, Report, Section, Table
 
 MOST_SLIDES = 14
-"""The cover included."""
+"""Slides of a presentation at most, the cover included."""
 LEFT_TO_FILES = ("excluded", "sources", "formulas", "glossary")
 """Chapters to look things up in, which nobody presents."""
 SMALL_COLUMNS, SMALL_ROWS, MANY_TEXTS = 3, 6, 3

@@ -99,16 +99,16 @@ class Sheet:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name of the sheet, as formulas spell it."""
         return str(self.sheet.get_name())
 
     def title(self, row: int, text: str) -> None:
-        """What the sheet is."""
+        """Write the title of the sheet into a row."""
         self.text(row, 0, text, bold=True, font_size=16, font_color=self.book.colour)
         self.sheet.set_row(row, 26)
 
     def heading(self, row: int, text: str, columns: int) -> None:
-        """What follows."""
+        """Write a heading over so many columns."""
         for column in range(columns):
             self.sheet.write_blank(row, column, None, self.book.look(bottom=1, bottom_color=self.book.colour))
         self.text(row, 0, text, bold=True, font_size=12, bottom=1, bottom_color=self.book.colour)
