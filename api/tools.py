@@ -114,7 +114,7 @@ class OpenedLink(Result):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class AgentTool:
     """One tool: what it takes, what it answers, and the line that sums the answer up."""
 
     does: str
@@ -166,31 +166,31 @@ def _open_link(given: OpenLinkArguments) -> tuple[OpenedLink, str]:
 
 
 QUESTIONS = {
-    "plan": Question(
+    "plan": AgentTool(
         does="GPUs and systems that serve a scenario, at what latency and cost, what limits it, and how sure that is.",
         takes=PlanArguments,
         gives=Plan,
         answer=_plan,
     ),
-    "compare": Question(
+    "compare": AgentTool(
         does="Two to five scenarios side by side, and which input drives the difference in cost.",
         takes=CompareArguments,
         gives=Comparison,
         answer=_compare,
     ),
-    "explain": Question(
+    "explain": AgentTool(
         does="Figures of a plan, each with formula, numbers and source.",
         takes=ExplainArguments,
         gives=Explanations,
         answer=_explain,
     ),
-    "find_model": Question(
+    "find_model": AgentTool(
         does="Models of the catalogue by name: what a name is taken for, and what is known of it.",
         takes=FindModelArguments,
         gives=ModelsFound,
         answer=_find_model,
     ),
-    "open_link": Question(
+    "open_link": AgentTool(
         does="The scenario that a live link of the dashboard means, to plan, compare or explain.",
         takes=OpenLinkArguments,
         gives=OpenedLink,

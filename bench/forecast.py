@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.load_seasons import DAY, Load, Recipe, arrivals, made
+from bench.load_seasons import DAY, HourlyLoad, Recipe, arrivals, made
 from bench.table import Row
 from reality.forecast.backtest import MODELS, backtest
 from reality.forecast.season import Season, season_of
@@ -90,7 +90,7 @@ def _dated(expected: Floats, most: Floats, least: Floats) -> bool | None:
 def of_kind(recipe: Recipe, days: int, ahead: int, seeds: range) -> Iterator[ForecastScore]:
     """Forecasts of loads that are made alike."""
     for seed in seeds:
-        load: Load = made(recipe, days + ahead, seed)
+        load: HourlyLoad = made(recipe, days + ahead, seed)
         now = days * DAY
         yield foreseen(load.rps[:now], load.rps[now:], season_of(S_PER_HOUR, days), load.expected[now:])
 

@@ -15,7 +15,7 @@ from bench.postgres import programs, running_postgres
 from bench.table import Row
 from bench.yardstick import Times, in_yardsticks
 from sharing.library import Library, open_library
-from sharing.library.records import Draft, Figures, Project, Query
+from sharing.library.records import Project, ScenarioDraft, ScenarioQuery, StoredFigures
 from sharing.library.writing import Signed, create
 
 NAME = "Scenario library: list and search 10,000 scenarios"
@@ -27,12 +27,12 @@ LIMIT = in_yardsticks(quiet_ms=100.0)
 
 QUESTIONS: dict[str, Callable[[Library], object]] = {
     "list": lambda library: library.search(),
-    "last page": lambda library: library.search(Query(offset=SCENARIOS - 100)),
-    "search text": lambda library: library.search(Query(text="case 77 gpt-oss")),
-    "search nothing has": lambda library: library.search(Query(text="xyzzy")),
-    "search customer": lambda library: library.search(Query(customer="Customer 7")),
-    "search tag": lambda library: library.search(Query(tag="tag 3")),
-    "search model": lambda library: library.search(Query(model="oss")),
+    "last page": lambda library: library.search(ScenarioQuery(offset=SCENARIOS - 100)),
+    "search text": lambda library: library.search(ScenarioQuery(text="case 77 gpt-oss")),
+    "search nothing has": lambda library: library.search(ScenarioQuery(text="xyzzy")),
+    "search customer": lambda library: library.search(ScenarioQuery(customer="Customer 7")),
+    "search tag": lambda library: library.search(ScenarioQuery(tag="tag 3")),
+    "search model": lambda library: library.search(ScenarioQuery(model="oss")),
     "totals of projects": lambda library: library.totals(),
 }
 
@@ -71,11 +71,11 @@ def fill(library: Library) -> None:
     with library.database.writing() as connection:
         for number in range(SCENARIOS):
             customer = f"Customer {number % CUSTOMERS}"
-            draft = Draft(
+            draft = ScenarioDraft(
                 scenario=scenario(number, 1.0 + number),
                 project=Project(name=f"Project of {customer}", customer=customer),
                 tags=[f"tag {number % 10}", f"region {number % 3}"],
-                figures=Figures(answer="", engine_version="", gpus=number % 64, usd_per_month=1e3, power_kw=1.0),
+                figures=StoredFigures(answer="", engine_version="", gpus=number % 64, usd_per_month=1e3, power_kw=1.0),
             )
             create(connection, draft, Signed(author="bench", at=library.now()))
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from sharing.author import owner
 from sharing.library import open_library
-from sharing.library.records import Conflict, Draft, Version
+from sharing.library.records import Conflict, ScenarioDraft, Version
 from sizing import Scenario
 
 SCENARIOS = 10
@@ -52,7 +52,7 @@ def prepare(place: str, scenarios: int = SCENARIOS) -> None:
     """The scenarios that are edited."""
     with closing(open_library(place)) as library:
         for number in range(1, scenarios + 1):
-            library.add(Draft(scenario=scenario(number, 1.0)), by=owner("prepare"))
+            library.add(ScenarioDraft(scenario=scenario(number, 1.0)), by=owner("prepare"))
 
 
 def write(place: str, confirmed: Path, edits: int, seed: int) -> None:
@@ -65,7 +65,7 @@ def write(place: str, confirmed: Path, edits: int, seed: int) -> None:
         while done < edits:
             base = library.version(rng.randint(1, total))
             rate = float(rng.randint(1, 10_000))
-            draft = Draft(scenario=scenario(base.scenario_id, rate), key=f"{rng.getrandbits(96):x}-{rate:.0f}")
+            draft = ScenarioDraft(scenario=scenario(base.scenario_id, rate), key=f"{rng.getrandbits(96):x}-{rate:.0f}")
             answer = library.save(base.scenario_id, base.number, draft, by=owner(f"writer {seed}"))
             if isinstance(answer, Conflict):
                 file.write(b"conflict\n")

@@ -35,7 +35,7 @@ class Recipe:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Load:
+class HourlyLoad:
     """Hourly loads in requests/s, NaN where unknown, and what was expected of each hour."""
 
     rps: Floats
@@ -50,7 +50,7 @@ def arrivals() -> dict[str, Floats]:
     return {row["trace"]: np.array(row["requests_of_each_10_s"].split(), dtype=np.float64) for row in rows}
 
 
-def made(recipe: Recipe, days: int, seed: int) -> Load:
+def made(recipe: Recipe, days: int, seed: int) -> HourlyLoad:
     """So many days of hours; the step, if any, comes between a quarter and half of them."""
     rng = np.random.default_rng(seed)
     hours = np.arange(days * DAY)
@@ -64,7 +64,7 @@ def made(recipe: Recipe, days: int, seed: int) -> Load:
         level[day] = STAYS * level[day - 1] + rng.normal(0.0, recipe.day_noise)
     noise = _of_trace(recipe.trace, len(hours), rng) if recipe.trace else rng.normal(0.0, recipe.noise, len(hours))
     rps = expected * np.exp(level[hours // DAY] + noise)
-    return Load(rps=_with_outages(rps, days, rng) if recipe.outages else rps, expected=expected)
+    return HourlyLoad(rps=_with_outages(rps, days, rng) if recipe.outages else rps, expected=expected)
 
 
 def _of_trace(name: str, count: int, rng: np.random.Generator) -> Floats:

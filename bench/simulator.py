@@ -23,8 +23,8 @@ from sizing.search.replicas import lengths_of
 from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Fleet
-from sizing.simulator.outcome import Outcome
-from sizing.simulator.pool import Measurement
+from sizing.simulator.outcome import SimulationCounts
+from sizing.simulator.pool import MeasuredSpan
 
 NAME = "Simulator: Llama 3 8B on H100, 1000/200 tokens (p95 3000/600), about 64 sequences per replica"
 
@@ -109,7 +109,7 @@ def busy_rate() -> float:
     return low
 
 
-def simulated(replicas: int, routing: Routing, rate_rps: float, requests: int) -> Outcome:
+def simulated(replicas: int, routing: Routing, rate_rps: float, requests: int) -> SimulationCounts:
     """So many requests through a fleet of the planned replica."""
     answer = Answer.of(Scenario.model_validate(SCENARIO), analytic_plan)
     question, chosen = answer.question, planned(answer)
@@ -118,7 +118,7 @@ def simulated(replicas: int, routing: Routing, rate_rps: float, requests: int) -
     horizon = requests / rate_rps
     stream = Arrivals(rate_rps=rate_rps).stream(lengths_of(question), horizon, 0)
     fleet = Fleet(replicas=(chosen.replica,) * replicas, routing=routing)
-    return drive(fleet, stream, Measurement(expected=requests, horizon_s=horizon, bins=min(int(horizon), 3600)))
+    return drive(fleet, stream, MeasuredSpan(expected=requests, horizon_s=horizon, bins=min(int(horizon), 3600)))
 
 
 def _us_per_request(replicas: int, routing: Routing, rate: float) -> float:

@@ -17,7 +17,7 @@ import pandas as pd
 
 from calibration.capacity_figures import OF_RUN, TODAY
 from calibration.crossvalidate import EXTRAPOLATED, LATER, SCHEMES, Refit, group_of
-from calibration.runs_at_limits import Run, labels
+from calibration.runs_at_limits import RunAtLimits, labels
 from sizing.base.provenance import StepSource
 from sizing.deployments.candidates import table
 from sizing.deployments.concurrency import running_fit
@@ -72,7 +72,7 @@ class Capacity:
         return self.evaluated.candidates.rows[self.index]
 
 
-def question_of(run: Run) -> Question:
+def question_of(run: RunAtLimits) -> Question:
     """The run as a question to the plan; lengths lognormal with the published means and the spread of the run.
 
     What is judged is the prediction itself, so steps take as long as expected; one instance stands for all, each of
@@ -120,7 +120,7 @@ def evaluated_with(question: Question, rows: Sequence[Configuration], source: Mi
     return with_batch_limits(replace(question, demand=replace(question.demand, peak_rps=LARGE_RPS)), base)
 
 
-def capacity_of(run: Run, source: Mixture) -> Capacity | None:
+def capacity_of(run: RunAtLimits, source: Mixture) -> Capacity | None:
     """The largest rate of one instance of the layout that carries most per GPU; None where nothing fits."""
     question = question_of(run)
     evaluated = evaluated_with(question, [p.configuration for p in run.layouts], source)
@@ -171,7 +171,7 @@ def largest_rate(met: Callable[[float], bool], guess: float) -> float:
     return good
 
 
-def judged(runs: Sequence[Run], source: Mixture) -> pd.DataFrame:
+def judged(runs: Sequence[RunAtLimits], source: Mixture) -> pd.DataFrame:
     """One row per run: planned and measured rate, the ends of the planned one, GPUs needed and used; the plan has
     step times of the run's own software."""
     known: dict[object, Capacity | None] = {}
@@ -186,7 +186,7 @@ def judged(runs: Sequence[Run], source: Mixture) -> pd.DataFrame:
     return pd.concat([labels(runs), pd.DataFrame(parts)], axis=1)
 
 
-def _answer(run: Run, capacity: Capacity | None) -> dict[str, Any]:
+def _answer(run: RunAtLimits, capacity: Capacity | None) -> dict[str, Any]:
     """What the plan says of one run; nothing planned where no instance fits or meets the limits."""
     if capacity is None or not capacity.rps > 0.0:
         nothing = dict.fromkeys(("planned_rps", *RATES), 0.0) | {"layout_gpus": np.nan, "gpus_needed": np.nan}
@@ -219,7 +219,7 @@ def rates_at(capacity: Capacity, rate_rps: float) -> dict[str, float]:
 
 
 def held_out_capacity(
-    runs: Sequence[Run], whole: Mixture, refits: Sequence[Refit], sources: Sequence[Mixture]
+    runs: Sequence[RunAtLimits], whole: Mixture, refits: Sequence[Refit], sources: Sequence[Mixture]
 ) -> pd.DataFrame:
     """Every run by the fit (scheme ``fit``), and under each scheme by the one of ``sources`` that has not seen its
     group: with software of the run's year, and once more with that of today."""
@@ -230,7 +230,9 @@ def held_out_capacity(
     return pd.concat(parts, ignore_index=True)
 
 
-def _held_out(runs: Sequence[Run], whole: Mixture, refits: Sequence[Refit], sources: Sequence[Mixture]) -> pd.DataFrame:
+def _held_out(
+    runs: Sequence[RunAtLimits], whole: Mixture, refits: Sequence[Refit], sources: Sequence[Mixture]
+) -> pd.DataFrame:
     parts = [judged(runs, whole).assign(scheme=SCHEMES[0])]
     known = labels(runs)
     for scheme in dict.fromkeys(refit.scheme for refit in refits):

@@ -61,7 +61,7 @@ class Steps:
 
 
 @dataclass(frozen=True)
-class Known:
+class PrecomputedSteps:
     """Step times that were worked out before, as a source for :func:`sizing.evidence.expected.expected`."""
 
     known: StepTimes
@@ -141,7 +141,7 @@ def predicted(tables: Sequence[Targets], steps: Mapping[str, Steps], trust: Trus
     out: dict[tuple[str, str], Floats] = {}
     for table in tables:
         now = steps[table.mode]
-        out |= compared(table, table.predicted_by(Known(now.mixed(trust).times, now.fit)))
+        out |= compared(table, table.predicted_by(PrecomputedSteps(now.mixed(trust).times, now.fit)))
     return out
 
 

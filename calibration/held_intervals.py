@@ -38,7 +38,7 @@ class Calibration:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Known:
+class KnownErrors:
     """What intervals are calibrated on: ``rows`` like what was measured, with their scores; ``left_out``: how far
     everything lies that was left out."""
 
@@ -47,12 +47,14 @@ class Known:
     left_out: pd.DataFrame
 
 
-def known_from(errors: pd.DataFrame) -> Known:
+def known_from(errors: pd.DataFrame) -> KnownErrors:
     """All held-out errors that intervals are calibrated on."""
     rows = like_measured(calibrating(answers(errors)))
     hard = difficulties(rows)
     rows = with_scores(rows, hard)
-    return Known(hard=hard, rows=rows, left_out=scored(errors, hard, stratum_quantiles(rows, tails(SHIPPED_LEVELS))))
+    return KnownErrors(
+        hard=hard, rows=rows, left_out=scored(errors, hard, stratum_quantiles(rows, tails(SHIPPED_LEVELS)))
+    )
 
 
 def calibration(errors: pd.DataFrame) -> Calibration:

@@ -30,7 +30,7 @@ DEFAULT_CONTEXT = 131072
 
 
 @dataclass(frozen=True, kw_only=True)
-class Checkpoint:
+class ConfigFolder:
     """A folder with a ``config.json``; ``relabelled`` names the architecture that stands in for the model's own."""
 
     folder: str
@@ -38,7 +38,7 @@ class Checkpoint:
     is_nvfp4: bool = False
 
 
-def checkpoint(model: Model, precision: str) -> Checkpoint | None:
+def checkpoint(model: Model, precision: str) -> ConfigFolder | None:
     """The configuration to compile for ``model``, or None when no architecture of the tables has its shape.
 
     First NVIDIA's copy for a model of the same shape (the NVFP4 checkpoint for NVFP4: it says which matrices stay
@@ -46,9 +46,9 @@ def checkpoint(model: Model, precision: str) -> Checkpoint | None:
     """
     packaged = _packaged(model, precision)
     if packaged:
-        return Checkpoint(folder=_copy(packaged), is_nvfp4=packaged.endswith("-NVFP4"))
+        return ConfigFolder(folder=_copy(packaged), is_nvfp4=packaged.endswith("-NVFP4"))
     if _is_mixtral_shaped(model):
-        return Checkpoint(folder=_write(_mixtral(model)), relabelled="Mixtral")
+        return ConfigFolder(folder=_write(_mixtral(model)), relabelled="Mixtral")
     return None
 
 

@@ -47,14 +47,14 @@ Pick = Callable[[int, int, int], list[int]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Curve:
+class ClosedLoopCurve:
     """One published closed-loop curve in ascending concurrency."""
 
     source: str
     calibration_points: tuple[CalibrationPoint, ...]
 
 
-def curves() -> list[Curve]:
+def curves() -> list[ClosedLoopCurve]:
     """Every closed-loop curve with ITL at five loads or more; disaggregated runs, whose GPU split is unknown, are left
     out as in the fit."""
     frame = evidence_frame()
@@ -68,7 +68,7 @@ def curves() -> list[Curve]:
             continue
         measured = part[["itl_ms_mean", "ttft_ms_mean"]].to_numpy(dtype=np.float64) / 1e3
         out.append(
-            Curve(
+            ClosedLoopCurve(
                 source=str(part["source"].iloc[0]),
                 calibration_points=tuple(
                     CalibrationPoint(point=p, itl_s=itl, ttft_s=None if np.isnan(ttft) else ttft)
@@ -89,7 +89,9 @@ def at_random(loads: int, count: int, number: int) -> list[int]:
     return sorted(int(i) for i in np.random.default_rng(number).choice(loads, count, replace=False))
 
 
-def leave_rest_out(measured: Sequence[Curve], count: int, pick: Pick, source: Roofline | None = None) -> pd.DataFrame:
+def leave_rest_out(
+    measured: Sequence[ClosedLoopCurve], count: int, pick: Pick, source: Roofline | None = None
+) -> pd.DataFrame:
     """One row per point that was not calibrated on: log(predicted / measured) before and after, and the intervals."""
     roof = source or roofline()
     rows = []

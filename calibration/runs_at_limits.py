@@ -74,7 +74,7 @@ served at least. Chosen: because the rate at a limit says little where latency i
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class RunAtLimits:
     """One system at its limits: ``rate_rps`` is the largest rate measured within ``limits``, of all ``gpus``, with
     serving software of ``software_year``.
 
@@ -93,12 +93,12 @@ class Run:
     spread: Variability = DATA_SET_SPREAD
 
 
-def runs_at_limits() -> list[Run]:
+def runs_at_limits() -> list[RunAtLimits]:
     """Every run of the library that says what a system carries within limits."""
     return [*mlperf_runs(), *series_runs()]
 
 
-def mlperf_runs(frame: pd.DataFrame | None = None) -> list[Run]:
+def mlperf_runs(frame: pd.DataFrame | None = None) -> list[RunAtLimits]:
     """Every MLPerf Server run of the library with prompt lengths and limits on tokens, in file order."""
     frame = evidence_frame() if frame is None else frame
     notes = frame["notes"].fillna("")
@@ -110,7 +110,7 @@ def mlperf_runs(frame: pd.DataFrame | None = None) -> list[Run]:
     return list(_runs(some, layouts))
 
 
-def _runs(frame: pd.DataFrame, layouts: Mapping[int, Sequence[Point]]) -> Iterator[Run]:
+def _runs(frame: pd.DataFrame, layouts: Mapping[int, Sequence[Point]]) -> Iterator[RunAtLimits]:
     for place, points in layouts.items():
         cells = frame.iloc[place]
         benchmark = BENCHMARK.search(str(cells["notes"]))
@@ -118,7 +118,7 @@ def _runs(frame: pd.DataFrame, layouts: Mapping[int, Sequence[Point]]) -> Iterat
         if benchmark is None or limits is None or not _at_limits(cells, limits):
             continue
         rate = float(cells["request_rate_rps"])
-        yield Run(
+        yield RunAtLimits(
             row=int(str(frame.index[place])),
             source=str(cells["source"]),
             benchmark=benchmark[1],
@@ -137,7 +137,7 @@ def _at_limits(cells: pd.Series, limits: TokenLimits) -> bool:
     return not all(share < REACHED for share in shares)
 
 
-def series_runs(frame: pd.DataFrame | None = None) -> list[Run]:
+def series_runs(frame: pd.DataFrame | None = None) -> list[RunAtLimits]:
     """The highest rate of every other open-loop series of good quality whose latency had risen by then."""
     frame = evidence_frame() if frame is None else frame
     kept_up = ~(frame["requests_per_s"] < KEPT_UP * frame["request_rate_rps"])
@@ -160,10 +160,10 @@ def _risen(ordered: pd.DataFrame) -> bool:
     return bool(ordered["itl_ms_mean"].iloc[-1] >= RISEN * ordered["itl_ms_mean"].iloc[0])
 
 
-def _of_series(frame: pd.DataFrame, place: int, points: Sequence[Point]) -> Run:
+def _of_series(frame: pd.DataFrame, place: int, points: Sequence[Point]) -> RunAtLimits:
     cells = frame.iloc[place]
     first = float(cells["ttft_ms_p50"])
-    return Run(
+    return RunAtLimits(
         row=int(str(frame.index[place])),
         source=str(cells["source"]),
         benchmark=str(cells["source"]),
@@ -180,7 +180,7 @@ def _of_series(frame: pd.DataFrame, place: int, points: Sequence[Point]) -> Run:
     )
 
 
-def labels(runs: Sequence[Run]) -> pd.DataFrame:
+def labels(runs: Sequence[RunAtLimits]) -> pd.DataFrame:
     """What cross-validation groups by, one row per run (:func:`calibration.crossvalidate.group_of`)."""
     points = [run.layouts[0] for run in runs]
     return pd.DataFrame(

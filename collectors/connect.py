@@ -13,13 +13,13 @@ from typing import TypeVar
 from collectors.backends.backend import Backend, PrometheusBackend
 from collectors.backends.cache import CachingBackend
 from collectors.backends.scrape.backend import RingBackend
-from collectors.backends.scrape.scraper import CONNECTIONS, Scraper, Target
+from collectors.backends.scrape.scraper import CONNECTIONS, Scraper, ScrapeTarget
 from collectors.backends.scrape.store import MOST_CHURN_BYTES, Ring
 from collectors.backends.veiled import Veil, VeiledBackend
 from collectors.prometheus import Clock, Fetcher, Limits, PrometheusClient
 from collectors.reading import read_from
 from collectors.reading.observation import Observation, State, without_data
-from collectors.reading.remarks import Kind, remark
+from collectors.reading.remarks import RemarkKind, remark
 from collectors.source import PrometheusSource, ScrapeSource, Source
 from collectors.units import MIB
 
@@ -94,7 +94,7 @@ def scraping(
     source: Source, settings: ScrapeSource, *, clock: Callable[[], float] = time.time, bounds: Bounds = OF_A_FILE
 ) -> Scraping:
     """The ring of a scrape source."""
-    targets = [Target(url) for url in settings.targets]
+    targets = [ScrapeTarget(url) for url in settings.targets]
     ring = _ring(source, settings, bounds)
     fetcher = Fetcher(
         access=settings.access(source.folder),
@@ -212,7 +212,7 @@ def without_ring(source: Source, error: sqlite3.Error, *, at_s: float, window_s:
     return without_data(
         name=source.name,
         state=State.UNREACHABLE,
-        cause=remark(Kind.RING_UNUSABLE, error=error),
+        cause=remark(RemarkKind.RING_UNUSABLE, error=error),
         at_s=at_s,
         window_s=window_s,
         engine=source.engine,

@@ -9,7 +9,7 @@ from collectors.backends.backend import Backend
 from collectors.questions.deployments import Deployed
 from collectors.questions.judged import read_judged
 from collectors.reading.observation import Observation, State
-from collectors.reading.remarks import Kind
+from collectors.reading.remarks import RemarkKind
 from collectors.source import Source
 from reality.answer import answer
 from reality.identity import Identity, check, facts_of
@@ -186,7 +186,7 @@ def _load_blocked(observed: Observation, problem: str) -> str:
 
 
 def _partial(observed: Observation) -> bool:
-    return observed.has(Kind.PARTIAL_ANSWER)
+    return observed.has(RemarkKind.PARTIAL_ANSWER)
 
 
 def _load_reasons(observed: Observation) -> tuple[str, ...]:

@@ -28,8 +28,8 @@ from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Fleet, Replica
 from sizing.simulator.layout import E2E, ITL, QUEUE, TTFT
-from sizing.simulator.outcome import Outcome
-from sizing.simulator.pool import Measurement
+from sizing.simulator.outcome import SimulationCounts
+from sizing.simulator.pool import MeasuredSpan
 from sizing.simulator.quantiles import Sampled, counted, sampled_mean, sampled_quantile
 from sizing.simulator.request_lengths import ObservedLengths
 from sizing.simulator.stability import largest_stable_rps
@@ -79,7 +79,7 @@ class _Run:
     """One simulation: None where it is not sure that the load can be carried for ever. ``front_s``: what a request
     takes in the mean before the engine has it."""
 
-    outcome: Outcome | None
+    outcome: SimulationCounts | None
     stable_rps: float
     front_s: float
 
@@ -189,7 +189,7 @@ def _run(replica: Replica, arrivals: Arrivals, traffic: ObservedTraffic, replica
     outcome = drive(
         fleet,
         arrivals.stream(lengths, duration, SEED),
-        Measurement(expected=expected, horizon_s=duration, warm_up=int(WARM_UP_SHARE * expected)),
+        MeasuredSpan(expected=expected, horizon_s=duration, warm_up=int(WARM_UP_SHARE * expected)),
     )
     return _Run(outcome=None if outcome.overwhelmed else outcome, stable_rps=stable, front_s=front)
 

@@ -17,7 +17,7 @@ from sharing.export import add_command
 from sharing.library import open_library
 from sharing.library.choosing import MOST_LISTED
 from sharing.library.database import VARIABLE
-from sharing.library.records import Draft, Entry, Figures, Project, Query, figures_of
+from sharing.library.records import Entry, Project, ScenarioDraft, ScenarioQuery, StoredFigures, figures_of
 from sharing.links.command import add_commands
 from sharing.links.opening import add_command as add_open
 from sizing import Scenario
@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _list(given: argparse.Namespace) -> int:
-    query = Query(
+    query = ScenarioQuery(
         text=given.text,
         customer=given.customer,
         project=given.project,
@@ -119,14 +119,14 @@ def _import(given: argparse.Namespace) -> int:
     name = given.project or given.customer
     project = Project(name=name, customer=given.customer) if name.strip() else None
     draft: dict[str, Any] = {"scenario": scenario, "project": project, "tags": tuple(given.tag)}
-    Draft(**draft)  # refused before a plan is computed for it
+    ScenarioDraft(**draft)  # refused before a plan is computed for it
     if given.no_plan:
         from sizing.question.understand import understand
 
         understand(scenario)  # what no plan can be computed for is not kept either
     with closing(open_library(given.library)) as library:
         figures = None if given.no_plan else _figures(scenario)
-        kept = library.add(Draft(**draft, figures=figures), by=owner(given.author))
+        kept = library.add(ScenarioDraft(**draft, figures=figures), by=owner(given.author))
     print(f"Scenario {kept.scenario_id}: {scenario.name}")
     return 0
 
@@ -141,7 +141,7 @@ def _purge(given: argparse.Namespace) -> int:
     return 0
 
 
-def _figures(scenario: Scenario) -> Figures:
+def _figures(scenario: Scenario) -> StoredFigures:
     from sizing.planning.plan import plan
 
     return figures_of(plan(scenario))

@@ -22,7 +22,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 
-class Fault(StrEnum):
+class DatabaseFault(StrEnum):
     """What keeps a database from answering."""
 
     ADDRESS = "its address cannot be used"
@@ -44,11 +44,11 @@ class SharingError(Exception):
 class LibraryUnavailable(SharingError):
     """The database does not answer, or does not take what is to be kept."""
 
-    def __init__(self, fault: Fault, place: str) -> None:
+    def __init__(self, fault: DatabaseFault, place: str) -> None:
         self.fault, self.place = fault, place
         super().__init__(f"The library ({place}) is not available: {fault.value}.")
 
-    def __reduce__(self) -> tuple[type[LibraryUnavailable], tuple[Fault, str]]:
+    def __reduce__(self) -> tuple[type[LibraryUnavailable], tuple[DatabaseFault, str]]:
         """As it was made, for another process."""
         return type(self), (self.fault, self.place)
 

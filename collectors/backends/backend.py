@@ -9,7 +9,7 @@ from typing import Protocol, TypedDict
 
 from collectors.backends.side_by_side import side_by_side
 from collectors.errors import QueryRejected, SourceError
-from collectors.prometheus.answers import Notes, Sample, Series, Vector
+from collectors.prometheus.answers import Notes, Sample, TimeSeries, Vector
 from collectors.prometheus.client import PrometheusClient
 from collectors.prometheus.promql import quoted
 from collectors.queries.query import Query, Subject
@@ -58,7 +58,7 @@ class Vectors:
 class Ranges:
     """Series by subject on one grid; ``since_s``: not asked for yet before (None: all)."""
 
-    series: Mapping[Subject, tuple[Series, ...]]
+    series: Mapping[Subject, tuple[TimeSeries, ...]]
     start_s: float
     end_s: float
     step_s: float
@@ -66,7 +66,7 @@ class Ranges:
     problems: Mapping[Subject, str] = field(default_factory=dict)
     notes: Notes = field(default_factory=Notes)
 
-    def of(self, subject: Subject) -> tuple[Series, ...]:
+    def of(self, subject: Subject) -> tuple[TimeSeries, ...]:
         """The series of one query; none when it has no data."""
         return self.series.get(subject, ())
 
@@ -141,12 +141,12 @@ class PrometheusBackend:
                 return [Ranges(series={}, **grid, problems={batch[0].subject: str(error)})]
             return [part for query in batch for part in self._range_batch([query], grid)]
         subjects = {query.subject.label: query.subject for query in batch}
-        series: dict[Subject, list[Series]] = {}
+        series: dict[Subject, list[TimeSeries]] = {}
         for one in matrix.series:
             labels = dict(one.labels)
             subject = subjects.get(labels.pop(CONCEPT_LABEL, ""))
             if subject is not None:
-                series.setdefault(subject, []).append(Series(labels=labels, times_s=one.times_s, values=one.values))
+                series.setdefault(subject, []).append(TimeSeries(labels=labels, times_s=one.times_s, values=one.values))
         return [
             Ranges(
                 series={subject: tuple(several) for subject, several in series.items()},

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from collectors.backends.backend import Backend, Grid, Ranges, Vectors, joined_notes, without
-from collectors.prometheus.answers import Sample, Series
+from collectors.prometheus.answers import Sample, TimeSeries
 from collectors.prometheus.histograms import QUANTILES, buckets_of, quantile
 from collectors.prometheus.promql import matchers, quoted, regex_quoted
 from collectors.queries.query import Query
@@ -47,7 +47,7 @@ class Edges:
         pattern = "|".join(regex_quoted(text) for text in kept)
         return replace(query, expression=query.with_matchers(f"le=~{quoted(pattern)}"))
 
-    def suffices_over(self, series: Sequence[Series]) -> bool:
+    def suffices_over(self, series: Sequence[TimeSeries]) -> bool:
         """Whether the answer gives the quantiles of every moment of a line that has any."""
         moments = at_each_moment(series)
         total = [sum(s.value for s in samples if s.labels.get("le") == "+Inf") for samples in moments]
@@ -79,7 +79,7 @@ def sampled(query: Query, replicas: Sequence[Mapping[str, str]]) -> Query | None
     return replace(query, expression=query.with_matchers(matchers({"instance": chosen})))
 
 
-def at_each_moment(series: Sequence[Series]) -> list[list[Sample]]:
+def at_each_moment(series: Sequence[TimeSeries]) -> list[list[Sample]]:
     """The samples of each moment of a line."""
     samples: dict[float, list[Sample]] = {}
     for one in series:
@@ -88,7 +88,7 @@ def at_each_moment(series: Sequence[Series]) -> list[list[Sample]]:
     return list(samples.values())
 
 
-def edges_over(series: Sequence[Series], now_s: float) -> Edges | None:
+def edges_over(series: Sequence[TimeSeries], now_s: float) -> Edges | None:
     """The edges that the quantiles of any moment of a line need; moments without quantiles need none."""
     known = [edges for samples in at_each_moment(series) if (edges := edges_of(samples, now_s)) is not None]
     if not known:

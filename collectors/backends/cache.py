@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 
 from collectors.backends.backend import Backend, Grid, Ranges, Vectors, joined_notes
 from collectors.backends.bucket_pruning import BucketPruning
-from collectors.backends.lines import Line, Missing, extended, missing_points
+from collectors.backends.lines import MissingSpans, SampledLine, extended, missing_points
 from collectors.backends.side_by_side import side_by_side
-from collectors.prometheus.answers import Notes, Sample, Series
+from collectors.prometheus.answers import Notes, Sample, TimeSeries
 from collectors.queries.query import LIVE, Query, Subject, by_subject
 from collectors.queries.ttl import FLEET_REPLICAS, GRID_S, LONGEST_S, Turn
 
@@ -62,7 +62,7 @@ class CachingBackend:
         self._pruning = BucketPruning(inner)
         self._habits: dict[str, tuple[Query, float]] = {}
         self._foreseen_from_s = -math.inf
-        self._lines: OrderedDict[tuple[str, float], Line] = OrderedDict()
+        self._lines: OrderedDict[tuple[str, float], SampledLine] = OrderedDict()
 
     def vectors(self, queries: Sequence[Query], *, at_s: float | None) -> Vectors:
         """See Backend. One asks at a time: who asks the same a moment later finds it answered."""
@@ -204,7 +204,7 @@ class CachingBackend:
 
     def _lines_of(
         self, queries: Sequence[Query], first: int, last: int, *, end_s: float, step_s: float
-    ) -> dict[Query, tuple[Line | None, Missing]]:
+    ) -> dict[Query, tuple[SampledLine | None, MissingSpans]]:
         """What is known of the line of every query, and what is missing of it."""
         lines = {}
         with self._lock:
@@ -235,7 +235,7 @@ class CachingBackend:
             return None
         return Ranges(
             series={
-                subject: tuple(Series(labels=s.labels, times_s=(at_s,), values=(s.value,)) for s in samples)
+                subject: tuple(TimeSeries(labels=s.labels, times_s=(at_s,), values=(s.value,)) for s in samples)
                 for subject, samples in answer.samples.items()
             },
             start_s=at_s,
@@ -245,7 +245,7 @@ class CachingBackend:
             notes=answer.notes,
         )
 
-    def _keep_line(self, key: tuple[str, float], line: Line) -> None:
+    def _keep_line(self, key: tuple[str, float], line: SampledLine) -> None:
         with self._lock:
             self._lines[key] = line
             self._lines.move_to_end(key)

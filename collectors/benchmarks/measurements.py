@@ -18,7 +18,7 @@ MODES: dict[Mode, str] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Deployment:
+class MeasuredSystem:
     """What the user says about the system that was measured; it wins over the file, which often does not know."""
 
     model: str | None = None
@@ -35,15 +35,15 @@ class Deployment:
     dp: int | None = None
 
 
-def to_measurements(points: Iterable[BenchmarkPoint], stated: Deployment | None = None) -> list[dict[str, Cell]]:
+def to_measurements(points: Iterable[BenchmarkPoint], stated: MeasuredSystem | None = None) -> list[dict[str, Cell]]:
     """One row per point, in order; None where neither the file nor the user says.
 
     ``itl_ms_*`` holds TPOT where the tool measured it, as the evidence library does, else ITL.
     """
-    return [_row(point, stated or Deployment()) for point in points]
+    return [_row(point, stated or MeasuredSystem()) for point in points]
 
 
-def _row(point: BenchmarkPoint, stated: Deployment) -> dict[str, Cell]:
+def _row(point: BenchmarkPoint, stated: MeasuredSystem) -> dict[str, Cell]:
     step = point.tpot_ms if point.tpot_ms.stated else point.itl_ms
     tp, pp, dp = stated.tp or point.tp, stated.pp or point.pp, stated.dp or point.dp
     gpus = stated.gpus or point.gpus or (tp * (pp or 1) if tp else None)

@@ -147,7 +147,7 @@ EVEN_NOTE = "requests were sent at even intervals, not as a Poisson process"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Load:
+class BenchmarkLoad:
     """Mode with its concurrency or rate, and what to know about it."""
 
     mode: Mode | None = None
@@ -156,7 +156,7 @@ class Load:
     notes: tuple[str, ...] = ()
 
 
-def rate_or_concurrency(fields: Fields) -> Load:
+def rate_or_concurrency(fields: Fields) -> BenchmarkLoad:
     """The load from ``request_rate`` and ``max_concurrency`` of vLLM and SGLang.
 
     An infinite rate sends as fast as it may: a closed loop with a cap on concurrency, everything at once without.
@@ -164,16 +164,16 @@ def rate_or_concurrency(fields: Fields) -> Load:
     concurrency = fields.number("max_concurrency") or None
     cell = fields.values.get("request_rate")
     if cell in ("inf", "Infinity") or (isinstance(cell, float) and cell == math.inf):
-        return Load(mode="fixed_concurrency" if concurrency else "offline", concurrency=concurrency)
+        return BenchmarkLoad(mode="fixed_concurrency" if concurrency else "offline", concurrency=concurrency)
     if cell == "trace":
-        return Load(mode="fixed_rate", concurrency=concurrency, notes=("requests arrived as in a trace",))
+        return BenchmarkLoad(mode="fixed_rate", concurrency=concurrency, notes=("requests arrived as in a trace",))
     if cell is None:
-        return Load(mode="fixed_concurrency" if concurrency else None, concurrency=concurrency)
+        return BenchmarkLoad(mode="fixed_concurrency" if concurrency else None, concurrency=concurrency)
     rate = number("request_rate", cell)
     if rate == 0:
         raise BadRow("request_rate is 0")
     notes = (capped_note(concurrency),) if concurrency else ()
-    return Load(mode="fixed_rate", concurrency=concurrency, rate_rps=rate, notes=notes)
+    return BenchmarkLoad(mode="fixed_rate", concurrency=concurrency, rate_rps=rate, notes=notes)
 
 
 def capped_note(concurrency: float) -> str:

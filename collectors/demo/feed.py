@@ -9,7 +9,7 @@ from collectors.backends.scrape.backend import RingBackend
 from collectors.backends.scrape.kept import kept
 from collectors.backends.scrape.promql.samples import Tracks
 from collectors.backends.scrape.promql.tree import Matcher, Selector
-from collectors.backends.scrape.scraper import Target
+from collectors.backends.scrape.scraper import ScrapeTarget
 from collectors.backends.scrape.store import Ring
 from collectors.demo.deployment import Demo
 from collectors.demo.replica import pod_name
@@ -18,7 +18,7 @@ from collectors.units import MIB, S_PER_DAY, S_PER_HOUR
 
 INTERVAL_S = 15.0
 """Between two scrapes: what most Prometheus servers are set to."""
-GPU_TARGET = Target("http://demo-node:9400/metrics")
+GPU_TARGET = ScrapeTarget("http://demo-node:9400/metrics")
 
 
 class DemoFeed:
@@ -80,9 +80,9 @@ def demo_source(replicas: int = 4, *, window_s: float = 300.0) -> Source:
     return source_from(raw)
 
 
-def pod_target(number: int) -> Target:
+def pod_target(number: int) -> ScrapeTarget:
     """The page of one replica."""
-    return Target(f"http://{pod_name(number)}:8000/metrics")
+    return ScrapeTarget(f"http://{pod_name(number)}:8000/metrics")
 
 
 ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})

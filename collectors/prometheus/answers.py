@@ -48,7 +48,7 @@ class Sample:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Series:
+class TimeSeries:
     """One series over time, in time order; steps without a sample are simply absent."""
 
     labels: Labels
@@ -83,7 +83,7 @@ class Vector:
 class Matrix:
     """Answer of a range query with the grid it was asked on."""
 
-    series: tuple[Series, ...] = ()
+    series: tuple[TimeSeries, ...] = ()
     start_s: float
     end_s: float
     step_s: float
@@ -127,7 +127,7 @@ def read_vector(document: Mapping[str, Any], where: str) -> Vector:
     return Vector(samples=samples, notes=read_notes(document))
 
 
-def read_series(document: Mapping[str, Any], where: str) -> tuple[Series, ...]:
+def read_series(document: Mapping[str, Any], where: str) -> tuple[TimeSeries, ...]:
     """The series of a range query's answer; native histograms are left out (ask for a number of them instead)."""
     kind, result = _result(document, where)
     if kind != "matrix":
@@ -136,7 +136,7 @@ def read_series(document: Mapping[str, Any], where: str) -> tuple[Series, ...]:
     for entry in _list(result, where):
         points = [_point(p, where) for p in _list(_mapping(entry, where).get("values", []), where)]
         times, values = zip(*points, strict=True) if points else ((), ())
-        several.append(Series(labels=_labels(entry, where), times_s=times, values=values))
+        several.append(TimeSeries(labels=_labels(entry, where), times_s=times, values=values))
     return tuple(several)
 
 

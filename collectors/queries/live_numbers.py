@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from collectors.queries.query import Part, Subject
+from collectors.queries.query import QuantityPart, Subject
 
 Chart = Literal["requests", "queue", "tokens", "shares"]
 """A chart of the Live page, whose lines have one unit."""
@@ -24,7 +24,7 @@ class LiveNumber:
     name: str
     unit: str
     concept: str = ""
-    part: Part = Part.WHOLE
+    part: QuantityPart = QuantityPart.WHOLE
     in_vocabulary: bool = True
     missing_without: str = ""
     chart: Chart | None = None
@@ -33,7 +33,13 @@ class LiveNumber:
 
 
 def _read(
-    name: str, unit: str, concept: str, part: Part = Part.WHOLE, *, chart: Chart | None = None, label: str = ""
+    name: str,
+    unit: str,
+    concept: str,
+    part: QuantityPart = QuantityPart.WHOLE,
+    *,
+    chart: Chart | None = None,
+    label: str = "",
 ) -> LiveNumber:
     """A number that is one query, and nobody says is missing."""
     return LiveNumber(name=name, unit=unit, concept=concept, part=part, chart=chart, label=label)
@@ -92,7 +98,7 @@ LIVE_NUMBERS = (
         label="Running",
         in_line="running {:.0f}",
     ),
-    _read("running_max", "requests", "running", Part.MAX),
+    _read("running_max", "requests", "running", QuantityPart.MAX),
     LiveNumber(
         name="waiting",
         unit="requests",
@@ -102,8 +108,8 @@ LIVE_NUMBERS = (
         label="Waiting",
         in_line="waiting {:.0f}",
     ),
-    _read("waiting_max", "requests", "waiting", Part.MAX, chart="queue", label="Waiting, most"),
-    _read("waiting_growth_per_s", "requests/s", "waiting", Part.GROWTH),
+    _read("waiting_max", "requests", "waiting", QuantityPart.MAX, chart="queue", label="Waiting, most"),
+    _read("waiting_growth_per_s", "requests/s", "waiting", QuantityPart.GROWTH),
     LiveNumber(
         name="kv_usage",
         unit="ratio",
@@ -113,7 +119,7 @@ LIVE_NUMBERS = (
         label="KV cache, fullest replica, mean",
         in_line="KV {:percent}",
     ),
-    _read("kv_usage_max", "ratio", "kv_usage", Part.MAX, chart="shares", label="KV cache, peak"),
+    _read("kv_usage_max", "ratio", "kv_usage", QuantityPart.MAX, chart="shares", label="KV cache, peak"),
     _read("kv_host_usage", "ratio", "kv_host_usage"),
     LiveNumber(name="kv_capacity_tokens", unit="tokens", missing_without="kv_capacity_tokens"),
     _plain("max_concurrency", "requests"),
@@ -157,7 +163,9 @@ MISSING_WITHOUT = {row.missing_without: row.name for row in LIVE_NUMBERS if row.
 """The number that is missing where a concept has no data."""
 
 OF_AN_ENGINE = {
-    row.concept: row.unit for row in LIVE_NUMBERS if row.concept and row.part is Part.WHOLE and row.in_vocabulary
+    row.concept: row.unit
+    for row in LIVE_NUMBERS
+    if row.concept and row.part is QuantityPart.WHOLE and row.in_vocabulary
 }
 """Concepts of engines that are a number of an observation as they are, with their unit."""
 

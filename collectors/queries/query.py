@@ -37,7 +37,7 @@ _PREFIX = {
 _NAMED_AS_A_WHOLE = (Group.REPLICA, Group.GPU_PLACES, Group.GPU_COUNT)
 
 
-class Part(StrEnum):
+class QuantityPart(StrEnum):
     """Which part of a quantity: the extremes and growth of a gauge, the pieces of a histogram."""
 
     WHOLE = ""
@@ -54,14 +54,14 @@ class Part(StrEnum):
     MEAN = ".mean"
 
 
-OF_GAUGE = (Part.WHOLE, Part.MAX, Part.MIN, Part.GROWTH, Part.CHANGE)
+OF_GAUGE = (QuantityPart.WHOLE, QuantityPart.MAX, QuantityPart.MIN, QuantityPart.GROWTH, QuantityPart.CHANGE)
 
 
 class Subject(NamedTuple):
     """What is asked about; ``candidate`` is the place of one in a vocabulary of which all are asked for."""
 
     quantity: str
-    part: Part = Part.WHOLE
+    part: QuantityPart = QuantityPart.WHOLE
     group: Group = Group.ENGINE
     candidate: int | None = None
 

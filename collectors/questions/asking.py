@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from collectors.backends.backend import Backend, Ranges
-from collectors.prometheus.answers import Labels, Series
+from collectors.prometheus.answers import Labels, TimeSeries
 from collectors.queries.query import Query
 from collectors.reading.topology import Topology
 from collectors.vocabulary.expressions import selected
@@ -76,5 +76,5 @@ def line_of(answer: Ranges, query: Query) -> list[float]:
 
 def by_moment(answer: Ranges, query: Query) -> dict[float, float]:
     """Values by moment, where there is one."""
-    series: Iterable[Series] = answer.of(query.subject)[:1]
+    series: Iterable[TimeSeries] = answer.of(query.subject)[:1]
     return {round(t, 3): v for one in series for t, v in zip(one.times_s, one.values, strict=True) if math.isfinite(v)}

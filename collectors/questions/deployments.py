@@ -33,7 +33,7 @@ MODELS, PRODUCTS, KV = (Subject(key, group=Group.SOURCE) for key in ("models", "
 
 
 @dataclass(frozen=True, kw_only=True)
-class Deployment:
+class LabelledDeployment:
     """The labels that select a deployment, with the number of series that stand for its replicas."""
 
     labels: Mapping[str, str]
@@ -47,7 +47,7 @@ class Deployment:
 
 def find_deployments(
     backend: Backend, source: Source, *, at_s: float | None = None, clock: Callable[[], float] = time.time
-) -> tuple[Deployment, ...]:
+) -> tuple[LabelledDeployment, ...]:
     """The deployments within the selector of a source, largest first. Raises SourceError; empty without an engine."""
     discovery = discover(backend, source, at_s, clock)
     engine = discovery.engine
@@ -61,7 +61,7 @@ def find_deployments(
     by = (*(models or ("job",)), "namespace")
     query = of_source("deployments", f"count by ({', '.join(by)}) ({series})", weight=GROUPED)
     deployments = [
-        Deployment(labels=_selecting(s.labels, by, models), series=int(s.value))
+        LabelledDeployment(labels=_selecting(s.labels, by, models), series=int(s.value))
         for s in backend.vectors([query], at_s=discovery.at_s).of(query.subject)
     ]
     known = [one for one in deployments if one.labels]

@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from collectors.backends.backend import Backend, Ranges
-from collectors.prometheus.answers import Sample, Series
+from collectors.prometheus.answers import Sample, TimeSeries
 from collectors.prometheus.histograms import QUANTILES, buckets_of, quantile
 from collectors.prometheus.promql import step_for
 from collectors.queries.live_numbers import DIRECT, OVER_TIME
-from collectors.queries.query import Group, Part, Query, Subject
+from collectors.queries.query import Group, QuantityPart, Query, Subject
 from collectors.queries.ttl import GRID_S
 from collectors.questions.deployments import arrivals_over_time
 from collectors.reading.discovery import discover
@@ -94,7 +94,11 @@ def history(
 def _engine_queries(topology: Topology, scope: Scope, concepts: Collection[str]) -> tuple[list[Query], Sequence[Query]]:
     """The queries for the engine's lines, and those of them that arrivals are made of."""
     chosen = {key: choice for key, choice in topology.choices.items() if key in concepts}
-    queries = [q for q in engine_queries(chosen, scope) if q.subject.part not in (Part.MIN, Part.GROWTH, Part.CHANGE)]
+    queries = [
+        q
+        for q in engine_queries(chosen, scope)
+        if q.subject.part not in (QuantityPart.MIN, QuantityPart.GROWTH, QuantityPart.CHANGE)
+    ]
     arriving = arrival_queries(topology.choices, scope) if {"arrivals", "first_tokens"} & set(chosen) else []
     known = {query.subject for query in queries}
     return [*queries, *(query for query in arriving if query.subject not in known)], arriving
@@ -162,18 +166,18 @@ class _Lines:
     def _one(self, subject: Subject) -> tuple[float, ...]:
         return self._on_grid(self._answer.series[subject][0])
 
-    def _on_grid(self, series: Series) -> tuple[float, ...]:
+    def _on_grid(self, series: TimeSeries) -> tuple[float, ...]:
         return series.on_grid(self._answer.start_s, self._answer.end_s, self._answer.step_s)[1]
 
     def _spread(self, name: str, key: str) -> dict[str, tuple[float, ...]]:
         """Mean and quantiles of a distribution, in the unit that it is shown in."""
         scale = SHOWN_AS[UNITS[key]]
         lines = {}
-        sums, counts = Subject(key, Part.SUM), Subject(key, Part.COUNT)
+        sums, counts = Subject(key, QuantityPart.SUM), Subject(key, QuantityPart.COUNT)
         if self._answer.of(sums) and self._answer.of(counts):
             pairs = zip(self._one(sums), self._one(counts), strict=True)
             lines[f"{name}.mean"] = tuple(s / c * scale if c > 0 else math.nan for s, c in pairs)
-        series = self._answer.of(Subject(key, Part.BUCKETS))
+        series = self._answer.of(Subject(key, QuantityPart.BUCKETS))
         buckets = [(one.labels, self._on_grid(one)) for one in series if one.values]
         if not buckets:
             return lines

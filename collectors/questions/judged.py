@@ -16,7 +16,7 @@ from collectors.reading import read_from
 from collectors.reading.discovery import discover
 from collectors.reading.engine_values import judged_step_s, saturated_steps
 from collectors.reading.observation import Observation, State
-from collectors.reading.remarks import Ago, Kind, remark
+from collectors.reading.remarks import Ago, RemarkKind, remark
 from collectors.reading.topology import find_topology
 from collectors.source import Source
 
@@ -62,7 +62,7 @@ def read_judged(
         again = read_from(own, source, at_s=stretch.end_s, window_s=stretch.length_s, clock=clock)
         if again.state in (*SILENT, State.SATURATED):
             return observed, deployed
-        note = remark(Kind.CALM_STRETCH, judged=Ago(again.window_s), asked=Ago(observed.window_s))
+        note = remark(RemarkKind.CALM_STRETCH, judged=Ago(again.window_s), asked=Ago(observed.window_s))
         again = again.model_copy(update={"remarks": (note, *again.remarks)})
         return again, read_deployed(own, source, at_s=again.at_s, window_s=again.window_s, clock=clock)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from collectors.backends.backend import Backend
-from collectors.prometheus.answers import Series
+from collectors.prometheus.answers import TimeSeries
 from collectors.prometheus.promql import step_for
 from collectors.queries.query import SPREAD, Group, Query, Subject
 from collectors.queries.ttl import THIRD
@@ -107,7 +107,7 @@ def xid_log(
     return tuple(sorted(every, key=lambda event: (-event.at_s, event.host, event.gpu))[:MOST_EVENTS])
 
 
-def _events(series: Series, vocabulary: GpuVocabulary, start_s: float) -> list[XidEvent]:
+def _events(series: TimeSeries, vocabulary: GpuVocabulary, start_s: float) -> list[XidEvent]:
     """One event where a code first stands, and one where it changes."""
     host = next((series.labels[name] for name in (*vocabulary.host_labels, "instance") if series.labels.get(name)), "")
     gpu = number_of(series.labels)

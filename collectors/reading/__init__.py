@@ -16,7 +16,7 @@ from collectors.reading.layout import is_stale
 from collectors.reading.no_data import silent, stale_or_empty
 from collectors.reading.observation import Observation, State, without_data
 from collectors.reading.observe import observe
-from collectors.reading.remarks import Kind, remark
+from collectors.reading.remarks import RemarkKind, remark
 from collectors.reading.topology import find_topology, refusal
 from collectors.source import Source
 from collectors.vocabulary.detect import names_of
@@ -38,7 +38,7 @@ def read_from(
         return without_data(
             name=source.name,
             state=State.UNREACHABLE,
-            cause=remark(Kind.SOURCE_FAILED, error=error),
+            cause=remark(RemarkKind.SOURCE_FAILED, error=error),
             at_s=at_s if at_s is not None else clock(),
             window_s=window,
             engine=source.engine,

@@ -16,7 +16,7 @@ from collectors.source import Source
 from collectors.vocabulary import engine_vocabularies, gpu_vocabularies
 from collectors.vocabulary.detect import (
     DetectedEngine,
-    Seen,
+    EnginesSeen,
     bare_labels,
     detect_engine,
     engine_names,
@@ -112,7 +112,7 @@ def engine_queries(source: Source, *, around: str = "{}") -> list[Query]:
     return [*queries, of_source(OF_MODEL.quantity, " or ".join(several), ttl=slow(17))]
 
 
-def engines_seen(source: Source, answer: Vectors) -> Seen:
+def engines_seen(source: Source, answer: Vectors) -> EnginesSeen:
     """What :func:`engine_queries` found."""
     plain = answer.of(ENGINES)
     labelled = {
@@ -123,7 +123,7 @@ def engines_seen(source: Source, answer: Vectors) -> Seen:
         for label in sample.labels:
             by_model.setdefault(label, set()).add(sample.labels.get("__name__", ""))
     names = frozenset(s.labels.get("__name__", "") for s in plain)
-    return Seen(names=names, labelled=labelled, by_model=by_model if _models(source) is not None else None)
+    return EnginesSeen(names=names, labelled=labelled, by_model=by_model if _models(source) is not None else None)
 
 
 def _series(answer: Vectors, engine: DetectedEngine | None) -> dict[str, float]:

@@ -8,9 +8,9 @@ from collectors.backends.backend import Vectors
 from collectors.prometheus.histograms import QUANTILES, SHOWN, Distribution, buckets_of, distribution, finite, native
 from collectors.prometheus.promql import duration
 from collectors.queries.live_numbers import DIRECT, MISSING_WITHOUT
-from collectors.queries.query import Part, Query, Subject
+from collectors.queries.query import QuantityPart, Query, Subject
 from collectors.queries.ttl import FIRST
-from collectors.reading.observation import DISTRIBUTIONS, Mapped, Missing
+from collectors.reading.observation import DISTRIBUTIONS, Mapped, MissingQuantity
 from collectors.units import MS_PER_S
 from collectors.vocabulary.detect import Choice
 from collectors.vocabulary.expressions import Scope, distribution_queries, quantile_expression, scalar_queries, selected
@@ -94,7 +94,7 @@ def engine_numbers(vectors: Vectors, choices: Mapping[str, Choice], scope: Scope
     """The numbers of the engine that can be; a series born with its first event counts 0 while the engine is seen."""
 
     def value(subject: Subject) -> float | None:
-        choice = choices.get(subject.quantity) if subject.part is Part.WHOLE else None
+        choice = choices.get(subject.quantity) if subject.part is QuantityPart.WHOLE else None
         born_with_first = choice is not None and choice.candidate is not None and choice.concept.absent_means_zero
         if born_with_first and not vectors.of(subject) and subject not in vectors.problems:
             return 0.0
@@ -110,7 +110,7 @@ def engine_numbers(vectors: Vectors, choices: Mapping[str, Choice], scope: Scope
             numbers["prompt_tokens_per_s"], one(vectors, "cached_prompt_tokens")
         )
     numbers["aborted_rps"] = _aborted(
-        one(vectors, "first_tokens"), numbers["finished_rps"], one(vectors, "running", Part.GROWTH)
+        one(vectors, "first_tokens"), numbers["finished_rps"], one(vectors, "running", QuantityPart.GROWTH)
     )
     requests = one(vectors, "requests")
     if requests is None:
@@ -122,9 +122,9 @@ def engine_numbers(vectors: Vectors, choices: Mapping[str, Choice], scope: Scope
 
 def queue_persists(vectors: Vectors) -> bool:
     """Whether requests waited for capacity during the whole window."""
-    lowest = one(vectors, "waiting_for_capacity", Part.MIN)
+    lowest = one(vectors, "waiting_for_capacity", QuantityPart.MIN)
     if lowest is None:
-        lowest = one(vectors, "waiting", Part.MIN)
+        lowest = one(vectors, "waiting", QuantityPart.MIN)
     return lowest is not None and lowest >= 1.0
 
 
@@ -139,18 +139,18 @@ def engine_distributions(vectors: Vectors, choices: Mapping[str, Choice], scope:
             continue
         shown = SHOWN_AS[UNITS[key]]
         if candidate.mean:
-            mean = one(vectors, key, Part.MEAN)
+            mean = one(vectors, key, QuantityPart.MEAN)
             distributions[name] = Distribution(mean=None if mean is None else mean * candidate.scale * shown)
             continue
-        samples = vectors.of(Subject(key, Part.BUCKETS))
+        samples = vectors.of(Subject(key, QuantityPart.BUCKETS))
         whole = native(samples)
         distributions[name] = distribution(
             buckets_of(samples),
-            rate_sum=whole.sum if whole else one(vectors, key, Part.SUM),
-            rate_count=whole.count if whole else one(vectors, key, Part.COUNT),
+            rate_sum=whole.sum if whole else one(vectors, key, QuantityPart.SUM),
+            rate_count=whole.count if whole else one(vectors, key, QuantityPart.COUNT),
             window_s=scope.window_s,
             scale=candidate.scale * shown,
-            zeros=one(vectors, key, Part.ZEROS) or 0.0,
+            zeros=one(vectors, key, QuantityPart.ZEROS) or 0.0,
         )
     return distributions
 
@@ -184,14 +184,14 @@ def missing_of(
     vectors: Vectors,
     numbers: Mapping[str, float | None],
     distributions: Mapping[str, Distribution],
-) -> tuple[Missing, ...]:
+) -> tuple[MissingQuantity, ...]:
     """Quantities without data, each with its reason: no metric, a query that failed, or nothing happened."""
 
     def known(quantity: str) -> float | None:
         return distributions[quantity].mean if quantity in distributions else numbers[quantity]
 
     missing = [
-        Missing(quantity=quantity, reason=choices[key].reason)
+        MissingQuantity(quantity=quantity, reason=choices[key].reason)
         for key, quantity in QUANTITY.items()
         if key in choices and choices[key].candidate is None and known(quantity) is None
     ]
@@ -201,15 +201,15 @@ def missing_of(
             continue
         if known(quantity) is None:
             why = "the query failed" if key in rejected else "nothing was recorded in the window"
-            missing.append(Missing(quantity=quantity, reason=why))
+            missing.append(MissingQuantity(quantity=quantity, reason=why))
     explained = {one.quantity for one in missing}
     for quantity in dict.fromkeys(QUANTITY.values()):
         if known(quantity) is None and quantity not in explained:
-            missing.append(Missing(quantity=quantity, reason="this engine has no metric for it"))
+            missing.append(MissingQuantity(quantity=quantity, reason="this engine has no metric for it"))
     return tuple(missing)
 
 
-def one(vectors: Vectors, quantity: str, part: Part = Part.WHOLE) -> float | None:
+def one(vectors: Vectors, quantity: str, part: QuantityPart = QuantityPart.WHOLE) -> float | None:
     """The single finite value of a quantity of the engine."""
     return finite_of(vectors, Subject(quantity, part))
 
@@ -257,7 +257,7 @@ def arrival_queries(choices: Mapping[str, Choice], scope: Scope) -> list[Query]:
         growing = ("waiting", "running") if choice.concept.at_finish else ("waiting",)
         candidates = ((name, more.candidate) for name in growing if (more := choices.get(name)))
         parts = [q for name, one in candidates if one is not None for q in scalar_queries(name, one, scope)]
-        return [*own, *(q for q in parts if q.subject.part is Part.CHANGE)]
+        return [*own, *(q for q in parts if q.subject.part is QuantityPart.CHANGE)]
     return []
 
 

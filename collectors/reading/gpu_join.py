@@ -9,7 +9,7 @@ from collectors.prometheus.histograms import finite
 from collectors.prometheus.promql import LabelValue, matchers
 from collectors.queries.query import GROUPED, Group, Query, Subject
 from collectors.queries.ttl import GPU_COUNT, GPU_PLACES
-from collectors.reading.layout import HOST_LABELS, Layout
+from collectors.reading.layout import HOST_LABELS, ReplicaLayout
 from collectors.vocabulary import gpu_vocabularies
 from collectors.vocabulary.detect import DetectedExporter
 from collectors.vocabulary.expressions import Scope
@@ -105,7 +105,7 @@ def _sign(exporter: DetectedExporter, names: Collection[str]) -> str:
 def join_gpus(
     exporters: Sequence[DetectedExporter],
     places: Vectors,
-    layout: Layout,
+    layout: ReplicaLayout,
     selector: Mapping[str, LabelValue] | None,
     names: Collection[str],
     *,
@@ -176,7 +176,10 @@ def _matches(text: str, value: LabelValue) -> bool:
 
 
 def _without_others(
-    by_host: _Matchers, rows: Sequence[tuple[Mapping[str, str], float]], vocabulary: GpuVocabulary, layout: Layout
+    by_host: _Matchers,
+    rows: Sequence[tuple[Mapping[str, str], float]],
+    vocabulary: GpuVocabulary,
+    layout: ReplicaLayout,
 ) -> tuple[_Matchers, str]:
     """GPUs by host without those that are allotted to pods of others; why not, where that cannot be told."""
     labels = dict(by_host.get("labels", {}))
@@ -203,7 +206,7 @@ def _without_others(
     return by_host, ""
 
 
-def _former(vocabulary: GpuVocabulary, chosen: _Matchers, layout: Layout) -> Mapping[str, LabelValue] | None:
+def _former(vocabulary: GpuVocabulary, chosen: _Matchers, layout: ReplicaLayout) -> Mapping[str, LabelValue] | None:
     """Matchers of the GPUs that replicas had which report no more; None where there are none."""
     return _of_replicas(vocabulary, chosen.get("labels") or {}, chosen.get("always", ""), layout.lost_labels)
 

@@ -12,7 +12,7 @@ from collectors.prometheus.answers import Sample
 from collectors.prometheus.histograms import finite
 from collectors.queries.query import OVER_GPUS, SPREAD, Group, Query, Subject
 from collectors.queries.ttl import EVERY_MOMENT, FOURTH, SECOND, THIRD, Ttl, slow
-from collectors.reading.remarks import Kind, Names, Remark, remark
+from collectors.reading.remarks import Names, Remark, RemarkKind, remark
 from collectors.units import GB
 from collectors.vocabulary.expressions import Scope, selected
 from collectors.vocabulary.schema import GPU_CONCEPTS, Candidate, GpuVocabulary
@@ -227,11 +227,13 @@ def gpu_numbers(vocabulary: GpuVocabulary, vectors: Vectors, generation_tokens_p
         "tokens_per_joule": generation_tokens_per_s / power if generation_tokens_per_s is not None and power else None,
     }
     if xids:
-        remarks.insert(0, _named(Kind.XID_ON, Kind.XIDS_ON, xids, vocabulary, codes=_codes(xids, vocabulary)))
+        remarks.insert(
+            0, _named(RemarkKind.XID_ON, RemarkKind.XIDS_ON, xids, vocabulary, codes=_codes(xids, vocabulary))
+        )
     if partitioned:
-        remarks.append(remark(Kind.GPUS_PARTITIONED))
+        remarks.append(remark(RemarkKind.GPUS_PARTITIONED))
     if read.get("row_remap_failure"):
-        remarks.append(remark(Kind.ROW_NOT_REMAPPED))
+        remarks.append(remark(RemarkKind.ROW_NOT_REMAPPED))
     return GpuNumbers(numbers=numbers, remarks=tuple(remarks))
 
 
@@ -275,7 +277,9 @@ def _xids(vectors: Vectors, vocabulary: GpuVocabulary) -> tuple[Sample, ...] | N
     return own if own is None and not former else ((own or ()) + tuple(one for one in former if one not in (own or ())))
 
 
-def _named(single: Kind, several: Kind, gpus: Sequence[Sample], vocabulary: GpuVocabulary, **facts: object) -> Remark:
+def _named(
+    single: RemarkKind, several: RemarkKind, gpus: Sequence[Sample], vocabulary: GpuVocabulary, **facts: object
+) -> Remark:
     """A remark that names GPUs, in the singular for one."""
     names = sorted({gpu_name(one.labels, vocabulary) for one in gpus})
     shown = Names(names, most=MOST_NAMED, counted=True)
@@ -298,12 +302,16 @@ def _throttled(vectors: Vectors, vocabulary: GpuVocabulary) -> tuple[float | Non
         slow = [one for one in masks if int(one.value) & HARMFUL]
         bits = {bit for one in slow for bit in THROTTLE_BITS if int(one.value) & bit & HARMFUL}
         causes = Names(sorted(THROTTLE_BITS[bit] for bit in bits))
-        remarks = [_named(Kind.GPU_SLOWED_DOWN, Kind.GPUS_SLOWED_DOWN, slow, vocabulary, causes=causes)] if slow else []
+        remarks = (
+            [_named(RemarkKind.GPU_SLOWED_DOWN, RemarkKind.GPUS_SLOWED_DOWN, slow, vocabulary, causes=causes)]
+            if slow
+            else []
+        )
         return float(len(slow)), remarks
     hot = troubled(vectors, vocabulary, "thermal_throttled")
     if hot is None:
         return None, []
-    remarks = [_named(Kind.GPU_SLOWED_BY_HEAT, Kind.GPUS_SLOWED_BY_HEAT, hot, vocabulary)] if hot else []
+    remarks = [_named(RemarkKind.GPU_SLOWED_BY_HEAT, RemarkKind.GPUS_SLOWED_BY_HEAT, hot, vocabulary)] if hot else []
     return float(len(hot)), remarks
 
 

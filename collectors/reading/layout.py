@@ -39,7 +39,7 @@ STALE_AFTER_S = 30.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layout:
+class ReplicaLayout:
     """Replicas now and within the window, when the newest sample came and how often samples come.
 
     ``past`` are replicas of the last hour with the moment of their last sample, ``most`` how many there were at once.
@@ -150,7 +150,7 @@ def layout_queries(
     ]
 
 
-def read_layout(vectors: Vectors, *, at_s: float, window_s: float) -> Layout:
+def read_layout(vectors: Vectors, *, at_s: float, window_s: float) -> ReplicaLayout:
     """The layout from the answers to :func:`layout_queries`."""
 
     def of(quantity: str) -> tuple[Sample, ...]:
@@ -172,7 +172,7 @@ def read_layout(vectors: Vectors, *, at_s: float, window_s: float) -> Layout:
     if not live and interval is not None:
         live = tuple(labels for labels, last_s in past if at_s - last_s <= STALE_AFTER_SCRAPES * interval)
     duplicates, job = _duplicates(live)
-    return Layout(
+    return ReplicaLayout(
         live=live,
         seen=tuple(sample.labels for sample in of("seen")),
         newest_s=newest,
@@ -248,10 +248,10 @@ def _relayed(live: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
     return tuple(relayed)
 
 
-def counted_once(layout: Layout, scope: Scope) -> tuple[Layout, Scope]:
+def counted_once(layout: ReplicaLayout, scope: Scope) -> tuple[ReplicaLayout, Scope]:
     """Layout and scope that count every replica once: of one job, and not again at a router."""
 
-    def keeping(layout: Layout, own: Callable[[Mapping[str, str]], bool]) -> Layout:
+    def keeping(layout: ReplicaLayout, own: Callable[[Mapping[str, str]], bool]) -> ReplicaLayout:
         return replace(
             layout,
             live=tuple(labels for labels in layout.live if own(labels)),
@@ -273,7 +273,7 @@ def counted_once(layout: Layout, scope: Scope) -> tuple[Layout, Scope]:
     return keeping(layout, lambda labels: labels.get("job", "") not in dropped), narrowed
 
 
-def is_stale(layout: Layout, at_s: float) -> bool:
+def is_stale(layout: ReplicaLayout, at_s: float) -> bool:
     """Whether nothing came for several scrape intervals."""
     if not layout.live:
         return True

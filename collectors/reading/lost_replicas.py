@@ -9,8 +9,8 @@ from collectors.queries.query import GROUPED, Group, Query, Subject, of_source
 from collectors.queries.ttl import FIRST
 from collectors.reading.gpu_join import FLEET_GPUS, GpuJoin
 from collectors.reading.gpu_values import FORMER_XIDS, per_device, places_of
-from collectors.reading.layout import LOOK_BACK_S, Layout, replica_name
-from collectors.reading.remarks import Ago, Kind, Names, Remark, remark
+from collectors.reading.layout import LOOK_BACK_S, ReplicaLayout, replica_name
+from collectors.reading.remarks import Ago, Names, Remark, RemarkKind, remark
 from collectors.reading.topology import Topology
 from collectors.vocabulary.expressions import Scope
 
@@ -39,7 +39,7 @@ def former_xids(gpus: GpuJoin, *, window_s: float) -> str | None:
     return f"({device} > 0) and on ({own}) max by ({own}) ({had})"
 
 
-def target_queries(layout: Layout) -> list[Query]:
+def target_queries(layout: ReplicaLayout) -> list[Query]:
     """Which targets of the jobs of the deployment are down, and how many answer."""
     replicas = (*layout.known, *(labels for labels, _ in layout.past))
     jobs = sorted({labels["job"] for labels in replicas if labels.get("job")})
@@ -50,7 +50,7 @@ def target_queries(layout: Layout) -> list[Query]:
     return [of_source(DOWN.quantity, f"{up} == 0"), of_source(ANSWERING.quantity, answering, weight=GROUPED, ttl=FIRST)]
 
 
-def _down(answer: Vectors, layout: Layout, *, dedicated: bool) -> list[str]:
+def _down(answer: Vectors, layout: ReplicaLayout, *, dedicated: bool) -> list[str]:
     """Targets that are down and surely of this deployment: those that reported for it within the last hour, and those
     of jobs in which everything that answers is of it."""
     own: dict[str, set[str]] = {}
@@ -76,7 +76,7 @@ class Lost:
     down: tuple[str, ...] = ()
 
 
-def lost_replicas(answer: Vectors, layout: Layout, *, at_s: float, dedicated: bool) -> Lost:
+def lost_replicas(answer: Vectors, layout: ReplicaLayout, *, at_s: float, dedicated: bool) -> Lost:
     """What became of replicas that stopped before the window.
 
     A target that is down, or an XID error on what was its GPU, says that one is lost.
@@ -90,13 +90,15 @@ def lost_replicas(answer: Vectors, layout: Layout, *, at_s: float, dedicated: bo
     codes = sorted({f"{one.value:g}" for one in answer.of(FORMER_XIDS)})
     xids = f", and what was its GPU shows XID {', '.join(codes)}" if codes else ""
     return Lost(
-        dead=remark(Kind.REPLICAS_DOWN, **_since(dead, layout, at_s), xids=xids) if dead else None,
-        fewer=remark(Kind.REPLICAS_FEWER, **_since(rest, layout, at_s), live=live, most=layout.most) if fewer else None,
+        dead=remark(RemarkKind.REPLICAS_DOWN, **_since(dead, layout, at_s), xids=xids) if dead else None,
+        fewer=remark(RemarkKind.REPLICAS_FEWER, **_since(rest, layout, at_s), live=live, most=layout.most)
+        if fewer
+        else None,
         down=tuple(name for name in down if name not in {targets.get(one) for one in dead}),
     )
 
 
-def _since(names: Sequence[str], layout: Layout, at_s: float) -> dict[str, object]:
+def _since(names: Sequence[str], layout: ReplicaLayout, at_s: float) -> dict[str, object]:
     """Which replicas, and how long ago the last of them reported."""
     ago = Ago(at_s - max(layout.gone[name] for name in names))
     return {"replicas": Names(names, most=3, counted=True), "ago": ago}

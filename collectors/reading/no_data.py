@@ -8,9 +8,9 @@ from collectors.prometheus.promql import LabelValue, duration, matchers, quoted,
 from collectors.queries.query import GROUPED, Group, Subject, of_source
 from collectors.reading.discovery import Discovery, engine_queries, engines_seen, names_query, within
 from collectors.reading.gpu_join import GpuJoin
-from collectors.reading.layout import LOOK_BACK_S, Layout, layout_queries, read_layout
+from collectors.reading.layout import LOOK_BACK_S, ReplicaLayout, layout_queries, read_layout
 from collectors.reading.observation import Observation, State, without_data
-from collectors.reading.remarks import Kind, Names, Remark, remark
+from collectors.reading.remarks import Names, Remark, RemarkKind, remark
 from collectors.reading.topology import Topology, choices_for, presence
 from collectors.source import Source
 from collectors.vocabulary import engine_vocabularies
@@ -34,7 +34,7 @@ def silent(backend: Backend, source: Source, discovery: Discovery, window_s: flo
             engine=engine,
             choices=choices_for(engine, names_seen, source),
             scope=scope_of(source.labels, engine, window_s=window_s),
-            layout=Layout(live=(), seen=(), newest_s=None, oldest_s=None, interval_s=None),
+            layout=ReplicaLayout(live=(), seen=(), newest_s=None, oldest_s=None, interval_s=None),
             gpus=GpuJoin(),
         )
         return stale_or_empty(backend, source, discovery, topology)
@@ -42,7 +42,7 @@ def silent(backend: Backend, source: Source, discovery: Discovery, window_s: flo
     return without_data(
         name=source.name,
         state=State.NO_DATA,
-        cause=cause or remark(Kind.NO_ENGINE, where=backend.where, targets=discovery.targets),
+        cause=cause or remark(RemarkKind.NO_ENGINE, where=backend.where, targets=discovery.targets),
         warnings=discovery.warnings,
         at_s=discovery.at_s,
         window_s=window_s,
@@ -70,7 +70,7 @@ def _mistyped(backend: Backend, source: Source, discovery: Discovery) -> Remark 
     hints = [hint for hint in hints if hint]
     hint = f" ({'; '.join(hints)})" if hints else ""
     return remark(
-        Kind.NOTHING_SELECTED,
+        RemarkKind.NOTHING_SELECTED,
         engine=engine.vocabulary.label,
         selector=matchers(source.labels),
         hint=hint,
@@ -115,7 +115,7 @@ def stale_or_empty(backend: Backend, source: Source, discovery: Discovery, topol
             name=source.name,
             state=State.NO_DATA,
             cause=remark(
-                Kind.NOTHING_SELECTED,
+                RemarkKind.NOTHING_SELECTED,
                 engine=topology.engine.vocabulary.label,
                 selector=matchers(source.labels),
                 hint="",
@@ -129,7 +129,7 @@ def stale_or_empty(backend: Backend, source: Source, discovery: Discovery, topol
     return without_data(
         name=source.name,
         state=State.STALE,
-        cause=remark(Kind.STALE, age_s=age, targets=discovery.targets),
+        cause=remark(RemarkKind.STALE, age_s=age, targets=discovery.targets),
         at_s=discovery.at_s,
         window_s=topology.scope.window_s,
         age_s=age,

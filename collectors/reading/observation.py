@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from collectors.prometheus.histograms import Distribution
 from collectors.queries.live_numbers import NUMBERS
-from collectors.reading.remarks import Kind, Remark
+from collectors.reading.remarks import Remark, RemarkKind
 
 DISTRIBUTIONS = {
     "ttft_ms": "ttft",
@@ -51,7 +51,7 @@ class Mapped(_Frozen):
     overridden: bool = False
 
 
-class Missing(_Frozen):
+class MissingQuantity(_Frozen):
     """A quantity without data, and why."""
 
     quantity: str
@@ -89,7 +89,7 @@ class Observation(_Frozen):
     distributions: dict[str, Distribution]
     replicas: tuple[ObservedReplica, ...] = ()
     mapping: dict[str, Mapped] = {}
-    missing: tuple[Missing, ...] = ()
+    missing: tuple[MissingQuantity, ...] = ()
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -101,13 +101,13 @@ class Observation(_Frozen):
         """The remarks as sentences."""
         return tuple(note.sentence for note in self.remarks)
 
-    def has(self, *kinds: Kind) -> bool:
+    def has(self, *kinds: RemarkKind) -> bool:
         """Whether a cause or a remark is of one of the kinds."""
         return any(each.kind in kinds for each in (*self.causes, *self.remarks))
 
     def rejecting(self, quantity: str) -> Remark | None:
         """The cause that says that the server rejects the query of a quantity, where it does."""
-        rejections = (cause for cause in self.causes if cause.kind is Kind.QUERIES_REJECTED)
+        rejections = (cause for cause in self.causes if cause.kind is RemarkKind.QUERIES_REJECTED)
         return next((cause for cause in rejections if quantity in cause.names("quantities")), None)
 
     def number(self, key: str) -> float | None:

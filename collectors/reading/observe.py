@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from collectors.backends.backend import Backend, Vectors
-from collectors.queries.query import Group, Part, Query, Subject, by_subject
+from collectors.queries.query import Group, QuantityPart, Query, Subject, by_subject
 from collectors.queries.ttl import FLEET_REPLICAS
 from collectors.reading.discovery import Discovery
 from collectors.reading.engine_values import (
@@ -21,8 +21,8 @@ from collectors.reading.gpu_values import gpu_numbers, gpu_queries, missing_fiel
 from collectors.reading.health import CORE, SATURATED_SHARE, verdict
 from collectors.reading.layout import RELAY_LABELS
 from collectors.reading.lost_replicas import Lost, former_queries, lost_replicas, target_queries
-from collectors.reading.observation import Missing, Observation, ObservedReplica, unknown_numbers
-from collectors.reading.remarks import Ages, Kind, Names, Remark, remark
+from collectors.reading.observation import MissingQuantity, Observation, ObservedReplica, unknown_numbers
+from collectors.reading.remarks import Ages, Names, Remark, RemarkKind, remark
 from collectors.reading.topology import Topology
 from collectors.source import Source
 from collectors.vocabulary.detect import DetectedEngine
@@ -62,7 +62,7 @@ def _engine_queries(topology: Topology) -> list[Query]:
     if layout.replicas <= FLEET_REPLICAS and (judged := saturation_query(choices, topology.scope)):
         queries.append(judged)
     if layout.replicas > FLEET_REPLICAS:
-        queries = [query for query in queries if query.subject.part is not Part.BUCKETS or query.prunable]
+        queries = [query for query in queries if query.subject.part is not QuantityPart.BUCKETS or query.prunable]
     by = tuple(label for label in ("instance", "pod", "exported_pod", *RELAY_LABELS) if layout.values((label,)))
     if by and layout.replicas <= MAX_REPLICAS:
         candidates = {key: choice.candidate for key in REPLICA_COLUMNS if (choice := choices.get(key))}
@@ -108,17 +108,19 @@ def _assembled(
 
 
 def _add_gpus(
-    numbers: dict[str, float | None], missing: list[Missing], topology: Topology, answer: Vectors
+    numbers: dict[str, float | None], missing: list[MissingQuantity], topology: Topology, answer: Vectors
 ) -> list[Remark]:
     """Put the numbers of the GPUs in, or why there are none; returns what to say about them."""
     vocabulary = topology.gpus.vocabulary
     if vocabulary is None:
-        missing.append(Missing(quantity="gpus", reason=topology.gpus.reason))
+        missing.append(MissingQuantity(quantity="gpus", reason=topology.gpus.reason))
         return []
     gpus = gpu_numbers(vocabulary, answer, numbers["generation_tokens_per_s"])
     numbers |= gpus.numbers
-    missing += [Missing(quantity=quantity, reason=why) for quantity, why in missing_fields(vocabulary, numbers).items()]
-    return [*gpus.remarks, *([remark(Kind.GPUS_OF_HOSTS)] if topology.gpus.how == "host" else [])]
+    missing += [
+        MissingQuantity(quantity=quantity, reason=why) for quantity, why in missing_fields(vocabulary, numbers).items()
+    ]
+    return [*gpus.remarks, *([remark(RemarkKind.GPUS_OF_HOSTS)] if topology.gpus.how == "host" else [])]
 
 
 def _steps(numbers: Mapping[str, float | None]) -> list[Remark]:
@@ -126,7 +128,7 @@ def _steps(numbers: Mapping[str, float | None]) -> list[Remark]:
     share = numbers["saturated_ratio"]
     if share is None or not 0 < share < SATURATED_SHARE:
         return []
-    return [remark(Kind.SATURATED_AT_TIMES, share=share)]
+    return [remark(RemarkKind.SATURATED_AT_TIMES, share=share)]
 
 
 def _core_quantities(engine: DetectedEngine) -> set[str]:
@@ -137,14 +139,14 @@ def _core_quantities(engine: DetectedEngine) -> set[str]:
 def _remarks_on(topology: Topology) -> list[Remark]:
     remarks = []
     if topology.layout.replicas > FLEET_REPLICAS:
-        remarks.append(remark(Kind.FLEET_OF_REPLICAS, most=FLEET_REPLICAS))
+        remarks.append(remark(RemarkKind.FLEET_OF_REPLICAS, most=FLEET_REPLICAS))
     if topology.gpus.devices > FLEET_GPUS:
-        remarks.append(remark(Kind.FLEET_OF_GPUS, most=FLEET_GPUS))
+        remarks.append(remark(RemarkKind.FLEET_OF_GPUS, most=FLEET_GPUS))
     if topology.engine.also:
-        remarks.append(remark(Kind.OTHER_ENGINES, engines=Names(topology.engine.also)))
+        remarks.append(remark(RemarkKind.OTHER_ENGINES, engines=Names(topology.engine.also)))
     mixed = [key for key, choice in topology.choices.items() if choice.newer_and_older]
     if mixed:
-        remarks.append(remark(Kind.OLD_AND_NEW_NAMES, quantities=Names(mixed, most=4)))
+        remarks.append(remark(RemarkKind.OLD_AND_NEW_NAMES, quantities=Names(mixed, most=4)))
     return remarks
 
 
@@ -159,14 +161,14 @@ def _ages(queries: Sequence[Query], answer: Vectors, discovery: Discovery) -> li
             what = _named_by_age(query_of[subject])
             ages[what] = max(ages.get(what, 0.0), discovery.at_s - samples[0].time_s)
     old = {what: age_s for what, age_s in ages.items() if age_s >= 1.0}
-    return [remark(Kind.READ_IN_TURNS, ages=Ages(old))] if old else []
+    return [remark(RemarkKind.READ_IN_TURNS, ages=Ages(old))] if old else []
 
 
 def _named_by_age(query: Query) -> str:
     """What of a fleet is read together."""
     if query.ttl.single is not None:
         return "capacities"
-    if query.subject.part is Part.BUCKETS:
+    if query.subject.part is QuantityPart.BUCKETS:
         return "quantiles"
     return "GPUs" if query.subject.group is Group.GPU else "the rest"
 

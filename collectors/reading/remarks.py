@@ -11,7 +11,7 @@ from collectors.format import sentence
 from collectors.units import S_PER_MINUTE
 
 
-class Kind(Enum):
+class RemarkKind(Enum):
     """What is said, each with its sentence; names in braces are the facts of a remark of that kind."""
 
     # Why there is no data, or none of now.
@@ -141,7 +141,7 @@ class Targets:
 class Remark:
     """One thing to say: its kind and its facts."""
 
-    kind: Kind
+    kind: RemarkKind
     facts: Mapping[str, object]
 
     @property
@@ -157,6 +157,6 @@ class Remark:
         return value.names
 
 
-def remark(kind: Kind, **facts: object) -> Remark:
+def remark(kind: RemarkKind, **facts: object) -> Remark:
     """A remark with its facts."""
     return Remark(kind, facts)

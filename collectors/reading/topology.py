@@ -8,8 +8,8 @@ from collectors.prometheus.promql import quoted
 from collectors.queries.query import GROUPED, Group, Subject, of_source
 from collectors.reading.discovery import Discovery
 from collectors.reading.gpu_join import GpuJoin, join_gpus, place_queries
-from collectors.reading.layout import LEAST_SPAN_S, Layout, counted_once, layout_queries, read_layout
-from collectors.reading.remarks import Kind, Names, Remark, remark
+from collectors.reading.layout import LEAST_SPAN_S, ReplicaLayout, counted_once, layout_queries, read_layout
+from collectors.reading.remarks import Names, Remark, RemarkKind, remark
 from collectors.source import Source
 from collectors.vocabulary.detect import Choice, DetectedEngine, choose, detect_gpus
 from collectors.vocabulary.expressions import MODEL_KEYS, Scope, scope_of, selected
@@ -45,7 +45,7 @@ class Topology:
     engine: DetectedEngine
     choices: Mapping[str, Choice]
     scope: Scope
-    layout: Layout
+    layout: ReplicaLayout
     gpus: GpuJoin
     remarks: tuple[Remark, ...] = ()
 
@@ -71,9 +71,9 @@ def refusal(engine: DetectedEngine, source: Source, *, dedicated: bool) -> Remar
     v = engine.vocabulary
     models = [key for key in source.labels if key in MODEL_KEYS]
     if models and not v.model_labels:
-        return remark(Kind.NO_MODEL_LABEL, engine=v.label, label=models[0])
+        return remark(RemarkKind.NO_MODEL_LABEL, engine=v.label, label=models[0])
     if v.needs_selector and not source.labels and not dedicated:
-        return remark(Kind.NO_PREFIX, engine=v.label)
+        return remark(RemarkKind.NO_PREFIX, engine=v.label)
     return None
 
 
@@ -99,27 +99,27 @@ def find_topology(
     model, models = _front(engine, source, answer)
     if model is not None:
         scope = replace(scope, front=f"model={quoted(model)}")
-        remarks.append(remark(Kind.ONE_STAGE, models=Names(models), model=model))
+        remarks.append(remark(RemarkKind.ONE_STAGE, models=Names(models), model=model))
     gpus = join_gpus(exporters, answer, layout, selector, discovery.names, dedicated=backend.dedicated)
     return Topology(engine=engine, choices=choices, scope=scope, layout=layout, gpus=gpus, remarks=tuple(remarks))
 
 
-def _fitting(scope: Scope, layout: Layout, at_s: float) -> tuple[Scope, list[Remark]]:
+def _fitting(scope: Scope, layout: ReplicaLayout, at_s: float) -> tuple[Scope, list[Remark]]:
     """The window that holds enough scrapes and no time before the data, with what to say about it."""
     remarks, given, interval = [], scope.window_s, layout.interval_s
     if layout.relayed:
-        remarks.append(remark(Kind.RELAYED, labels=Names(layout.relayed)))
+        remarks.append(remark(RemarkKind.RELAYED, labels=Names(layout.relayed)))
     if layout.duplicates:
-        remarks.append(remark(Kind.DUPLICATE_JOBS, jobs=Names(layout.duplicates), job=layout.job))
+        remarks.append(remark(RemarkKind.DUPLICATE_JOBS, jobs=Names(layout.duplicates), job=layout.job))
     covered = None if layout.oldest_s is None else at_s - layout.oldest_s
     if interval is not None and covered is not None and covered < SHORT_COVER * given:
         held = max(covered + interval / 2, MIN_SPAN_S)
-        remarks.append(remark(Kind.SHORT_DATA, covered_s=covered, window_s=held, asked_s=given))
+        remarks.append(remark(RemarkKind.SHORT_DATA, covered_s=covered, window_s=held, asked_s=given))
         scope = replace(scope, window_s=held)
     elif interval is not None and given < MIN_SCRAPES * interval:
         wider = MIN_SCRAPES * interval
         wider = wider if covered is None else max(given, min(wider, covered + interval / 2))
-        remarks.append(remark(Kind.WINDOW_WIDENED, asked_s=given, interval_s=interval, window_s=wider))
+        remarks.append(remark(RemarkKind.WINDOW_WIDENED, asked_s=given, interval_s=interval, window_s=wider))
         scope = replace(scope, window_s=wider)
     return replace(scope, step_s=steady(interval) or scope.step_s), remarks
 

@@ -10,7 +10,7 @@ from collectors.vocabulary.spellings import Spelling, respelled, spellings
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seen:
+class EnginesSeen:
     """Names that tell engines, with data within the selector of a source but for its model.
 
     ``labelled`` are those with a label that only some engines have, by that label. ``by_model`` are the names of the
@@ -104,9 +104,9 @@ def bare_labels() -> tuple[str, ...]:
     return tuple(dict.fromkeys(v.bare_label for v in engine_vocabularies().values() if v.bare_label))
 
 
-def detect_engine(seen: Seen | Collection[str], *, wanted: str | None = None) -> DetectedEngine | None:
+def detect_engine(seen: EnginesSeen | Collection[str], *, wanted: str | None = None) -> DetectedEngine | None:
     """The engine whose names are present; ``wanted`` keeps to one engine, even where none of its names is."""
-    seen = seen if isinstance(seen, Seen) else Seen(names=frozenset(seen))
+    seen = seen if isinstance(seen, EnginesSeen) else EnginesSeen(names=frozenset(seen))
     present = [d for v in engine_vocabularies().values() if (d := _detected(v, seen, weak=False)) is not None]
     present = present or [d for v in engine_vocabularies().values() if (d := _detected(v, seen, weak=True)) is not None]
     if wanted is not None:
@@ -130,7 +130,7 @@ def _completing(engine: DetectedEngine, present: Iterable[DetectedEngine]) -> tu
     return tuple(d.vocabulary for d in present if engine.vocabulary.id in d.vocabulary.completes)
 
 
-def _detected(vocabulary: EngineVocabulary, seen: Seen, *, weak: bool) -> DetectedEngine | None:
+def _detected(vocabulary: EngineVocabulary, seen: EnginesSeen, *, weak: bool) -> DetectedEngine | None:
     """An engine that is seen: by names of its own, where they are ``weak`` by names that others have, too."""
     names, model_label = seen.of(vocabulary)
     spelled = spellings(vocabulary)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from collectors.prometheus.promql import AnyCase, LabelValue, duration, matchers
-from collectors.queries.query import GROUPED, PLAIN, SPREAD, Group, Part, Query, Subject
+from collectors.queries.query import GROUPED, PLAIN, SPREAD, Group, QuantityPart, Query, Subject
 from collectors.queries.ttl import FIRST, FOURTH, SECOND, slow
 from collectors.vocabulary.detect import DetectedEngine
 from collectors.vocabulary.schema import DISTRIBUTIONS, SCALARS, Candidate
@@ -134,12 +134,12 @@ def scalar_queries(key: str, candidate: Candidate, scope: Scope) -> list[Query]:
         return _gauge(key, candidate, scope)
     if candidate.counter:
         rate = f"sum({scope.once(selected(candidate, candidate.counter, scope, over='rate'))})"
-        return [_scalar(key, Part.WHOLE, _scaled(rate, candidate))]
+        return [_scalar(key, QuantityPart.WHOLE, _scaled(rate, candidate))]
     if candidate.info:
         names = ", ".join(candidate.labels + candidate.times)
         values = f"max by ({names}) ({selected(candidate, candidate.info, scope)})"
-        return [_scalar(key, Part.WHOLE, values, weight=SPREAD)]
-    return [_scalar(key, Part.WHOLE, _scaled(scope.fill(candidate.expr or candidate.mean or ""), candidate))]
+        return [_scalar(key, QuantityPart.WHOLE, values, weight=SPREAD)]
+    return [_scalar(key, QuantityPart.WHOLE, _scaled(scope.fill(candidate.expr or candidate.mean or ""), candidate))]
 
 
 def _gauge(key: str, candidate: Candidate, scope: Scope) -> list[Query]:
@@ -150,31 +150,31 @@ def _gauge(key: str, candidate: Candidate, scope: Scope) -> list[Query]:
     if across == "sum":
         total = f"sum({scope.once(series)})"
         texts = {
-            Part.WHOLE: f"avg_over_time({total}[{w}:{step}])",
-            Part.MAX: f"max_over_time({total}[{w}:{step}])",
-            Part.MIN: f"min_over_time({total}[{w}:{step}])",
-            Part.GROWTH: f"deriv({total}[{w}:{step}])",
-            Part.CHANGE: f"delta({total}[{w}:{step}]) / {scope.window_s:g}",
+            QuantityPart.WHOLE: f"avg_over_time({total}[{w}:{step}])",
+            QuantityPart.MAX: f"max_over_time({total}[{w}:{step}])",
+            QuantityPart.MIN: f"min_over_time({total}[{w}:{step}])",
+            QuantityPart.GROWTH: f"deriv({total}[{w}:{step}])",
+            QuantityPart.CHANGE: f"delta({total}[{w}:{step}]) / {scope.window_s:g}",
         }
     else:
         kept = f" < {candidate.below:g}" if candidate.below is not None else ""
         texts = {
-            Part.WHOLE: f"{across}({selected(candidate, metric, scope, over='avg_over_time')}{kept})",
-            Part.MAX: f"max({selected(candidate, metric, scope, over='max_over_time')}{kept})",
+            QuantityPart.WHOLE: f"{across}({selected(candidate, metric, scope, over='avg_over_time')}{kept})",
+            QuantityPart.MAX: f"max({selected(candidate, metric, scope, over='max_over_time')}{kept})",
         }
     return [_scalar(key, part, _scaled(text, candidate)) for part, text in texts.items()]
 
 
-def _scalar(key: str, part: Part, expression: str, *, weight: int = PLAIN) -> Query:
-    unit = f"{SCALARS[key]}/s" if part in (Part.GROWTH, Part.CHANGE) else SCALARS[key]
-    ttl = TTL_OF_CAPACITIES.get(key, FIRST) if part is Part.WHOLE else FIRST
+def _scalar(key: str, part: QuantityPart, expression: str, *, weight: int = PLAIN) -> Query:
+    unit = f"{SCALARS[key]}/s" if part in (QuantityPart.GROWTH, QuantityPart.CHANGE) else SCALARS[key]
+    ttl = TTL_OF_CAPACITIES.get(key, FIRST) if part is QuantityPart.WHOLE else FIRST
     return Query(expression=expression, subject=Subject(key, part), unit=unit, weight=weight, ttl=ttl)
 
 
 def distribution_queries(key: str, candidate: Candidate, scope: Scope) -> list[Query]:
     """Bucket rates, sum and count of a histogram (classic, or native without _bucket series), or only a mean."""
     if candidate.mean:
-        return [_piece(key, Part.MEAN, scope.fill(candidate.mean))]
+        return [_piece(key, QuantityPart.MEAN, scope.fill(candidate.mean))]
     if not candidate.histogram:
         return []
     rate = {
@@ -182,28 +182,28 @@ def distribution_queries(key: str, candidate: Candidate, scope: Scope) -> list[Q
         for part in ("_bucket", "_sum", "_count", "")
     }
     queries = [
-        _piece(key, Part.BUCKETS, f"sum by (le) ({scope.once(rate['_bucket'])}) or sum({rate['']})"),
-        _piece(key, Part.SUM, f"sum({scope.once(rate['_sum'])})"),
-        _piece(key, Part.COUNT, f"sum({scope.once(rate['_count'])})"),
+        _piece(key, QuantityPart.BUCKETS, f"sum by (le) ({scope.once(rate['_bucket'])}) or sum({rate['']})"),
+        _piece(key, QuantityPart.SUM, f"sum({scope.once(rate['_sum'])})"),
+        _piece(key, QuantityPart.COUNT, f"sum({scope.once(rate['_count'])})"),
     ]
     if candidate.zeros:
-        queries.append(_piece(key, Part.ZEROS, scope.fill(candidate.zeros)))
+        queries.append(_piece(key, QuantityPart.ZEROS, scope.fill(candidate.zeros)))
     return queries
 
 
-def _piece(key: str, part: Part, expression: str) -> Query:
+def _piece(key: str, part: QuantityPart, expression: str) -> Query:
     """One piece of a distribution. Of a fleet, only the latencies with limits have their buckets added up."""
     limited = key in LIMITED
-    ttl = SECOND if limited and part in (Part.BUCKETS, Part.SUM, Part.COUNT) else FIRST
-    if not limited and part in (Part.SUM, Part.COUNT, Part.ZEROS):
+    ttl = SECOND if limited and part in (QuantityPart.BUCKETS, QuantityPart.SUM, QuantityPart.COUNT) else FIRST
+    if not limited and part in (QuantityPart.SUM, QuantityPart.COUNT, QuantityPart.ZEROS):
         ttl = FOURTH
     return Query(
         expression=expression,
         subject=Subject(key, part),
         unit=DISTRIBUTIONS[key],
-        weight=SPREAD if part in (Part.BUCKETS, Part.ZEROS) else PLAIN,
+        weight=SPREAD if part in (QuantityPart.BUCKETS, QuantityPart.ZEROS) else PLAIN,
         ttl=ttl,
-        matchers_at=expression.index("{") + 1 if limited and part is Part.BUCKETS else None,
+        matchers_at=expression.index("{") + 1 if limited and part is QuantityPart.BUCKETS else None,
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from reality.compare import Planned
 from reality.diagnosis.capacity import Promise, largest_load, ordinary, replicas_needed
 from reality.diagnosis.causes import Cause, Difference
-from reality.diagnosis.result import Action, ActionKind, Recalibration, State
+from reality.diagnosis.result import ActionKind, OfferedAction, Recalibration, State
 from reality.diagnosis.worlds import Circumstances, Worlds
 from sizing.base.format import count, requests_per_s
 from sizing.base.units import HOURS_PER_MONTH
@@ -42,7 +42,7 @@ class Situation:
 class Advice:
     """The actions, most useful first, and the ordinary replicas that the load needs (None: no number is enough)."""
 
-    actions: tuple[Action, ...]
+    actions: tuple[OfferedAction, ...]
     needed: int | None
 
 
@@ -75,7 +75,7 @@ _FIRST: dict[Cause, ActionKind] = {
 """The action that answers a cause; of all others, other numbers of replicas."""
 
 
-def _remedies(adviser: _Adviser) -> tuple[Callable[[], Action | None], ...]:
+def _remedies(adviser: _Adviser) -> tuple[Callable[[], OfferedAction | None], ...]:
     return adviser.restore, adviser.drain, adviser.rebalance, adviser.raise_batch_limit
 
 
@@ -93,11 +93,11 @@ class _Adviser:
         *,
         subject: str | None = None,
         capacity: float | None = None,
-    ) -> Action:
+    ) -> OfferedAction:
         given = self._given.now
         carried = largest_load(self._worlds, after, self._promise) if capacity is None else capacity
         change = after.replicas - given.replicas
-        return Action(
+        return OfferedAction(
             kind=kind,
             replicas=after.replicas,
             gpus=after.replicas * self._gpus,
@@ -116,7 +116,7 @@ class _Adviser:
         enough = "enough" if carried >= ROOM * self._given.load_rps else "not enough"
         return f" Then {requests_per_s(carried)} are within the limits: {enough} for the load of {load}."
 
-    def restore(self) -> Action | None:
+    def restore(self) -> OfferedAction | None:
         """Replicas that are missing."""
         missing = self._given.difference("replicas")
         if missing is None or missing.measured >= missing.planned:
@@ -128,7 +128,7 @@ class _Adviser:
         after = replace(self._given.now, replicas=round(missing.planned))
         return self._action("restore", after, f"{what} Restore what is missing.", subject=missing.subject)
 
-    def drain(self) -> Action | None:
+    def drain(self) -> OfferedAction | None:
         """A slow replica out of the load: what waits for it is the tail of all."""
         slow, now = self._given.difference("slow_gpu"), self._given.now
         kept = [pair for pair in zip(now.shares, now.slowness, strict=True) if pair[1] == 1.0]
@@ -139,7 +139,7 @@ class _Adviser:
         what = f"The steps of {slow.subject} take {slow.measured:.2f} times as long as those of its peers."
         return self._action("drain", after, f"{what} Drain it and have its GPUs looked at.", subject=slow.subject)
 
-    def rebalance(self) -> Action | None:
+    def rebalance(self) -> OfferedAction | None:
         """Even shares of the load."""
         uneven = self._given.difference("routing")
         if uneven is None:
@@ -151,7 +151,7 @@ class _Adviser:
             f"{what} Share it evenly.",
         )
 
-    def raise_batch_limit(self) -> Action | None:
+    def raise_batch_limit(self) -> OfferedAction | None:
         """The batch limit of the plan."""
         limited = self._given.difference("batch_limit")
         if limited is None or limited.measured >= limited.planned:
@@ -163,7 +163,7 @@ class _Adviser:
         after = replace(self._given.now, batch_limit=round(limited.planned))
         return self._action("raise_batch_limit", after, f"{what} Raise it.")
 
-    def resize(self, needed: int | None) -> Action | None:
+    def resize(self, needed: int | None) -> OfferedAction | None:
         """Another number of replicas for this traffic; nothing where the present one is right."""
         now = self._given.now
         if needed is None or needed == now.replicas:
@@ -176,7 +176,7 @@ class _Adviser:
         why = f"This traffic needs {count(needed)} replicas, {what} than serve now."
         return self._action("resize", after, why)
 
-    def recalibrate(self) -> Action | None:
+    def recalibrate(self) -> OfferedAction | None:
         """Plan with the step times that were learned."""
         learned, now = self._given.recalibration, self._given.now
         if learned is None or not learned.offered:
@@ -185,7 +185,7 @@ class _Adviser:
             f"Decode steps take {learned.factor_decode:.2f} and prompts {learned.factor_prefill:.2f} times as long as "
             f"planned. {learned.why} Plan with these step times."
         )
-        return Action(
+        return OfferedAction(
             kind="recalibrate",
             replicas=now.replicas,
             gpus=now.replicas * self._gpus,
@@ -197,10 +197,10 @@ class _Adviser:
             why=why,
         )
 
-    def nothing(self, needed: int | None) -> Action:
+    def nothing(self, needed: int | None) -> OfferedAction:
         """Nothing to do, or nothing that is known to help."""
         now, state = self._given.now, self._given.state
-        return Action(
+        return OfferedAction(
             kind="none",
             replicas=now.replicas,
             gpus=now.replicas * self._gpus,

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from collectors.reading.observation import Observation
 from reality.diagnosis.causes import Cause, Difference
-from reality.diagnosis.fitting import Fitted, Target, fit, stepped
+from reality.diagnosis.fitting import Fitted, MeasuredSteps, fit, stepped
 from reality.diagnosis.limits import simulated_as, utc
-from reality.diagnosis.observed import Seen
+from reality.diagnosis.observed import ObservedWorlds
 from reality.diagnosis.result import CauseRow, LimitRow, Split
 from reality.diagnosis.shapley import Coalition, coalitions, shapley
 from reality.diagnosis.worlds import Circumstances, Ran, Worlds
@@ -60,7 +60,7 @@ class Attribution:
     measured, with the fitted factors whether they are sure or not: what capacity is computed for.
     """
 
-    seen: Seen
+    seen: ObservedWorlds
     now: Circumstances
     planned: Ran
     measured: Ran
@@ -68,11 +68,11 @@ class Attribution:
     measured_ends: tuple[Ran, Ran] | None
     engine: Difference | None
     fitted: Fitted | None
-    target: Target | None
+    target: MeasuredSteps | None
 
 
 def attribute(
-    seen: Seen,
+    seen: ObservedWorlds,
     observed: Observation,
     worlds: Worlds,
     interval: StepInterval,
@@ -128,7 +128,7 @@ def _at_ends(one: Circumstances, worlds: Worlds, interval: StepInterval) -> tupl
     return fast, slow
 
 
-def _target(one: Circumstances, observed: Observation, *, served: float | None, in_queue: bool) -> Target | None:
+def _target(one: Circumstances, observed: Observation, *, served: float | None, in_queue: bool) -> MeasuredSteps | None:
     """What the window says about step times; None without gaps between tokens."""
     gap = observed.distribution("tpot_ms")
     gap = gap if gap.mean else observed.distribution("itl_ms")
@@ -139,7 +139,7 @@ def _target(one: Circumstances, observed: Observation, *, served: float | None, 
     error = 0.0 if low is None else max(1.0 - low / gap.mean, 0.0) / TWO_SIDED_80
     ttft, queue = observed.distribution("ttft_ms").mean, observed.distribution("queue_ms").mean
     waits = in_queue or (queue is not None and ttft is not None and queue > FIRST_TOKEN_UNTIL * ttft)
-    return Target(
+    return MeasuredSteps(
         circumstances=one, gap_ms=gap.mean, ttft_ms=None if waits or not ttft else ttft, error=error, served=served
     )
 

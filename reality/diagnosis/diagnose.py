@@ -12,7 +12,7 @@ from collectors.connect import read_and
 from collectors.questions.deployments import Deployed, read_deployed
 from collectors.questions.details import Details, read_details
 from collectors.reading.observation import Observation
-from collectors.reading.remarks import Kind
+from collectors.reading.remarks import RemarkKind
 from collectors.source import Source
 from reality.compare import WITHOUT_DATA, Planned, planned_of
 from reality.diagnosis.actions import Advice, Situation, advise, usd_per_month
@@ -20,7 +20,7 @@ from reality.diagnosis.attribution import Attribution, Splitter, StepInterval, a
 from reality.diagnosis.capacity import Promise, largest_load
 from reality.diagnosis.learning import Known, Learned, learn
 from reality.diagnosis.limits import Asked, asked_limits, limit_row, simulated_as, utc, worst
-from reality.diagnosis.observed import Seen, seen_of
+from reality.diagnosis.observed import ObservedWorlds, seen_of
 from reality.diagnosis.replan import with_new_plan
 from reality.diagnosis.resize import as_measured
 from reality.diagnosis.result import CauseRow, Diagnosis, LimitRow, Recalibration, Split, State
@@ -198,7 +198,7 @@ def _stopped(planned: Planned, reading: Reading, served_as: str, bounds: Sequenc
 
 
 def _blocked(observed: Observation) -> str:
-    if observed.has(Kind.PARTIAL_ANSWER):
+    if observed.has(RemarkKind.PARTIAL_ANSWER):
         return "the answer of the server is partial: sums may lack replicas"
     return ""
 
@@ -262,7 +262,7 @@ class _Diagnosis:
         planned: Planned,
         reading: Reading,
         bounds: Sequence[Asked],
-        seen: Seen,
+        seen: ObservedWorlds,
         worlds: Worlds,
         progress: Progress,
     ) -> None:

@@ -42,7 +42,7 @@ LOWEST, HIGHEST = np.array([-FARTHEST, -FARTHEST, 0.0]), np.array([FARTHEST, FAR
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Target:
+class MeasuredSteps:
     """What a window measured: mean gap and TTFT in ms (None: not, or a queue is in it), relative error of the gap.
 
     ``served``: share of the arrivals that got a first token, where a queue grows; it tells the step times best there.
@@ -103,7 +103,9 @@ def prior_with(covariance: Floats) -> Floats:
     return np.asarray(np.linalg.inv(np.linalg.cholesky(covariance)))
 
 
-def fit(targets: Sequence[Target], run: Running, *, prior: Floats | None = None, start: float | None = None) -> Fitted:
+def fit(
+    targets: Sequence[MeasuredSteps], run: Running, *, prior: Floats | None = None, start: float | None = None
+) -> Fitted:
     """The factors that explain the targets. ``prior``: see :func:`prior_of`; ``start``: a logarithm of both factors to
     begin with."""
     prior = prior_of() if prior is None else prior
@@ -134,7 +136,7 @@ def fit(targets: Sequence[Target], run: Running, *, prior: Floats | None = None,
     )
 
 
-def _common(targets: Sequence[Target], run: Running) -> float:
+def _common(targets: Sequence[MeasuredSteps], run: Running) -> float:
     """The logarithm of one factor for decode and prefill at which half of the mean gaps are longer than predicted: a
     start from which the rest is nearly linear, however steeply a queue answers."""
 
@@ -151,14 +153,14 @@ def _common(targets: Sequence[Target], run: Running) -> float:
     return float(brentq(missing, min(end, 0.0), max(end, 0.0), xtol=ENOUGH))
 
 
-def _off(target: Target, ran: Ran) -> float:
+def _off(target: MeasuredSteps, ran: Ran) -> float:
     """How much slower steps are than those of a run, in logs, by what tells it best: falls as they get slower."""
     if target.served is not None:
         return math.log(ran.served / target.served)
     return math.log(target.gap_ms / ran.mean_ms("tpot_ms"))
 
 
-def _misfits(targets: Sequence[Target], run: Running, solution: Floats) -> tuple[Floats, tuple[int, ...]]:
+def _misfits(targets: Sequence[MeasuredSteps], run: Running, solution: Floats) -> tuple[Floats, tuple[int, ...]]:
     """log(measured / predicted) in units of its spread, of every window in turn, and how many each has."""
     out: list[float] = []
     sizes = []

@@ -14,7 +14,17 @@ import numpy as np
 
 from collectors.questions.past_windows import PastWindow
 from reality.diagnosis.drift import change_of
-from reality.diagnosis.fitting import GAP_NOISE, HIGHEST, LOWEST, Fitted, Target, at_solution, fit, prior_of, prior_with
+from reality.diagnosis.fitting import (
+    GAP_NOISE,
+    HIGHEST,
+    LOWEST,
+    Fitted,
+    MeasuredSteps,
+    at_solution,
+    fit,
+    prior_of,
+    prior_with,
+)
 from reality.diagnosis.limits import utc
 from reality.diagnosis.result import Recalibration
 from reality.diagnosis.worlds import Circumstances, Worlds
@@ -56,7 +66,7 @@ class Learned:
     """What the windows say (None: there are too few), and those that calibrate; none where nothing is learned."""
 
     recalibration: Recalibration | None = None
-    targets: tuple[Target, ...] = ()
+    targets: tuple[MeasuredSteps, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -89,7 +99,7 @@ class Known:
 class Windows:
     """The windows that can be judged, oldest first, with their ends; those before a change of step times left out."""
 
-    targets: tuple[Target, ...]
+    targets: tuple[MeasuredSteps, ...]
     spans_s: tuple[tuple[float, float], ...]
     drift: str | None = None
 
@@ -108,7 +118,7 @@ def windows_of(past: Sequence[PastWindow], now: Circumstances, after_s: float = 
             continue
         if (one.waiting or 0.0) > MOST_WAITING * one.replicas:
             continue
-        targets.append(Target(circumstances=_as_then(one, now), gap_ms=one.gap_ms, ttft_ms=one.ttft_ms))
+        targets.append(MeasuredSteps(circumstances=_as_then(one, now), gap_ms=one.gap_ms, ttft_ms=one.ttft_ms))
         spans.append((one.start_s, one.end_s))
     return Windows(targets=tuple(targets), spans_s=tuple(spans))
 
@@ -165,7 +175,7 @@ def _fit(windows: Windows, worlds: Worlds, known: Known, start: float) -> Fitted
     )
 
 
-def _misfits_at(targets: Sequence[Target], worlds: Worlds, solution: Floats) -> list[float]:
+def _misfits_at(targets: Sequence[MeasuredSteps], worlds: Worlds, solution: Floats) -> list[float]:
     """log(measured / predicted) of the mean gap of each window, with the factors of a solution."""
     ran = [
         worlds.run(at_solution(one.circumstances, solution), lasting=True, requests=REQUESTS).mean_ms("tpot_ms")
@@ -266,7 +276,7 @@ def _judged(windows: Windows, worlds: Worlds, known: Known, fitted: Fitted) -> L
     return Learned(recalibration=recalibration, targets=targets)
 
 
-def _spread(targets: Sequence[Target]) -> float:
+def _spread(targets: Sequence[MeasuredSteps]) -> float:
     """The highest load of a replica over the lowest."""
     loads = [target.circumstances.rps / target.circumstances.replicas for target in targets]
     return max(loads) / min(loads)
@@ -286,7 +296,7 @@ def _errors_alone(fitted: Fitted, *, with_prior: bool) -> tuple[float, float]:
     return float(errors[0]), float(errors[1])
 
 
-def _left_out(targets: Sequence[Target], fitted: Fitted, worlds: Worlds) -> tuple[float, float]:
+def _left_out(targets: Sequence[MeasuredSteps], fitted: Fitted, worlds: Worlds) -> tuple[float, float]:
     """Median relative error of gap and TTFT on windows that were left out of the fit: as simulated so far, and with the
     factors of the others, each from the normal equations around the whole fit without the rows of its window."""
     before: list[float] = []

@@ -57,7 +57,7 @@ LEAST_BATCH = 0.95
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seen:
+class ObservedWorlds:
     """Both sets of circumstances; ``differences`` without the engine, which is fitted to what they leave over."""
 
     planned: Circumstances
@@ -77,7 +77,7 @@ class Seen:
 
 def seen_of(
     planned: Planned, observed: Observation, deployed: Deployed, details: Details, worlds: Worlds
-) -> Seen | str:
+) -> ObservedWorlds | str:
     """What differs; a sentence where it cannot be told because nothing arrived, or the plan deploys nothing."""
     row, deployment = planned.row, planned.answer.plan.deployment
     if row is None or deployment is None:
@@ -121,7 +121,7 @@ class _Reader:
         self.differences: list[Difference] = []
         self.assumed: list[str] = []
 
-    def seen(self, rps: float, instances: int) -> Seen:
+    def seen(self, rps: float, instances: int) -> ObservedWorlds:
         question = self.question
         requests = max(rps * max(self.observed.window_s - (self.observed.scrape_interval_s or 0.0), 1.0), 1.0)
         prompt, prompt_now = self._lengths("prompts", "input_tokens", question.prompt, rps)
@@ -153,7 +153,7 @@ class _Reader:
         shares = fleet.shares if self._has("routing") or self._has("slow_gpu") else (1.0,) * len(fleet.names)
         now = replace(now, shares=shares, slowness=fleet.slowness)
         plan = replace(plan, shares=(1.0,) * len(shares), slowness=(1.0,) * len(shares))
-        return Seen(
+        return ObservedWorlds(
             planned=plan,
             measured=now,
             differences=tuple(self.differences),

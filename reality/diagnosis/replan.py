@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from reality.compare import Planned
 from reality.diagnosis.actions import usd_per_month
-from reality.diagnosis.result import Action, Diagnosis, Replanned
+from reality.diagnosis.result import Diagnosis, OfferedAction, Replanned
 from sizing.base.format import count, usd
 from sizing.base.result import Plan
 from sizing.planning.answered import Answer
@@ -54,7 +54,7 @@ def _month(plan: Plan) -> float | None:
     return None if plan.cost is None else plan.cost.hardware_usd_per_month
 
 
-def _shift(diagnosis: Diagnosis, planned: Planned, one: Replanned) -> Action | None:
+def _shift(diagnosis: Diagnosis, planned: Planned, one: Replanned) -> OfferedAction | None:
     """Another configuration that carries this traffic; none where it is the one that runs, whose number of replicas is
     an action already."""
     load, row = diagnosis.load_rps, planned.row
@@ -66,7 +66,7 @@ def _shift(diagnosis: Diagnosis, planned: Planned, one: Replanned) -> Action | N
     now = None if serving is None else usd_per_month(planned, serving)
     more = None if now is None or one.usd_per_month is None else one.usd_per_month - now
     money = "" if more is None else f", {usd(abs(more))} a month {'more' if more > 0 else 'less'} than what runs"
-    return Action(
+    return OfferedAction(
         kind="resize",
         replicas=one.instances,
         gpus=one.gpus,

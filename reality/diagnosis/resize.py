@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from reality.diagnosis.fitting import Target
+from reality.diagnosis.fitting import MeasuredSteps
 from reality.diagnosis.worlds import Circumstances
 from reality.lengths import shared_prefix
 from sizing.base.arrays import Floats
@@ -23,7 +23,7 @@ MOST_POINTS = 8
 
 
 def as_measured(
-    scenario: Scenario, now: Circumstances, load_rps: float, learned: tuple[Target, ...], accepted: str = ""
+    scenario: Scenario, now: Circumstances, load_rps: float, learned: tuple[MeasuredSteps, ...], accepted: str = ""
 ) -> Scenario:
     """The scenario with the measured traffic in place of the planned one, limits and everything else as they are.
 
@@ -66,7 +66,7 @@ def _length(lengths: Floats) -> float | dict[str, float]:
     return {"p50": max(round(median, 1), 1.0), "p95": max(round(median * math.exp(ONE_SIDED_95 * sigma), 1), 1.0)}
 
 
-def _benchmark(now: Circumstances, learned: tuple[Target, ...]) -> Benchmark | None:
+def _benchmark(now: Circumstances, learned: tuple[MeasuredSteps, ...]) -> Benchmark | None:
     """The windows as a measured curve of the configuration that runs."""
     if not learned:
         return None
@@ -88,7 +88,7 @@ def _benchmark(now: Circumstances, learned: tuple[Target, ...]) -> Benchmark | N
     )
 
 
-def _point(one: Target, replicas: int) -> BenchmarkPoint:
+def _point(one: MeasuredSteps, replicas: int) -> BenchmarkPoint:
     """A window as an open loop at its rate: its load for as many replicas as the last one had."""
     load = one.circumstances
     prompt = float(load.prompt.mean())

@@ -115,7 +115,7 @@ class Split(Result):
     causes: Annotated[tuple[CauseRow, ...], described("Causes", help="By size; together they are the gap.")]
 
 
-class Action(Result):
+class OfferedAction(Result):
     """What would help, and what it would give by the same engine."""
 
     kind: Annotated[
@@ -248,7 +248,7 @@ class Diagnosis(Result):
     causes: Annotated[tuple[CauseRow, ...], described("Causes", help="Of the worst limit, by size.")]
     main_cause: Annotated[Cause | None, described("Main cause", help="The largest; none where nothing differs.")]
     splits: Annotated[tuple[Split, ...], described("Splits", help="The same of every limit.")]
-    actions: Annotated[tuple[Action, ...], described("Actions", help="What would help, most useful first.")]
+    actions: Annotated[tuple[OfferedAction, ...], described("Actions", help="What would help, most useful first.")]
     recalibration: Annotated[
         Recalibration | None, described("Recalibration", help="What live windows say about step times.")
     ]

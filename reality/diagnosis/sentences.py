@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reality.diagnosis.causes import Cause
-from reality.diagnosis.result import Action, CauseRow, Diagnosis, LimitRow, Replanned
+from reality.diagnosis.result import CauseRow, Diagnosis, LimitRow, OfferedAction, Replanned
 from sizing.base.format import count, ms, percent, requests_per_s, significant, usd
 
 SHORT = {"ttft_ms": "TTFT", "tpot_ms": "TPOT", "itl_ms": "ITL", "e2e_ms": "E2E"}
@@ -102,7 +102,7 @@ def _than(row: CauseRow) -> str:
     return "the step time of its peers" if row.subject else "the planned step time"
 
 
-def action_in_words(actions: Sequence[Action]) -> str:
+def action_in_words(actions: Sequence[OfferedAction]) -> str:
     """ "Restore it, or 4 replicas"."""
     words = []
     for one in actions[:2]:
@@ -135,7 +135,7 @@ def headline(
     *,
     load: float | None,
     capacity: float | None,
-    actions: Sequence[Action],
+    actions: Sequence[OfferedAction],
 ) -> str:
     """The finding: limits, cause, what it holds, what to do."""
     broken = [row for row in rows if row.verdict == "broken"]

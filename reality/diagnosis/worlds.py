@@ -30,8 +30,8 @@ from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Fleet, Replica
 from sizing.simulator.layout import E2E, FIRST_COUNT, FIRST_SUM, ITL, SMALLEST_S, TTFT, UPPER_S
-from sizing.simulator.outcome import Outcome
-from sizing.simulator.pool import Measurement
+from sizing.simulator.outcome import SimulationCounts
+from sizing.simulator.pool import MeasuredSpan
 from sizing.simulator.quantiles import quantile
 from sizing.simulator.request_lengths import ObservedLengths
 
@@ -95,7 +95,7 @@ class Circumstances:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Kind:
+class ReplicaKind:
     """Replicas that are alike: one of them, how many there are, and the share of all requests that each gets."""
 
     replica: Replica
@@ -104,10 +104,10 @@ class Kind:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Part:
+class ReplicaWork:
     """What one replica of a kind did: ``served`` is the share of its arrivals that it gets done in the window."""
 
-    outcome: Outcome
+    outcome: SimulationCounts
     growing: bool
     served: float
 
@@ -188,7 +188,7 @@ class Worlds:
         context = float(self._question.served_context(row.speculation.draft_tokens))
         return float(printed(self._question.model, table([row]), context).kv_tokens[0])
 
-    def kinds(self, one: Circumstances) -> tuple[Kind, ...]:
+    def kinds(self, one: Circumstances) -> tuple[ReplicaKind, ...]:
         """The replicas of some circumstances, alike ones together."""
         base = self.replica(one.row, float(one.prompt.mean()), float(one.output.mean()))
         most = base.max_sequences if one.batch_limit is None else min(base.max_sequences, one.batch_limit)
@@ -208,7 +208,7 @@ class Worlds:
                 grid = grid.stretched(slow * one.decode, slow * one.prefill)
             share = float(shares[members].mean())
             if share > NEVER:
-                kinds.append(Kind(replica=replace(base, grid=grid), number=len(members), share=share))
+                kinds.append(ReplicaKind(replica=replace(base, grid=grid), number=len(members), share=share))
         return tuple(kinds)
 
     def run(self, one: Circumstances, *, lasting: bool = False, requests: int | None = None) -> Ran:
@@ -222,19 +222,21 @@ class Worlds:
         self.runs += 1
         return _together(parts, kinds, one.rps)
 
-    def _kind(self, kind: Kind, one: Circumstances, lengths: ObservedLengths, requests: int, lasting: bool) -> Part:
+    def _kind(
+        self, kind: ReplicaKind, one: Circumstances, lengths: ObservedLengths, requests: int, lasting: bool
+    ) -> ReplicaWork:
         """One replica of a kind. Where requests wait at the end, exactly the window, after the time that a queue grew
         before it: what waits depends on how long one watches."""
         rate = one.rps * kind.share
         whole = self._window_s + self._lead_s
         if len(one.profile) > 1 and not lasting:  # what a rush leaves waiting depends on its true length
             outcome = self._drive(kind, one, lengths, min(self._window_s, MOST / rate), RUSH_WARM_UP)
-            return Part(outcome=outcome, growing=outcome.waiting > GROWING * outcome.arrived, served=1.0)
+            return ReplicaWork(outcome=outcome, growing=outcome.waiting > GROWING * outcome.arrived, served=1.0)
         asked_s = max(requests, FEWEST) / rate
         outcome = self._drive(kind, one, lengths, asked_s if lasting else min(asked_s, max(whole, FEWEST / rate)), None)
         filling, served = _fills(outcome, rate), 1.0
         if lasting:
-            return Part(outcome=outcome, growing=filling or _share_waiting(outcome) > GROWING, served=1.0)
+            return ReplicaWork(outcome=outcome, growing=filling or _share_waiting(outcome) > GROWING, served=1.0)
         if filling or _share_waiting(outcome) > SOME:
             span, warm_up = min(whole, MOST / rate), self._lead_s / whole
             outcome = self._drive(kind, one, lengths, span, warm_up)
@@ -242,11 +244,11 @@ class Worlds:
             if waiting > SOME:  # the last arrivals get their first token later
                 served = max(1.0 - waiting, NEVER)
                 outcome = self._drive(kind, one, lengths, span * served, warm_up)
-        return Part(outcome=outcome, growing=_share_waiting(outcome) > GROWING, served=served)
+        return ReplicaWork(outcome=outcome, growing=_share_waiting(outcome) > GROWING, served=served)
 
     def _drive(
-        self, kind: Kind, one: Circumstances, lengths: ObservedLengths, duration_s: float, warm_up: float | None
-    ) -> Outcome:
+        self, kind: ReplicaKind, one: Circumstances, lengths: ObservedLengths, duration_s: float, warm_up: float | None
+    ) -> SimulationCounts:
         arrivals = share_of(Arrivals(rate_rps=one.rps, cv=one.cv), kind.share)
         if len(one.profile) > 1 and warm_up is not None:
             top = max(one.profile) / (sum(one.profile) / len(one.profile))
@@ -257,16 +259,16 @@ class Worlds:
         return drive(
             Fleet(replicas=(kind.replica,)),
             arrivals.stream(lengths, duration_s, SEED),
-            Measurement(expected=expected, horizon_s=duration_s, warm_up=first),
+            MeasuredSpan(expected=expected, horizon_s=duration_s, warm_up=first),
         )
 
 
-def _share_waiting(outcome: Outcome) -> float:
+def _share_waiting(outcome: SimulationCounts) -> float:
     """Share of all arrivals that wait at their end; 0 where it is a few requests."""
     return outcome.waiting / max(outcome.arrived, 1) if outcome.waiting > FEW else 0.0
 
 
-def _fills(outcome: Outcome, rate: float) -> bool:
+def _fills(outcome: SimulationCounts, rate: float) -> bool:
     """Whether more requests are in the system at the end than the mean and chance explain: it still fills up."""
     usual = rate * _mean(outcome, E2E)
     return outcome.in_system > FILLING * usual + FILLING_ERRORS * math.sqrt(usual)
@@ -306,7 +308,7 @@ def _grouped(shares: Floats, slowness: Floats) -> list[list[int]]:
     return ordered
 
 
-def _together(parts: Sequence[Part], kinds: tuple[Kind, ...], rps: float) -> Ran:
+def _together(parts: Sequence[ReplicaWork], kinds: tuple[ReplicaKind, ...], rps: float) -> Ran:
     """The requests of all kinds, each with its share of all that were served: a server counts no others."""
     histogram = np.zeros(parts[0].outcome.histogram.shape[1:])
     sums, weights = np.zeros(len(METRIC_OF) + 1), np.zeros(len(METRIC_OF) + 1)
@@ -331,6 +333,6 @@ def _together(parts: Sequence[Part], kinds: tuple[Kind, ...], rps: float) -> Ran
     )
 
 
-def _mean(outcome: Outcome, metric: int) -> float:
+def _mean(outcome: SimulationCounts, metric: int) -> float:
     total = float(outcome.sums[:, FIRST_COUNT + metric].sum())
     return float(outcome.sums[:, FIRST_SUM + metric].sum()) / total if total else 0.0

@@ -59,7 +59,7 @@ def add_command(
 def _forecast(given: argparse.Namespace, files: Files) -> int:
     scenario, source = files(given.scenario, given.source)
     from reality.forecast.door import forecast_source
-    from reality.forecast.foresee import Wanted
+    from reality.forecast.foresee import ForecastRequest
     from reality.forecast.sentences import as_text
     from sizing.planning.analytic import analytic_plan
     from sizing.planning.answered import Answer
@@ -69,6 +69,6 @@ def _forecast(given: argparse.Namespace, files: Files) -> int:
         source,
         history_s=given.history,
         at_s=given.at,
-        wanted=Wanted(carried_by=given.carried_by, lead_weeks=given.lead_time),
+        wanted=ForecastRequest(carried_by=given.carried_by, lead_weeks=given.lead_time),
     )
     return show(foreseen, as_text, json=given.json)

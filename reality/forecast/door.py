@@ -11,7 +11,7 @@ from collectors.connect import answering
 from collectors.errors import SourceError
 from collectors.questions.load import LoadHistory, load_history
 from collectors.source import Source
-from reality.forecast.foresee import Wanted, foreseen, utc
+from reality.forecast.foresee import ForecastRequest, foreseen, utc
 from reality.forecast.result import Forecast, nothing_known
 from reality.forecast.sentences import answer, notes, reasons
 from sizing.base.result import Plan
@@ -26,7 +26,7 @@ def forecast_source(
     *,
     history_s: float,
     at_s: float | None = None,
-    wanted: Wanted | None = None,
+    wanted: ForecastRequest | None = None,
     backend: Backend | None = None,
     clock: Callable[[], float] = time.time,
 ) -> Forecast:
@@ -42,12 +42,12 @@ def forecast_source(
     except (SourceError, sqlite3.Error) as error:
         return unread(answered.scenario, source.name, str(error), at_s=now)
     return forecast(
-        answered.scenario, answered.plan, loaded, source_name=source.name, at_s=now, wanted=wanted or Wanted()
+        answered.scenario, answered.plan, loaded, source_name=source.name, at_s=now, wanted=wanted or ForecastRequest()
     )
 
 
 def forecast(
-    scenario: Scenario, plan: Plan, loaded: LoadHistory, *, source_name: str, at_s: float, wanted: Wanted
+    scenario: Scenario, plan: Plan, loaded: LoadHistory, *, source_name: str, at_s: float, wanted: ForecastRequest
 ) -> Forecast:
     """The forecast of a history that was read."""
     return _said(

@@ -16,9 +16,9 @@ from reality.forecast.result import (
     CarriedBy,
     Carries,
     Dates,
+    ForecastBasis,
     Foreseen,
     HistoryRead,
-    Known,
     LeadTime,
     ModelScore,
     Order,
@@ -51,7 +51,7 @@ Steps = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class ForecastRequest:
     """What is asked beside scenario and source: what carries the load, and a lead time in weeks of the user's own."""
 
     carried_by: CarriedBy = "deployment"
@@ -102,7 +102,7 @@ def known_part(loaded: LoadHistory) -> tuple[Floats, HistoryRead | None]:
     return rps, read
 
 
-def foreseen(scenario: Scenario, plan: Plan, loaded: LoadHistory, wanted: Wanted) -> Known:
+def foreseen(scenario: Scenario, plan: Plan, loaded: LoadHistory, wanted: ForecastRequest) -> ForecastBasis:
     """The fields of a forecast that its history and plan decide; those that are None or empty are not foreseen."""
     rps, read = known_part(loaded)
     fields, carried = nothing_known("no_data"), carries(plan, loaded.replicas, wanted.carried_by)
@@ -152,7 +152,14 @@ def _widened(projection: Projection, score: Scored, start_s: float, step_s: floa
 
 
 def _reached(
-    fields: Known, scenario: Scenario, plan: Plan, carried: Carries, ahead: _Ahead, wanted: Wanted, *, already: bool
+    fields: ForecastBasis,
+    scenario: Scenario,
+    plan: Plan,
+    carried: Carries,
+    ahead: _Ahead,
+    wanted: ForecastRequest,
+    *,
+    already: bool,
 ) -> None:
     """Fill in when the expected load reaches the capacity, and what to order by when."""
     assert plan.deployment is not None

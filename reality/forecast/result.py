@@ -122,7 +122,7 @@ class Past(Result):
     rps: Annotated[float, quantity("Load", "requests/s", "measured", "Mean of the step.")]
 
 
-class Known(TypedDict):
+class ForecastBasis(TypedDict):
     """The fields of a forecast that its history and plan decide."""
 
     state: ForecastState
@@ -142,9 +142,9 @@ class Known(TypedDict):
     past_days: tuple[Past, ...]
 
 
-def nothing_known(state: ForecastState) -> Known:
+def nothing_known(state: ForecastState) -> ForecastBasis:
     """A forecast that foresees nothing."""
-    return Known(
+    return ForecastBasis(
         state=state,
         history=None,
         method=None,

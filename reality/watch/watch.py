@@ -16,7 +16,7 @@ from sharing.bonds import Bonds, Calibrations
 from sharing.bonds.records import Finding, Place
 from sharing.errors import InvalidEntry, SharingError
 from sharing.library import Library
-from sharing.library.records import Draft, Query
+from sharing.library.records import ScenarioDraft, ScenarioQuery
 from sizing.planning.answered import Answer
 from sizing.scenario.schema import Scenario
 
@@ -51,7 +51,7 @@ def numbered(library: Library, scenario: Scenario, by: Actor) -> int:
 
     Raises InvalidEntry where several have the name.
     """
-    listed = library.search(Query(text=scenario.name, limit=MOST_OF_A_NAME)).entries
+    listed = library.search(ScenarioQuery(text=scenario.name, limit=MOST_OF_A_NAME)).entries
     same = [entry.id for entry in listed if entry.name == scenario.name]
     if len(same) > 1:
         numbers = ", ".join(map(str, same[:5]))
@@ -59,7 +59,7 @@ def numbered(library: Library, scenario: Scenario, by: Actor) -> int:
             f"Several scenarios in the library are called “{scenario.name[:60]}” ({numbers}): give the number of one "
             "instead of the file."
         )
-    return same[0] if same else library.add(Draft(scenario=scenario), by=by).scenario_id
+    return same[0] if same else library.add(ScenarioDraft(scenario=scenario), by=by).scenario_id
 
 
 def bind(watched: Watched) -> None:

@@ -52,7 +52,7 @@ class Finding:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kept:
+class StoredFinding:
     """A finding in the library."""
 
     id: int

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, and_, delete, insert, select
 
 from sharing.access import Actor, Right
-from sharing.bonds.records import Bond, Finding, Kept, Place
+from sharing.bonds.records import Bond, Finding, Place, StoredFinding
 from sharing.library.reading import version
 from sharing.library.schema import BONDS, COMPARISONS, SCENARIOS
 from sharing.library.store import Library
@@ -50,7 +50,7 @@ class Bonds:
         with self.library.database.reading() as connection:
             return {row.source: _bond(row) for row in connection.execute(there)}
 
-    def keep(self, scenario_id: int, finding: Finding, *, by: Actor) -> Kept:
+    def keep(self, scenario_id: int, finding: Finding, *, by: Actor) -> StoredFinding:
         """One more comparison of the scenario, and the oldest out. Raises NotAllowed, NotInLibrary."""
         with self.library.writing(by, Right.SAVE) as (connection, _):
             version(connection, scenario_id)
@@ -60,12 +60,12 @@ class Bonds:
             _forget_oldest(connection, scenario_id)
             return kept
 
-    def comparisons(self, scenario_id: int, limit: int = 100) -> tuple[Kept, ...]:
+    def comparisons(self, scenario_id: int, limit: int = 100) -> tuple[StoredFinding, ...]:
         """The newest comparisons of a scenario, the newest first."""
         with self.library.database.reading() as connection:
             return _newest(connection, COMPARISONS.c.scenario_id == scenario_id, limit)
 
-    def last_good(self, scenario_id: int) -> Kept | None:
+    def last_good(self, scenario_id: int) -> StoredFinding | None:
         """The newest comparison that judged something; None where none did."""
         with self.library.database.reading() as connection:
             return next(iter(_newest(connection, _good(scenario_id), 1)), None)
@@ -75,7 +75,7 @@ def _good(scenario_id: int) -> ColumnElement[bool]:
     return and_(COMPARISONS.c.scenario_id == scenario_id, COMPARISONS.c.judged == 1)
 
 
-def _newest(connection: Connection, wanted: ColumnElement[bool], limit: int) -> tuple[Kept, ...]:
+def _newest(connection: Connection, wanted: ColumnElement[bool], limit: int) -> tuple[StoredFinding, ...]:
     rows = connection.execute(select(COMPARISONS).where(wanted).order_by(COMPARISONS.c.id.desc()).limit(limit))
     return tuple(map(_kept, rows))
 
@@ -96,6 +96,6 @@ def _bond(row: Row[Any]) -> Bond:
     return Bond(scenario_id=row.scenario_id, place=place, made_by=row.made_by, made_at=row.made_at)
 
 
-def _kept(row: Row[Any]) -> Kept:
+def _kept(row: Row[Any]) -> StoredFinding:
     finding = Finding(**{name: getattr(row, name) for name in _FINDING}, judged=bool(row.judged))
-    return Kept(id=row.id, scenario_id=row.scenario_id, finding=finding)
+    return StoredFinding(id=row.id, scenario_id=row.scenario_id, finding=finding)

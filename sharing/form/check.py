@@ -6,18 +6,18 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from sharing.form.problems import BadInput, Fault, faults_of
+from sharing.form.problems import BadInput, FieldFault, faults_of
 from sharing.form.read import to_scenario
 from sharing.form.typed import Values
 from sizing.scenario.schema import Scenario
 
 
-def faults(values: Values, **files: Any) -> tuple[Fault, ...]:
+def faults(values: Values, **files: Any) -> tuple[FieldFault, ...]:
     """Every field that cannot be used; nothing where all can. ``files`` as for ``to_scenario``.
 
     A field that cannot be read is replaced, so that those behind it are read too.
     """
-    known: list[Fault] = []
+    known: list[FieldFault] = []
     blamed: set[str] = set()
     while True:
         try:

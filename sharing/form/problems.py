@@ -39,7 +39,7 @@ _AT: dict[Rule, str] = {"cached_part_is_shorter": "cached", "some_hour_has_load"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fault:
+class FieldFault:
     """What is wrong with one field: as a sentence of its own, and in short beside others.
 
     ``fields`` are the keys of what is to blame, empty for a rule between several values; ``at`` is the field that the
@@ -59,7 +59,7 @@ class BadInput(ValueError):
     """What was typed cannot be read; the message is the sentence to show, ``short`` the same beside others.
 
     ``instead`` are values of the fields to blame with which the rest of the form can be read, the field that the
-    sentence stands under first. ``empty``, ``unclear`` and ``readings`` as of :class:`Fault`.
+    sentence stands under first. ``empty``, ``unclear`` and ``readings`` as of :class:`FieldFault`.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class BadInput(ValueError):
     ) -> None:
         super().__init__(sentence)
         self.instead = dict(instead or {})
-        self.fault = Fault(
+        self.fault = FieldFault(
             sentence=sentence,
             short=short or sentence,
             fields=frozenset(self.instead),
@@ -128,7 +128,7 @@ def sentence(error: Exception) -> str:
     raise error
 
 
-def in_short(faults: Sequence[Fault]) -> str:
+def in_short(faults: Sequence[FieldFault]) -> str:
     """The sentence of a single fault, else a short one of each; rules between several values only where each of them
     can be read by itself."""
     named = [fault for fault in faults if fault.fields] or list(faults[:1])
@@ -140,7 +140,7 @@ def _ended(clause: str) -> str:
     return clause if clause.endswith(ENDS) else f"{clause}."
 
 
-def faults_of(error: ValidationError) -> list[Fault]:
+def faults_of(error: ValidationError) -> list[FieldFault]:
     """What the scenario says of its values, one fault per field."""
     by_name: dict[str, list[Mapping[str, Any]]] = {}
     given: list[Any] = error.errors(include_url=False)
@@ -157,20 +157,20 @@ def _dotted(loc: tuple[int | str, ...]) -> str:
     return ".".join(str(part) for part in loc)
 
 
-def _fault(fault: Mapping[str, Any]) -> Fault:
+def _fault(fault: Mapping[str, Any]) -> FieldFault:
     raised = fault.get("ctx", {}).get("error")
     field = _field_of(fault["loc"])
     at = field.key if field else ""
     if isinstance(raised, BrokenRule):
-        return Fault(sentence=_RULES[raised.rule], short=_RULES[raised.rule], at=_AT.get(raised.rule, f"{at}95"))
+        return FieldFault(sentence=_RULES[raised.rule], short=_RULES[raised.rule], at=_AT.get(raised.rule, f"{at}95"))
     name = field.label if field else _dotted(fault["loc"])
     context, fields = fault.get("ctx", {}), frozenset({field.key if field else name})
     if fault["type"] in _BOUNDS or fault["type"].startswith("int_"):
         must_be, entered = f"{name} {_bound(fault, field)}", f"{_typed(fault['input'], field)} was entered"
-        return Fault(sentence=f"{must_be}; {entered}.", short=f"{must_be} ({entered})", fields=fields, at=at)
+        return FieldFault(sentence=f"{must_be}; {entered}.", short=f"{must_be} ({entered})", fields=fields, at=at)
     text = TEXTS.get(fault["type"], "").format(**context)
     short = f"{name} {text}" if text else f"{name}: {message_of(fault)}"
-    return Fault(sentence=f"{short}.", short=short, fields=fields, at=at)
+    return FieldFault(sentence=f"{short}.", short=short, fields=fields, at=at)
 
 
 def _bound(fault: Mapping[str, Any], field: Field | None) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sharing.formats.axes import Scale, scale, tick_text
 from sharing.formats.frame import MARGIN, above, cut, legend, named, named_ticks, widest, width_of, wrapped
-from sharing.formats.picture import SERIES, Box, Label, Line, Picture, Shape
+from sharing.formats.picture import SERIES, Box, Label, Picture, Shape, Stroke
 from sharing.report.content import Chart
 
 ROW, BAR = 34.0, 20.0
@@ -38,7 +38,7 @@ def _lying(chart: Chart, width: float) -> Picture:
     x = scale(ends, left, right, from_zero=chart.draws != "tornado")
     shapes: list[Shape] = [*legend(chart.series, chart.y_label, width)]
     for tick in x.ticks:
-        shapes.append(Line(points=((x.at(tick), top), (x.at(tick), bottom)), role="grid"))
+        shapes.append(Stroke(points=((x.at(tick), top), (x.at(tick), bottom)), role="grid"))
     for tick in named_ticks(x):
         shapes.append(Label(x=x.at(tick), y=bottom + 16.0, text=tick_text(tick), role="quiet", anchor="middle"))
     for place, name in enumerate(names):
@@ -47,7 +47,7 @@ def _lying(chart: Chart, width: float) -> Picture:
         shapes += _row(chart, place, x, middle - BAR / 2.0)
     if chart.base is not None:
         at = x.at(chart.base)
-        shapes.append(Line(points=((at, top), (at, bottom)), role="mark", width=1.4))
+        shapes.append(Stroke(points=((at, top), (at, bottom)), role="mark", width=1.4))
     return Picture(width=width, height=bottom + 26.0, shapes=tuple(shapes), says=named(chart))
 
 
@@ -115,7 +115,7 @@ def _upright(chart: Chart, width: float) -> Picture:
     each = (width - left - MARGIN) / len(chart.x)
     shapes: list[Shape] = [*legend(chart.series, chart.y_label, width)]
     for tick in y.ticks:
-        shapes.append(Line(points=((left, y.at(tick)), (width - MARGIN, y.at(tick))), role="grid"))
+        shapes.append(Stroke(points=((left, y.at(tick)), (width - MARGIN, y.at(tick))), role="grid"))
         shapes.append(Label(x=left - 6.0, y=y.at(tick) + 4.0, text=tick_text(tick), role="quiet", anchor="end"))
     every = 1 if each > 22.0 else 3
     for place, name in enumerate(map(str, chart.x)):

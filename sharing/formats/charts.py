@@ -9,7 +9,7 @@ from sharing.formats.axes import Scale, scale, tick_text
 from sharing.formats.bars import bars
 from sharing.formats.chart_shape import about, drawn_values
 from sharing.formats.frame import MARGIN, above, legend, named, named_ticks, widest, width_of
-from sharing.formats.picture import SERIES, TEXT_SIZE, Label, Line, Picture, Shape
+from sharing.formats.picture import SERIES, TEXT_SIZE, Label, Picture, Shape, Stroke
 from sharing.report.content import Chart, Mark
 
 HEIGHT = 230.0
@@ -49,7 +49,7 @@ def _lines(chart: Chart, width: float) -> Picture:
 
 def _grid(chart: Chart, x: Scale, y: Scale) -> Iterator[Shape]:
     for tick in y.ticks:
-        yield Line(points=((x.start, y.at(tick)), (x.end, y.at(tick))), role="grid")
+        yield Stroke(points=((x.start, y.at(tick)), (x.end, y.at(tick))), role="grid")
         yield Label(x=x.start - 6.0, y=y.at(tick) + 4.0, text=tick_text(tick), role="quiet", anchor="end")
     for tick in named_ticks(x):
         yield Label(x=x.at(tick), y=y.start + 17.0, text=tick_text(tick), role="quiet", anchor="middle")
@@ -67,7 +67,7 @@ def _curves(chart: Chart, places: Sequence[float], x: Scale, y: Scale) -> Iterat
                 break
         if points:
             dash = DASHES[number % len(DASHES)]
-            yield Line(points=tuple(points), role=SERIES[number % len(SERIES)], width=2.2, dash=dash)
+            yield Stroke(points=tuple(points), role=SERIES[number % len(SERIES)], width=2.2, dash=dash)
 
 
 def _marks(marks: Sequence[Mark], x: Scale, y: Scale) -> Iterator[Shape]:
@@ -76,11 +76,11 @@ def _marks(marks: Sequence[Mark], x: Scale, y: Scale) -> Iterator[Shape]:
             yield from _point(mark, mark.near, x, y)
         elif mark.axis == "y" and y.holds(mark.at):
             at = y.at(mark.at)
-            yield Line(points=((x.start, at), (x.end, at)), role="mark", width=1.2, dash=(2.0, 3.0))
+            yield Stroke(points=((x.start, at), (x.end, at)), role="mark", width=1.2, dash=(2.0, 3.0))
             yield Label(x=x.start + 6.0, y=at - 5.0, text=mark.label, bold=True)
         elif mark.axis == "x" and x.holds(mark.at):
             at = x.at(mark.at)
-            yield Line(points=((at, y.start), (at, y.end)), role="mark", width=1.2, dash=(2.0, 3.0))
+            yield Stroke(points=((at, y.start), (at, y.end)), role="mark", width=1.2, dash=(2.0, 3.0))
             right = at > (x.start + x.end) / 2.0
             anchor: tuple[float, str] = (at - 5.0, "end") if right else (at + 5.0, "start")
             yield Label(x=anchor[0], y=y.end + 11.0, text=mark.label, anchor="end" if right else "start", bold=True)
@@ -93,7 +93,7 @@ def _point(mark: Mark, near: float, x: Scale, y: Scale) -> Iterator[Shape]:
         return
     at = y.at(mark.at)
     left, right = about(x.at(near), x.start, x.end)
-    yield Line(points=((left, at), (right, at)), role="mark", width=3.0)
+    yield Stroke(points=((left, at), (right, at)), role="mark", width=3.0)
     starts = x.end - right > width_of(mark.label)
     low = starts and y.start - at > BELOW + TEXT_SIZE
     anchor: Literal["start", "end"] = "start" if starts and (low or near < (x.low + x.high) / 2.0) else "end"

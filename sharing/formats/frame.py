@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from reportlab.pdfbase.pdfmetrics import stringWidth
 
 from sharing.formats.axes import Scale, tick_text
-from sharing.formats.picture import SERIES, TEXT_SIZE, Box, Label, Line, Shape
-from sharing.report.content import Chart, Series
+from sharing.formats.picture import SERIES, TEXT_SIZE, Box, Label, Shape, Stroke
+from sharing.report.content import Chart, ChartSeries
 from sizing.base.format import significant
 
 MARGIN = 14.0
@@ -62,14 +62,14 @@ def wrapped(text: str, most: float, lines: int = 2) -> list[str]:
     return [*out, cut(" ".join(rest), most)] if rest else out
 
 
-def above(series: Sequence[Series], width: float) -> float:
+def above(series: Sequence[ChartSeries], width: float) -> float:
     """Pixels that the legend and the name of the axis take above the plot."""
     rows = len(_rows(series, width)) if len(series) > 1 else 0
     return LINE_HEIGHT * (rows + 1) + 4.0
 
 
 def legend(
-    series: Sequence[Series], label: str, width: float, dashes: Sequence[tuple[float, ...]] | None = None
+    series: Sequence[ChartSeries], label: str, width: float, dashes: Sequence[tuple[float, ...]] | None = None
 ) -> Iterator[Shape]:
     """Samples with names where there are several series, and the name of the axis below; ``dashes`` for lines."""
     y = TEXT_SIZE
@@ -81,7 +81,7 @@ def legend(
                 yield Box(x=x, y=y - 9.0, width=11.0, height=11.0, role=role)
             else:
                 dash = dashes[number % len(dashes)]
-                yield Line(points=((x, y - 4.0), (x + KEY - 4.0, y - 4.0)), role=role, width=2.2, dash=dash)
+                yield Stroke(points=((x, y - 4.0), (x + KEY - 4.0, y - 4.0)), role=role, width=2.2, dash=dash)
             key = 16.0 if dashes is None else KEY
             yield Label(x=x + key, y=y, text=series[number].name)
             x += KEY + width_of(series[number].name) + GAP
@@ -89,7 +89,7 @@ def legend(
     yield Label(x=0.0, y=y, text=label, role="quiet")
 
 
-def _rows(series: Sequence[Series], width: float) -> list[list[int]]:
+def _rows(series: Sequence[ChartSeries], width: float) -> list[list[int]]:
     """Places of the series on the lines of the legend."""
     rows: list[list[int]] = [[]]
     x = 0.0

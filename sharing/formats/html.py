@@ -18,7 +18,7 @@ from markupsafe import Markup
 from sharing.formats.brand import image_type
 from sharing.formats.cells import cell_text, day_and_time, heading
 from sharing.formats.charts import picture
-from sharing.formats.picture import DARK, LIGHT, Box, Label, Line, Picture, Role, Shape
+from sharing.formats.picture import DARK, LIGHT, Box, Label, Picture, Role, Shape, Stroke
 from sharing.formats.source import ReportSource
 from sharing.report.content import Chart
 
@@ -94,7 +94,7 @@ def svg(picture: Picture, kind: str) -> str:
 def _draw(root: ElementTree.Element, shape: Shape) -> None:
     role = f"{SERIES_CLASS}{shape.role}" if shape.role.isdecimal() else shape.role
     match shape:
-        case Line():
+        case Stroke():
             keys = {"points": _points(shape.points), "class": f"line {role}", "stroke-width": f"{shape.width:g}"}
             if shape.dash:
                 keys["stroke-dasharray"] = " ".join(f"{length:g}" for length in shape.dash)

@@ -32,7 +32,7 @@ from sharing.formats.pdf_pages import WIDTH, Document
 from sharing.formats.pdf_style import Style, style_of
 from sharing.formats.pdf_table import facts, is_narrow, table
 from sharing.formats.pdf_text import missing, runs, width_of
-from sharing.formats.picture import LIGHT, TEXT_SIZE, Box, Label, Line, Picture, Role, Shape
+from sharing.formats.picture import LIGHT, TEXT_SIZE, Box, Label, Picture, Role, Shape, Stroke
 from sharing.formats.source import ReportSource
 from sharing.report.content import Block, Bullets, Chart, Facts, Report, Section, Table
 from sharing.report.content import Paragraph as Text
@@ -261,7 +261,7 @@ def drawing(picture: Picture, width: float, style: Style) -> Drawing:
 def _shapes(shape: Shape, share: float, height: float, style: Style) -> Iterator[PolyLine | Rect | String]:
     colour = _colour(shape.role, style)
     match shape:
-        case Line():
+        case Stroke():
             flat = [part for x, y in shape.points for part in (x * share, (height - y) * share)]
             dash = [length * share for length in shape.dash] or None
             width = shape.width * share

@@ -25,7 +25,7 @@ _EAST_ASIAN = re.compile(
 )
 
 
-class Run(NamedTuple):
+class TextRun(NamedTuple):
     """A part of a text in one font."""
 
     font: str
@@ -37,20 +37,22 @@ class Run(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def runs(text: str, font: str) -> tuple[Run, ...]:
+def runs(text: str, font: str) -> tuple[TextRun, ...]:
     """The text, each part with a font that has its characters; what none has is the nearest letter or a sign."""
     if not (lacking := _lacking(text, font)):
-        return (Run(font, text),)
+        return (TextRun(font, text),)
     east = _east_asian(text)
-    parts: list[Run] = []
+    parts: list[TextRun] = []
     for character in text:
         if character not in lacking:
-            parts.append(Run(font, character))
+            parts.append(TextRun(font, character))
         elif _EAST_ASIAN.match(character):
-            parts.append(Run(east, character))
+            parts.append(TextRun(east, character))
         else:
-            parts.append(Run(font, _nearest(character, font)))
-    return tuple(Run(name, "".join(run.text for run in same)) for name, same in groupby(parts, lambda run: run.font))
+            parts.append(TextRun(font, _nearest(character, font)))
+    return tuple(
+        TextRun(name, "".join(run.text for run in same)) for name, same in groupby(parts, lambda run: run.font)
+    )
 
 
 def width_of(text: str, font: str, size: float) -> float:

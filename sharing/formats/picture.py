@@ -44,7 +44,7 @@ SERIES: tuple[Role, ...] = ("0", "1", "2", "3", "4", "5", "6", "7")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class Stroke:
     """A line through points; ``dash``: lengths on and off, solid without."""
 
     points: tuple[tuple[float, float], ...]
@@ -76,7 +76,7 @@ class Label:
     bold: bool = False
 
 
-Shape = Line | Box | Label
+Shape = Stroke | Box | Label
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sharing.library.records import Change, Draft, Project, Version, json_text
+from sharing.library.records import KeyChange, Project, ScenarioDraft, Version, json_text
 from sharing.library.text import printable
 from sizing.decision.text import shown
 
@@ -17,7 +17,7 @@ WHOLE = frozenset({"model", "benchmark", "workload.arrivals", "workload.input_to
 Values = Mapping[str, Any]
 
 
-def values_of_draft(document: Mapping[str, Any], draft: Draft) -> dict[str, Any]:
+def values_of_draft(document: Mapping[str, Any], draft: ScenarioDraft) -> dict[str, Any]:
     """Every value of a version to be, by dotted key: those of the scenario, project, customer and tags."""
     return _values(document, draft.project, tuple(draft.tags))
 
@@ -27,11 +27,11 @@ def values_of_version(version: Version) -> dict[str, Any]:
     return _values(version.document, version.project, version.tags)
 
 
-def changes(before: Values, after: Values) -> tuple[Change, ...]:
+def changes(before: Values, after: Values) -> tuple[KeyChange, ...]:
     """Keys whose values differ, in the order of the scenario; those that are gone come last."""
     keys = dict.fromkeys([*after, *before])
     return tuple(
-        Change(key=key, before=_text(key, before.get(key)), after=_text(key, after.get(key)))
+        KeyChange(key=key, before=_text(key, before.get(key)), after=_text(key, after.get(key)))
         for key in keys
         if before.get(key) != after.get(key)
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sharing.errors import NotInLibrary
-from sharing.library.records import Query, Version
+from sharing.library.records import ScenarioQuery, Version
 from sharing.library.store import Library
 
 MOST_LISTED = 1_000_000
@@ -15,7 +15,7 @@ def chosen(library: Library, wanted: str, number: int | None = None) -> Version:
     """The scenario with this id, else the one with this name. Raises NotInLibrary."""
     if wanted.isdecimal() and len(wanted) <= len(str(MOST_LISTED)) + 2:
         return library.version(int(wanted), number)
-    entries = library.search(Query(text=wanted, limit=MOST_LISTED)).entries
+    entries = library.search(ScenarioQuery(text=wanted, limit=MOST_LISTED)).entries
     ids = [entry.id for entry in entries if entry.name.casefold() == wanted.casefold()]
     if len(ids) > 1:
         raise NotInLibrary(f"Several scenarios are called {wanted[:60]}: give one of the ids {_some(ids)}.")

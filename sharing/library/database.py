@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, NoSuchModuleError, SQLAlchemyError
 
-from sharing.errors import Fault, LibraryUnavailable
+from sharing.errors import DatabaseFault, LibraryUnavailable
 from sharing.library.postgres import timely_connection
 
 VARIABLE = "SHARING_DATABASE"
@@ -30,27 +30,27 @@ RETRY_S = 0.01
 PRIMARY_CODE = 0xFF
 """The lowest byte of an extended result code of SQLite is the plain one."""
 SQLITE_FAULTS = {
-    sqlite3.SQLITE_BUSY: Fault.BUSY,
-    sqlite3.SQLITE_LOCKED: Fault.BUSY,
-    sqlite3.SQLITE_READONLY: Fault.READ_ONLY,
-    sqlite3.SQLITE_PERM: Fault.READ_ONLY,
-    sqlite3.SQLITE_FULL: Fault.FULL,
-    sqlite3.SQLITE_IOERR: Fault.FULL,
-    sqlite3.SQLITE_CANTOPEN: Fault.UNREACHABLE,
-    sqlite3.SQLITE_CORRUPT: Fault.DAMAGED,
-    sqlite3.SQLITE_NOTADB: Fault.DAMAGED,
+    sqlite3.SQLITE_BUSY: DatabaseFault.BUSY,
+    sqlite3.SQLITE_LOCKED: DatabaseFault.BUSY,
+    sqlite3.SQLITE_READONLY: DatabaseFault.READ_ONLY,
+    sqlite3.SQLITE_PERM: DatabaseFault.READ_ONLY,
+    sqlite3.SQLITE_FULL: DatabaseFault.FULL,
+    sqlite3.SQLITE_IOERR: DatabaseFault.FULL,
+    sqlite3.SQLITE_CANTOPEN: DatabaseFault.UNREACHABLE,
+    sqlite3.SQLITE_CORRUPT: DatabaseFault.DAMAGED,
+    sqlite3.SQLITE_NOTADB: DatabaseFault.DAMAGED,
 }
 POSTGRES_FAULTS = {
-    "25006": Fault.READ_ONLY,
-    "42501": Fault.READ_ONLY,
-    "53100": Fault.FULL,
-    "28000": Fault.REFUSED,
-    "28P01": Fault.REFUSED,
-    "55P03": Fault.BUSY,
-    "57014": Fault.BUSY,
-    "57P01": Fault.UNREACHABLE,
-    "57P02": Fault.UNREACHABLE,
-    "57P03": Fault.UNREACHABLE,
+    "25006": DatabaseFault.READ_ONLY,
+    "42501": DatabaseFault.READ_ONLY,
+    "53100": DatabaseFault.FULL,
+    "28000": DatabaseFault.REFUSED,
+    "28P01": DatabaseFault.REFUSED,
+    "55P03": DatabaseFault.BUSY,
+    "57014": DatabaseFault.BUSY,
+    "57P01": DatabaseFault.UNREACHABLE,
+    "57P02": DatabaseFault.UNREACHABLE,
+    "57P03": DatabaseFault.UNREACHABLE,
 }
 """By SQLSTATE: https://www.postgresql.org/docs/current/errcodes-appendix.html"""
 
@@ -93,7 +93,7 @@ class Database:
             with connection.begin():
                 yield connection
                 if self.is_file and not _is_in_place(connection.connection.dbapi_connection, self.place):
-                    raise LibraryUnavailable(Fault.MOVED, self.place)
+                    raise LibraryUnavailable(DatabaseFault.MOVED, self.place)
 
     def forget_log(self) -> None:
         """Empty the log of an SQLite file, which holds what was removed until then. Somebody who reads keeps it."""
@@ -113,11 +113,11 @@ def _url(address: str) -> URL:
         url = make_url(address)
         backend = url.get_backend_name()
     except (ArgumentError, ValueError):
-        raise LibraryUnavailable(Fault.ADDRESS, VARIABLE) from None
+        raise LibraryUnavailable(DatabaseFault.ADDRESS, VARIABLE) from None
     if backend in {"postgresql", "postgres"}:
         return url.set(drivername="postgresql+psycopg")
     if url.drivername != "sqlite" or not url.database or url.database == ":memory:":
-        raise LibraryUnavailable(Fault.ADDRESS, VARIABLE)
+        raise LibraryUnavailable(DatabaseFault.ADDRESS, VARIABLE)
     return url
 
 
@@ -125,7 +125,7 @@ def _sqlite(url: URL, place: str) -> Engine:
     try:
         _make_private(place)
     except OSError:
-        raise LibraryUnavailable(Fault.UNREACHABLE, place) from None
+        raise LibraryUnavailable(DatabaseFault.UNREACHABLE, place) from None
     engine = create_engine(url, creator=partial(_open_file, place), hide_parameters=True)
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "checkout", partial(_look_at_file, place))
@@ -216,7 +216,7 @@ def _postgres(url: URL, place: str) -> Engine:
         # A connection that the server has closed meanwhile is noticed before it is used.
         engine = create_engine(url, connect_args=settings, pool_pre_ping=True, hide_parameters=True)
     except ModuleNotFoundError:
-        raise LibraryUnavailable(Fault.DRIVER, place) from None
+        raise LibraryUnavailable(DatabaseFault.DRIVER, place) from None
     event.listen(engine, "do_connect", _connect_timely)
     return engine
 
@@ -231,16 +231,16 @@ def translated(place: str) -> Iterator[None]:
     try:
         yield
     except NoSuchModuleError:
-        raise LibraryUnavailable(Fault.ADDRESS, place) from None
+        raise LibraryUnavailable(DatabaseFault.ADDRESS, place) from None
     except SQLAlchemyError as error:
         raise LibraryUnavailable(_fault(error), place) from error
 
 
-def _fault(error: SQLAlchemyError) -> Fault:
+def _fault(error: SQLAlchemyError) -> DatabaseFault:
     origin = error.orig if isinstance(error, DBAPIError) else None
     if isinstance(origin, sqlite3.Error):
-        return SQLITE_FAULTS.get((getattr(origin, "sqlite_errorcode", None) or 0) & PRIMARY_CODE, Fault.FAILED)
+        return SQLITE_FAULTS.get((getattr(origin, "sqlite_errorcode", None) or 0) & PRIMARY_CODE, DatabaseFault.FAILED)
     state = getattr(origin, "sqlstate", None)
     if state is None:  # no answer of the server at all
-        return Fault.UNREACHABLE if isinstance(error, DBAPIError) else Fault.BUSY
-    return Fault.UNREACHABLE if state.startswith("08") else POSTGRES_FAULTS.get(state, Fault.FAILED)
+        return DatabaseFault.UNREACHABLE if isinstance(error, DBAPIError) else DatabaseFault.BUSY
+    return DatabaseFault.UNREACHABLE if state.startswith("08") else POSTGRES_FAULTS.get(state, DatabaseFault.FAILED)

@@ -9,7 +9,17 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, and_, func, select
 
 from sharing.errors import NotInLibrary
-from sharing.library.records import Action, Change, Entry, Figures, Listed, Project, ProjectTotal, Query, Version
+from sharing.library.records import (
+    Entry,
+    KeyChange,
+    LibraryAction,
+    Listed,
+    Project,
+    ProjectTotal,
+    ScenarioQuery,
+    StoredFigures,
+    Version,
+)
 from sharing.library.schema import PROJECTS, SCENARIOS, TAGS, VERSIONS
 from sharing.library.text import ESCAPE, containing
 
@@ -66,7 +76,7 @@ def entry(connection: Connection, scenario_id: int) -> Entry:
     return _with_tags(connection, rows)[0]
 
 
-def search(connection: Connection, query: Query) -> Listed:
+def search(connection: Connection, query: ScenarioQuery) -> Listed:
     """A page of the list, the latest changed first."""
     wanted = and_(*_conditions(query))
     joined = SCENARIOS.outerjoin(PROJECTS)
@@ -104,7 +114,7 @@ def _total(row: AnyRow) -> ProjectTotal:
     )
 
 
-def _conditions(query: Query) -> Iterable[ColumnElement[bool]]:
+def _conditions(query: ScenarioQuery) -> Iterable[ColumnElement[bool]]:
     yield SCENARIOS.c.latest > GONE
     yield SCENARIOS.c.deleted_at.is_not(None) if query.deleted else SCENARIOS.c.deleted_at.is_(None)
     for word in query.text.split():
@@ -138,12 +148,12 @@ def _version(row: AnyRow) -> Version:
         number=row.number,
         author=row.author,
         at=row.at,
-        action=Action(row.action),
-        changes=tuple(Change(**change) for change in json.loads(row.changes)),
+        action=LibraryAction(row.action),
+        changes=tuple(KeyChange(**change) for change in json.loads(row.changes)),
         document=json.loads(row.document),
         project=_project(row),
         tags=tuple(json.loads(row.tags)),
-        figures=None if row.figures is None else Figures(**json.loads(row.figures)),
+        figures=None if row.figures is None else StoredFigures(**json.loads(row.figures)),
         key=row.save_key,
     )
 

@@ -20,7 +20,7 @@ TAG_LENGTH = 40
 MOST_TAGS = 20
 
 
-class Action(StrEnum):
+class LibraryAction(StrEnum):
     """How a version came to be."""
 
     CREATED = "created"
@@ -54,7 +54,7 @@ class Project:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figures:
+class StoredFigures:
     """What the engine answered to a version: enough for a table and the total of a project."""
 
     answer: str
@@ -64,10 +64,10 @@ class Figures:
     power_kw: float | None = None
 
 
-def figures_of(plan: Plan) -> Figures:
+def figures_of(plan: Plan) -> StoredFigures:
     """The figures of a plan that are kept with a version."""
     deployed, cost = plan.deployment, plan.cost
-    return Figures(
+    return StoredFigures(
         answer=plan.answer,
         engine_version=plan.engine_version,
         gpus=deployed.gpus if deployed else None,
@@ -77,7 +77,7 @@ def figures_of(plan: Plan) -> Figures:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Draft:
+class ScenarioDraft:
     """A scenario as its author wants it kept.
 
     ``key`` names this act of saving: the same draft saved again, after an answer that never came, is one version.
@@ -86,7 +86,7 @@ class Draft:
     scenario: Scenario
     project: Project | None = None
     tags: Sequence[str] = ()
-    figures: Figures | None = None
+    figures: StoredFigures | None = None
     key: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     def __post_init__(self) -> None:
@@ -97,7 +97,7 @@ class Draft:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class KeyChange:
     """One key that a version changed, its values as text."""
 
     key: str
@@ -113,12 +113,12 @@ class Version:
     number: int
     author: str
     at: datetime
-    action: Action
-    changes: tuple[Change, ...]
+    action: LibraryAction
+    changes: tuple[KeyChange, ...]
     document: Mapping[str, Any]
     project: Project | None
     tags: tuple[str, ...]
-    figures: Figures | None
+    figures: StoredFigures | None
     key: str
 
     def scenario(self) -> Scenario:
@@ -128,9 +128,9 @@ class Version:
         except InvalidScenario as invalid:
             raise UnreadableVersion(tuple(invalid.problems)) from None
 
-    def draft(self) -> Draft:
+    def draft(self) -> ScenarioDraft:
         """What was saved, to be changed and saved again. Raises UnreadableVersion."""
-        return Draft(scenario=self.scenario(), project=self.project, tags=self.tags, figures=self.figures)
+        return ScenarioDraft(scenario=self.scenario(), project=self.project, tags=self.tags, figures=self.figures)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,11 +141,11 @@ class Conflict:
     same, save it on top of ``theirs.number``: theirs stays in the history.
     """
 
-    mine: Draft | None
+    mine: ScenarioDraft | None
     base: Version
     theirs: Version
-    my_changes: tuple[Change, ...]
-    their_changes: tuple[Change, ...]
+    my_changes: tuple[KeyChange, ...]
+    their_changes: tuple[KeyChange, ...]
 
     @property
     def on_both_sides(self) -> tuple[str, ...]:
@@ -173,7 +173,7 @@ class Entry:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Query:
+class ScenarioQuery:
     """Which scenarios to list, the latest changed first; empty: every one. Case does not matter.
 
     ``text``: words that name, model, project, customer or tags contain; ``model`` a part of its name.

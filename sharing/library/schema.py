@@ -24,7 +24,7 @@ REVISION = "0005"
 """The migration that leads to these tables."""
 
 
-class Moment(TypeDecorator[datetime]):
+class UtcTime(TypeDecorator[datetime]):
     """A point in time in UTC; SQLite keeps no time zone."""
 
     impl = DateTime(timezone=True)
@@ -65,9 +65,9 @@ SCENARIOS = Table(
     Column("gpus", Integer),
     Column("usd_per_month", Float(53)),
     Column("power_kw", Float(53)),
-    Column("updated_at", Moment, nullable=False),
+    Column("updated_at", UtcTime, nullable=False),
     Column("updated_by", Text, nullable=False),
-    Column("deleted_at", Moment),
+    Column("deleted_at", UtcTime),
     Index("ix_scenarios_updated_at", "updated_at"),
     Index("ix_scenarios_project_id", "project_id"),
 )
@@ -77,7 +77,7 @@ VERSIONS = Table(
     Column("scenario_id", Integer, ForeignKey("scenarios.id", name="fk_versions_scenario"), primary_key=True),
     Column("number", Integer, primary_key=True),
     Column("author", Text, nullable=False),
-    Column("at", Moment, nullable=False),
+    Column("at", UtcTime, nullable=False),
     Column("action", String(20), nullable=False),
     Column("changes", Text, nullable=False),
     Column("schema_version", Integer, nullable=False),
@@ -104,18 +104,18 @@ LINKS = Table(
     Column("version", Integer, nullable=False),
     Column("token_hash", String(64), nullable=False),
     Column("made_by", Text, nullable=False),
-    Column("made_at", Moment, nullable=False),
+    Column("made_at", UtcTime, nullable=False),
     Column("released", String(20), nullable=False),
     Column("engine_version", Text, nullable=False),
     Column("data_version", Text, nullable=False),
-    Column("expires_at", Moment),
-    Column("revoked_at", Moment),
+    Column("expires_at", UtcTime),
+    Column("revoked_at", UtcTime),
     Column("revoked_by", Text),
     Column("password", Text),
     Column("guesses", Integer, nullable=False),
-    Column("blocked_until", Moment),
+    Column("blocked_until", UtcTime),
     Column("views", Integer, nullable=False),
-    Column("viewed_at", Moment),
+    Column("viewed_at", UtcTime),
     Column("report", Text, nullable=False),
     Index("uq_links_token_hash", "token_hash", unique=True),
     Index("ix_links_scenario_id", "scenario_id"),
@@ -128,7 +128,7 @@ BONDS = Table(
     Column("source", Text, nullable=False),
     Column("deployment", Text, nullable=False),
     Column("made_by", Text, nullable=False),
-    Column("made_at", Moment, nullable=False),
+    Column("made_at", UtcTime, nullable=False),
 )
 COMPARISONS = Table(
     "comparisons",
@@ -136,7 +136,7 @@ COMPARISONS = Table(
     Column("id", Integer, primary_key=True),
     Column("scenario_id", Integer, ForeignKey("scenarios.id", name="fk_comparisons_scenario"), nullable=False),
     Column("source", Text, nullable=False),
-    Column("at", Moment, nullable=False),
+    Column("at", UtcTime, nullable=False),
     Column("state", String(20), nullable=False),
     Column("judged", Integer, nullable=False),
     Column("answer", Text, nullable=False),
@@ -151,21 +151,21 @@ CALIBRATIONS = Table(
     Column("scenario_id", Integer, ForeignKey("scenarios.id", name="fk_calibrations_scenario"), nullable=False),
     Column("source", Text, nullable=False),
     Column("basis", Text, nullable=False),
-    Column("since", Moment, nullable=False),
-    Column("until", Moment, nullable=False),
+    Column("since", UtcTime, nullable=False),
+    Column("until", UtcTime, nullable=False),
     Column("window_s", Float(53), nullable=False),
     Column("windows", Integer, nullable=False),
     Column("factors", Text, nullable=False),
     Column("benchmark", Text, nullable=False),
     Column("accepted_by", Text, nullable=False),
-    Column("accepted_at", Moment, nullable=False),
+    Column("accepted_at", UtcTime, nullable=False),
     Column("undone_by", Text),
-    Column("undone_at", Moment),
+    Column("undone_at", UtcTime),
     Index("ix_calibrations_scenario_id", "scenario_id"),
 )
 # Logins that somebody has ended before their time, by what tells them apart.
 ENDED_LOGINS = Table(
-    "ended_logins", METADATA, Column("login", String(64), primary_key=True), Column("until", Moment, nullable=False)
+    "ended_logins", METADATA, Column("login", String(64), primary_key=True), Column("until", UtcTime, nullable=False)
 )
 # Of whoever guesses at the password of a link a digest alone.
 GUESSES = Table(
@@ -174,5 +174,5 @@ GUESSES = Table(
     Column("link_id", Integer, ForeignKey("links.id", name="fk_guesses_link"), primary_key=True),
     Column("holder", String(64), primary_key=True),
     Column("guesses", Integer, nullable=False),
-    Column("blocked_until", Moment, nullable=False),
+    Column("blocked_until", UtcTime, nullable=False),
 )

@@ -14,13 +14,13 @@ from sharing.library.database import Database, configured
 from sharing.library.migrate import migrate
 from sharing.library.records import (
     NAME_LENGTH,
-    Action,
     Conflict,
-    Draft,
     Entry,
+    LibraryAction,
     Listed,
     ProjectTotal,
-    Query,
+    ScenarioDraft,
+    ScenarioQuery,
     Version,
     checked,
 )
@@ -46,12 +46,12 @@ class Library:
     def __init__(self, database: Database, now: Clock = utc_now) -> None:
         self.database, self.now = database, now
 
-    def add(self, draft: Draft, *, by: Actor) -> Version:
+    def add(self, draft: ScenarioDraft, *, by: Actor) -> Version:
         """A new scenario. Raises InvalidEntry."""
         with self.writing(by, Right.SAVE) as (connection, signed):
             return writing.create(connection, draft, signed)
 
-    def save(self, scenario_id: int, base: int, draft: Draft, *, by: Actor) -> Version | Conflict:
+    def save(self, scenario_id: int, base: int, draft: ScenarioDraft, *, by: Actor) -> Version | Conflict:
         """The next version, made from version ``base``; a Conflict, and nothing written, where that is not the latest.
 
         Raises NotInLibrary, InvalidEntry.
@@ -62,12 +62,12 @@ class Library:
     def delete(self, scenario_id: int, base: int, *, by: Actor) -> Version | Conflict:
         """Take the scenario out of the list; its history stays, and it can be restored. Raises as :meth:`save`."""
         with self.writing(by, Right.DELETE) as (connection, signed):
-            return writing.mark(connection, scenario_id, base, signed, Action.DELETED)
+            return writing.mark(connection, scenario_id, base, signed, LibraryAction.DELETED)
 
     def restore(self, scenario_id: int, base: int, *, by: Actor) -> Version | Conflict:
         """Bring a deleted scenario back. Raises as :meth:`save`."""
         with self.writing(by, Right.RESTORE) as (connection, signed):
-            return writing.mark(connection, scenario_id, base, signed, Action.RESTORED)
+            return writing.mark(connection, scenario_id, base, signed, LibraryAction.RESTORED)
 
     def purge(self, scenario_id: int, *, by: Actor) -> Removed:
         """Remove a deleted scenario for good: its history is gone, its frozen links show nothing any more.
@@ -83,7 +83,9 @@ class Library:
         """A new scenario with the content of another's latest version. Raises NotInLibrary, UnreadableVersion."""
         draft = self.version(scenario_id).draft()
         renamed = draft.scenario.model_copy(update={"name": name})
-        return self.add(Draft(scenario=renamed, project=draft.project, tags=draft.tags, figures=draft.figures), by=by)
+        return self.add(
+            ScenarioDraft(scenario=renamed, project=draft.project, tags=draft.tags, figures=draft.figures), by=by
+        )
 
     def version(self, scenario_id: int, number: int | None = None) -> Version:
         """One version; the latest where no number is given. Raises NotInLibrary."""
@@ -100,10 +102,10 @@ class Library:
         with self.database.reading() as connection:
             return reading.entry(connection, scenario_id)
 
-    def search(self, query: Query | None = None) -> Listed:
+    def search(self, query: ScenarioQuery | None = None) -> Listed:
         """Scenarios, the latest changed first."""
         with self.database.reading() as connection:
-            return reading.search(connection, query or Query())
+            return reading.search(connection, query or ScenarioQuery())
 
     def totals(self) -> tuple[ProjectTotal, ...]:
         """GPUs, money and power of every project."""

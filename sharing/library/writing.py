@@ -12,7 +12,16 @@ from sqlalchemy import Connection, delete, insert, select, update
 from sharing.document import model_name, whole_document
 from sharing.library.changes import changes, values_of_draft, values_of_version
 from sharing.library.reading import version, version_saved_as
-from sharing.library.records import Action, Change, Conflict, Draft, Figures, Project, Version, json_text
+from sharing.library.records import (
+    Conflict,
+    KeyChange,
+    LibraryAction,
+    Project,
+    ScenarioDraft,
+    StoredFigures,
+    Version,
+    json_text,
+)
 from sharing.library.schema import PROJECTS, SCENARIOS, TAGS, VERSIONS
 from sharing.library.text import printable, words
 
@@ -25,7 +34,7 @@ class Signed:
     at: datetime
 
 
-def create(connection: Connection, draft: Draft, signed: Signed) -> Version:
+def create(connection: Connection, draft: ScenarioDraft, signed: Signed) -> Version:
     """A new scenario with its first version; the one that the same act has made before, if it has."""
     earlier = version_saved_as(connection, draft.key)
     if earlier is not None:
@@ -35,11 +44,13 @@ def create(connection: Connection, draft: Draft, signed: Signed) -> Version:
     scenario_id = connection.execute(insert(SCENARIOS).values(latest=1, **row).returning(SCENARIOS.c.id)).scalar_one()
     _keep_tags(connection, scenario_id, draft)
     first = changes({}, values_of_draft(whole_document(draft.scenario), draft))
-    _append(connection, scenario_id, 1, draft, project_id, signed, Action.CREATED, first)
+    _append(connection, scenario_id, 1, draft, project_id, signed, LibraryAction.CREATED, first)
     return version(connection, scenario_id)
 
 
-def save(connection: Connection, scenario_id: int, base: int, draft: Draft, signed: Signed) -> Version | Conflict:
+def save(
+    connection: Connection, scenario_id: int, base: int, draft: ScenarioDraft, signed: Signed
+) -> Version | Conflict:
     """A version on top of ``base``, or the conflict with whoever saved first. Raises NotInLibrary."""
     earlier = version_saved_as(connection, draft.key)
     if earlier is not None:
@@ -51,14 +62,16 @@ def save(connection: Connection, scenario_id: int, base: int, draft: Draft, sign
     if not _move_on(connection, scenario_id, base, row):
         return _conflict(connection, started_from, draft, mine)
     _keep_tags(connection, scenario_id, draft)
-    _append(connection, scenario_id, base + 1, draft, project_id, signed, Action.SAVED, mine)
+    _append(connection, scenario_id, base + 1, draft, project_id, signed, LibraryAction.SAVED, mine)
     return version(connection, scenario_id)
 
 
-def mark(connection: Connection, scenario_id: int, base: int, signed: Signed, action: Action) -> Version | Conflict:
+def mark(
+    connection: Connection, scenario_id: int, base: int, signed: Signed, action: LibraryAction
+) -> Version | Conflict:
     """Delete or restore: a version with the content of ``base``. Raises NotInLibrary."""
     started_from = version(connection, scenario_id, base)
-    deleted_at = signed.at if action is Action.DELETED else None
+    deleted_at = signed.at if action is LibraryAction.DELETED else None
     row = {"updated_at": signed.at, "updated_by": signed.author, "deleted_at": deleted_at}
     key = f"{scenario_id}-{base}-{action.value}"
     if not _move_on(connection, scenario_id, base, row):
@@ -83,17 +96,19 @@ def _move_on(connection: Connection, scenario_id: int, base: int, row: dict[str,
     return connection.execute(update(SCENARIOS).where(*here).values(latest=base + 1, **row)).rowcount == 1
 
 
-def _conflict(connection: Connection, base: Version, mine: Draft | None, my_changes: tuple[Change, ...]) -> Conflict:
+def _conflict(
+    connection: Connection, base: Version, mine: ScenarioDraft | None, my_changes: tuple[KeyChange, ...]
+) -> Conflict:
     theirs = version(connection, base.scenario_id)
     their_changes = changes(values_of_version(base), values_of_version(theirs))
     return Conflict(mine=mine, base=base, theirs=theirs, my_changes=my_changes, their_changes=their_changes)
 
 
-def _row_of_draft(draft: Draft, project_id: int | None, signed: Signed) -> dict[str, Any]:
+def _row_of_draft(draft: ScenarioDraft, project_id: int | None, signed: Signed) -> dict[str, Any]:
     """What the list shows of a scenario."""
     name, model, project = draft.scenario.name, model_name(draft.scenario), draft.project
     filed = (project.name, project.customer) if project else ()
-    figures = draft.figures or Figures(answer="", engine_version="")
+    figures = draft.figures or StoredFigures(answer="", engine_version="")
     return {
         "project_id": project_id,
         "name": printable(name),
@@ -113,11 +128,11 @@ def _append(
     connection: Connection,
     scenario_id: int,
     number: int,
-    draft: Draft,
+    draft: ScenarioDraft,
     project_id: int | None,
     signed: Signed,
-    action: Action,
-    made: tuple[Change, ...],
+    action: LibraryAction,
+    made: tuple[KeyChange, ...],
 ) -> None:
     document = whole_document(draft.scenario)
     connection.execute(
@@ -138,7 +153,7 @@ def _append(
     )
 
 
-def _keep_tags(connection: Connection, scenario_id: int, draft: Draft) -> None:
+def _keep_tags(connection: Connection, scenario_id: int, draft: ScenarioDraft) -> None:
     connection.execute(delete(TAGS).where(TAGS.c.scenario_id == scenario_id))
     if draft.tags:
         connection.execute(insert(TAGS), [{"scenario_id": scenario_id, "tag": tag} for tag in draft.tags])

@@ -33,7 +33,7 @@ def frozen(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compared:
+class FrozenFigure:
     """One figure as it was stored and as it is computed now; empty where it is not in one of them."""
 
     label: str
@@ -46,7 +46,7 @@ class Today:
     """The answer of today beside the stored one, with the versions behind it."""
 
     answer: str
-    figures: tuple[Compared, ...]
+    figures: tuple[FrozenFigure, ...]
     engine_version: str
     data_version: str
 
@@ -64,7 +64,9 @@ def today(report: Report, version: Version, *, planner: Planner | None = None) -
     subject = subject_of(Answer.of(version.scenario(), planner), report.released, planner=planner)
     stored = _facts(next((section for section in report.sections if section.key == "answer"), None))
     now = _facts(answer(subject))
-    figures = (Compared(label=label, stored=stored.get(label, ""), today=now.get(label, "")) for label in stored | now)
+    figures = (
+        FrozenFigure(label=label, stored=stored.get(label, ""), today=now.get(label, "")) for label in stored | now
+    )
     return Today(
         answer=cleared(answer_text(subject)),
         figures=tuple(figures),

@@ -13,7 +13,7 @@ from sharing.library import reading
 from sharing.library.records import Version
 from sharing.library.schema import GUESSES, LINKS
 from sharing.library.store import Library
-from sharing.links.records import Link, Shared, State, Unlocked
+from sharing.links.records import Link, LinkState, Shared, Unlocked
 from sharing.links.rows import link_where, report_of
 from sharing.links.secrets import LONGEST_TOKEN, is_password
 
@@ -50,9 +50,9 @@ class Holder:
         if link is None:
             raise LinkRefused(Refusal.UNKNOWN, NOWHERE)
         match link.state(self.now()):
-            case State.REVOKED:
+            case LinkState.REVOKED:
                 raise LinkRefused(Refusal.REVOKED, f"This link was withdrawn on {link.revoked_at:%Y-%m-%d}.")
-            case State.EXPIRED:
+            case LinkState.EXPIRED:
                 raise LinkRefused(Refusal.EXPIRED, f"This link has expired on {link.expires_at:%Y-%m-%d %H:%M} UTC.")
         return link
 

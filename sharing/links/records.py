@@ -9,7 +9,7 @@ from enum import StrEnum
 from sharing.report.content import Released, Report
 
 
-class State(StrEnum):
+class LinkState(StrEnum):
     """Whether a link shows its report."""
 
     OPEN = "open"
@@ -36,11 +36,11 @@ class Link:
     views: int
     viewed_at: datetime | None
 
-    def state(self, now: datetime) -> State:
+    def state(self, now: datetime) -> LinkState:
         """What the link does at this moment."""
         if self.revoked_at is not None:
-            return State.REVOKED
-        return State.EXPIRED if self.expires_at is not None and self.expires_at <= now else State.OPEN
+            return LinkState.REVOKED
+        return LinkState.EXPIRED if self.expires_at is not None and self.expires_at <= now else LinkState.OPEN
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from sharing.manifests.arguments import Options, compact, flattened
 from sharing.manifests.facts import Facts
-from sharing.manifests.targets import File, Reason, Target, Text
+from sharing.manifests.targets import File, ManifestTarget, Reason, Text
 from sizing.base.units import MS_PER_S
 
 LASTS_S = 600
@@ -153,4 +153,4 @@ def aiperf(facts: Facts) -> list[str]:
     return ["aiperf", "profile", *flattened(options)]
 
 
-TARGET = Target("benchmarks", refuses, files)
+TARGET = ManifestTarget("benchmarks", refuses, files)

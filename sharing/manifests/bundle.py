@@ -25,11 +25,11 @@ from sharing.manifests import (
 )
 from sharing.manifests.facts import Facts, facts_of
 from sharing.manifests.readme import readme
-from sharing.manifests.targets import File, Json, Reason, Target, Yaml
+from sharing.manifests.targets import File, Json, ManifestTarget, Reason, Yaml
 from sizing.base.result import Plan
 from sizing.planning.answered import Answer
 
-TARGETS: tuple[Target, ...] = (
+TARGETS: tuple[ManifestTarget, ...] = (
     kubernetes.TARGET,
     production_stack.TARGET,
     kserve.TARGET,
@@ -68,7 +68,7 @@ def manifests(answer: Answer) -> dict[str, str]:
     return contents | {INDEX: index(answer.plan, contents)}
 
 
-def refused(facts: Facts) -> dict[Target, Reason]:
+def refused(facts: Facts) -> dict[ManifestTarget, Reason]:
     """The targets that cannot express the deployment, each with its reason."""
     reasons = ((target, target.refuses(facts)) for target in TARGETS)
     return {target: reason for target, reason in reasons if reason is not None}

@@ -36,7 +36,7 @@ HUB_ID = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Checkpoint:
+class ServedCheckpoint:
     """``name`` is what an engine loads, ``served_as`` what requests call it.
 
     ``at_load``: the argument of an engine that quantises 16-bit weights itself, "" where the checkpoint has the format.
@@ -49,24 +49,24 @@ class Checkpoint:
     to_fill_in: bool = False
 
 
-def checkpoint_of(scenario: Scenario, model: Model, deployment: Deployed, vendor: str) -> Checkpoint:
+def checkpoint_of(scenario: Scenario, model: Model, deployment: Deployed, vendor: str) -> ServedCheckpoint:
     """What the scenario names, else the catalogue's checkpoint, else one that others publish in the planned format and
     that the engine reads on accelerators of ``vendor``; to fill in where none is known."""
     wanted, named = deployment.weight_precision, model_name(scenario)
     hub_id = named if isinstance(scenario.model, str) and HUB_ID.fullmatch(named) else model.id
     if not HUB_ID.fullmatch(hub_id):
-        return Checkpoint(name=f"{FILL_IN}/{file_stem(named)}", served_as=file_stem(named), to_fill_in=True)
+        return ServedCheckpoint(name=f"{FILL_IN}/{file_stem(named)}", served_as=file_stem(named), to_fill_in=True)
     has = (parse(hub_id).precision or model.published_format).id
     if wanted == has or {wanted, has} <= set(WIDE):
-        return Checkpoint(name=hub_id, served_as=hub_id)
+        return ServedCheckpoint(name=hub_id, served_as=hub_id)
     at_load = QUANTISE_AT_LOAD.get((deployment.engine, wanted), "")
     if at_load and has in WIDE:
-        return Checkpoint(name=hub_id, served_as=hub_id, at_load=at_load)
+        return ServedCheckpoint(name=hub_id, served_as=hub_id, at_load=at_load)
     if published := _published(hub_id, model, deployment, vendor):
-        return Checkpoint(name=published, served_as=published if deployment.engine in BY_PATH else hub_id)
+        return ServedCheckpoint(name=published, served_as=published if deployment.engine in BY_PATH else hub_id)
     stem = f"{file_stem(hub_id.rpartition('/')[2])}-{wanted.replace('_', '-')}"
     name = f"{FILL_IN}/{stem}"
-    return Checkpoint(name=name, served_as=name if deployment.engine in BY_PATH else hub_id, to_fill_in=True)
+    return ServedCheckpoint(name=name, served_as=name if deployment.engine in BY_PATH else hub_id, to_fill_in=True)
 
 
 def _published(hub_id: str, model: Model, deployment: Deployed, vendor: str) -> str:

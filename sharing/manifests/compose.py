@@ -9,7 +9,7 @@ from typing import Any
 from sharing.manifests.arguments import SETTINGS, serving_command, trtllm_rest
 from sharing.manifests.facts import Facts, Group
 from sharing.manifests.pods import CACHE, PORT
-from sharing.manifests.targets import File, Reason, Target, Yaml, aggregated
+from sharing.manifests.targets import File, ManifestTarget, Reason, Yaml, aggregated
 
 AMD_DEVICES = ["/dev/kfd", "/dev/dri"]
 
@@ -55,4 +55,4 @@ def instance(facts: Facts, group: Group, index: int) -> dict[str, Any]:
     return out
 
 
-TARGET = Target("compose", refuses, files)
+TARGET = ManifestTarget("compose", refuses, files)

@@ -8,7 +8,7 @@ from typing import Any
 
 from sharing.manifests.facts import Facts
 from sharing.manifests.metrics import LATENCIES, Metrics, metrics_of
-from sharing.manifests.targets import Document, File, Json, Reason, Target
+from sharing.manifests.targets import Document, File, Json, ManifestTarget, Reason
 
 SCHEMA_VERSION = 41
 WIDTH, HEIGHT, PER_ROW = 12, 8, 2
@@ -133,4 +133,4 @@ def _dashed(name: str) -> Document:
     }
 
 
-TARGET = Target("grafana", refuses, files)
+TARGET = ManifestTarget("grafana", refuses, files)

@@ -9,7 +9,7 @@ from typing import Any
 from sharing.manifests.arguments import compact, flattened, sglang, trtllm_rest, vllm
 from sharing.manifests.facts import Facts, Group
 from sharing.manifests.pods import HF_TOKEN, SHARED_MEMORY, metadata, node_selector, resources
-from sharing.manifests.targets import Document, File, Reason, Target, Yaml, engine_and_hardware
+from sharing.manifests.targets import Document, File, ManifestTarget, Reason, Yaml, engine_and_hardware
 from sharing.manifests.targets_data import targets_data
 from sizing.base.choices import Routing
 from sizing.base.units import MS_PER_S
@@ -156,5 +156,5 @@ def request_files(facts: Facts) -> Mapping[str, File]:
     return {"dynamo-request.yaml": Yaml((request,))}
 
 
-TARGET = Target("dynamo", refuses, files)
-REQUEST = Target("dynamo_request", request_refuses, request_files)
+TARGET = ManifestTarget("dynamo", refuses, files)
+REQUEST = ManifestTarget("dynamo_request", request_refuses, request_files)

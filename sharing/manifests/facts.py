@@ -12,7 +12,7 @@ import numpy as np
 
 from sharing.document import file_stem
 from sharing.errors import NothingToDeploy
-from sharing.manifests.checkpoint import Checkpoint, checkpoint_of
+from sharing.manifests.checkpoint import ServedCheckpoint, checkpoint_of
 from sharing.manifests.targets_data import Hardware, hardware_of, targets_data
 from sizing.base.deployed import Deployed, Drafts, Pool
 from sizing.base.result import Plan
@@ -93,7 +93,7 @@ class Facts:
     plan: Plan
     deployment: Deployed
     model: Model
-    checkpoint: Checkpoint
+    checkpoint: ServedCheckpoint
     engine: Engine
     gpu: Gpu
     hardware: Hardware | None
@@ -272,7 +272,7 @@ def _nodes(gpus: int, per_node: int) -> int:
     return next(nodes for nodes in range(math.ceil(gpus / per_node), gpus + 1) if gpus % nodes == 0)
 
 
-def _storage_gb(model: Model, checkpoint: Checkpoint, served_gb: float) -> int:
+def _storage_gb(model: Model, checkpoint: ServedCheckpoint, served_gb: float) -> int:
     """Volume of the checkpoint, as it is published where it is quantised when it is loaded."""
     published_gb = model.params_total * model.published_format.bytes / GB if checkpoint.at_load else served_gb
     return math.ceil(max(published_gb, served_gb) * STORAGE_ROOM / STORAGE_STEP_GB) * STORAGE_STEP_GB

@@ -10,7 +10,7 @@ from sharing.manifests.checkpoint import FILL_IN
 from sharing.manifests.facts import Facts
 from sharing.manifests.metrics import Metrics, metrics_of
 from sharing.manifests.pods import metadata
-from sharing.manifests.targets import File, Reason, Target, Yaml
+from sharing.manifests.targets import File, ManifestTarget, Reason, Yaml
 
 LEAST_IN_FLIGHT = 1.0
 """Fewest requests in flight that an instance is for: below, a single request would call for several."""
@@ -78,4 +78,4 @@ def trigger(name: str, query: str, threshold: float) -> dict[str, Any]:
     return {"type": "prometheus", "name": name, "metricType": "AverageValue", "metadata": prometheus}
 
 
-TARGET = Target("keda", refuses, files)
+TARGET = ManifestTarget("keda", refuses, files)

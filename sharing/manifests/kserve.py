@@ -9,7 +9,7 @@ from typing import Any
 from sharing.manifests.arguments import compact, flattened, vllm
 from sharing.manifests.facts import Facts, Group
 from sharing.manifests.pods import HF_TOKEN, POD_IP, metadata, node_selector, resources
-from sharing.manifests.targets import File, Reason, Target, Yaml, engine_and_hardware
+from sharing.manifests.targets import File, ManifestTarget, Reason, Yaml, engine_and_hardware
 
 KV_TRANSFER = compact({"kv_connector": "NixlConnector", "kv_role": "kv_both"})
 DERIVED = ("--tensor-parallel-size", "--served-model-name")
@@ -75,4 +75,4 @@ def container(facts: Facts, group: Group) -> dict[str, Any]:
     return {"name": "main", "env": env, "resources": resources(facts, group.gpus // pods)}
 
 
-TARGET = Target("kserve", refuses, files)
+TARGET = ManifestTarget("kserve", refuses, files)

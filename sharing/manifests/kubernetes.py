@@ -11,7 +11,7 @@ from sharing.manifests import nim
 from sharing.manifests.arguments import SETTINGS, over_nodes, serving_command, trtllm_rest
 from sharing.manifests.facts import Facts, Group
 from sharing.manifests.pods import ANSWERS, PORT, container, deployment, labels, metadata, model_volume, pod, service
-from sharing.manifests.targets import File, Reason, Target, Yaml, aggregated, ranks_over_nodes
+from sharing.manifests.targets import File, ManifestTarget, Reason, Yaml, aggregated, ranks_over_nodes
 
 LEADER, RANK = "LWS_LEADER_ADDRESS", "LWS_WORKER_INDEX"
 """Variables that LeaderWorkerSet puts into every container."""
@@ -121,4 +121,4 @@ def leader_worker_set(facts: Facts, group: Group, leader: Part, worker: Part, su
     }
 
 
-TARGET = Target("kubernetes", refuses, files)
+TARGET = ManifestTarget("kubernetes", refuses, files)

@@ -10,7 +10,15 @@ from sharing.manifests.facts import Facts, Group
 from sharing.manifests.kserve import KV_TRANSFER
 from sharing.manifests.kubernetes import instances
 from sharing.manifests.pods import ANSWERS, POD_IP, PORT, labels, metadata, model_volume
-from sharing.manifests.targets import Document, File, Reason, Target, Yaml, engine_and_hardware, ranks_over_nodes
+from sharing.manifests.targets import (
+    Document,
+    File,
+    ManifestTarget,
+    Reason,
+    Yaml,
+    engine_and_hardware,
+    ranks_over_nodes,
+)
 from sharing.manifests.targets_data import targets_data
 
 PICKER_PORT = 9002
@@ -89,4 +97,4 @@ def route(facts: Facts) -> Document:
     }
 
 
-TARGET = Target("llm_d", refuses, files)
+TARGET = ManifestTarget("llm_d", refuses, files)

@@ -10,7 +10,7 @@ from sharing.manifests.arguments import flattened, vllm
 from sharing.manifests.checkpoint import FILL_IN
 from sharing.manifests.facts import Facts, Group
 from sharing.manifests.pods import CACHE, HF_TOKEN, PORT, SHARED_MEMORY, metadata, node_selector, resources
-from sharing.manifests.targets import File, Reason, Target, Yaml, aggregated
+from sharing.manifests.targets import File, ManifestTarget, Reason, Yaml, aggregated
 
 PULL_SECRET, AUTH_SECRET = "ngc-secret", "ngc-api-secret"
 """Secrets with the login of NVIDIA's registry, and with its key; no file here contains one."""
@@ -77,4 +77,4 @@ def environment(facts: Facts, group: Group) -> list[dict[str, Any]]:
     ]
 
 
-TARGET = Target("nim", refuses, files)
+TARGET = ManifestTarget("nim", refuses, files)

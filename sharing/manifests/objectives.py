@@ -11,7 +11,7 @@ from collectors.vocabulary.burn_rates import BURNS, LEAST_REQUESTS, WINDOWS
 from sharing.manifests.facts import Facts
 from sharing.manifests.metrics import LATENCIES, Metrics, metrics_of
 from sharing.manifests.pods import metadata
-from sharing.manifests.targets import Document, File, Reason, Target, Yaml
+from sharing.manifests.targets import Document, File, ManifestTarget, Reason, Yaml
 
 PYRRA_WINDOW = "4w"
 
@@ -162,5 +162,5 @@ def level(facts: Facts, metrics: Metrics, one: Objective) -> Document:
     }
 
 
-RULES = Target("prometheus", refuses, rule_files)
-PYRRA = Target("pyrra", refuses, pyrra_files)
+RULES = ManifestTarget("prometheus", refuses, rule_files)
+PYRRA = ManifestTarget("pyrra", refuses, pyrra_files)

@@ -8,7 +8,7 @@ from typing import Any
 from sharing.manifests.arguments import flattened, vllm
 from sharing.manifests.facts import Facts
 from sharing.manifests.pods import CPUS_PER_GPU, MEMORY_GI_PER_GPU, SECRET, SHARED_MEMORY, node_selector
-from sharing.manifests.targets import File, Reason, Target, Yaml, on_one_node
+from sharing.manifests.targets import File, ManifestTarget, Reason, Yaml, on_one_node
 from sizing.base.choices import Routing
 
 OWN_FIELDS = {
@@ -72,4 +72,4 @@ def config(facts: Facts) -> dict[str, Any]:
     return own | {"enablePrefixCaching": facts.prefix_caching, "extraArgs": flattened(options)}
 
 
-TARGET = Target("production_stack", refuses, files)
+TARGET = ManifestTarget("production_stack", refuses, files)

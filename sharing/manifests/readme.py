@@ -8,7 +8,7 @@ from sharing.manifests import drafting
 from sharing.manifests.checkpoint import FILL_IN
 from sharing.manifests.facts import Facts, Group
 from sharing.manifests.pods import SECRET
-from sharing.manifests.targets import Reason, Target
+from sharing.manifests.targets import ManifestTarget, Reason
 from sharing.manifests.targets_data import TargetData, targets_data
 from sizing.base.format import count, percent
 from sizing.base.markdown import as_line
@@ -23,7 +23,7 @@ ALTERNATIVES = (
 )
 
 
-def readme(facts: Facts, written: Mapping[str, Sequence[str]], left_out: Mapping[Target, Reason]) -> str:
+def readme(facts: Facts, written: Mapping[str, Sequence[str]], left_out: Mapping[ManifestTarget, Reason]) -> str:
     """Markdown. ``written`` has the files of each target by its id."""
     parts = [
         f"# {as_line(facts.title)}: deployment manifests",

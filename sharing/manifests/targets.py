@@ -62,7 +62,7 @@ class Reason(StrEnum):
 
 
 @dataclass(frozen=True)
-class Target:
+class ManifestTarget:
     """``refuses`` says why it cannot express a deployment, None where it can; ``files`` are then its files by name."""
 
     id: str

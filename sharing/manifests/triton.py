@@ -9,7 +9,7 @@ from typing import Any
 from sharing.manifests.arguments import trtllm
 from sharing.manifests.facts import Facts
 from sharing.manifests.pods import CACHE, container, deployment, labels, metadata, model_volume, pod, service
-from sharing.manifests.targets import Document, File, Reason, Target, Yaml, on_one_node
+from sharing.manifests.targets import Document, File, ManifestTarget, Reason, Yaml, on_one_node
 
 REPOSITORY = f"{CACHE}/triton"
 """Where the model repository of TensorRT-LLM's tag was copied to: triton_backend/all_models/llmapi."""
@@ -54,4 +54,4 @@ def settings(facts: Facts) -> Document:
     }
 
 
-TARGET = Target("triton", refuses, files)
+TARGET = ManifestTarget("triton", refuses, files)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sharing.report.answer import gpu_span, layout
-from sharing.report.content import Block, Cell, Chart, Column, Paragraph, Section, Series, Table
+from sharing.report.content import Block, Cell, Chart, ChartSeries, Column, Paragraph, Section, Table
 from sharing.report.money import amounts
 from sharing.report.names import ORIGIN, engine_name, gpu_name, precision_name
 from sharing.report.subject import Subject
@@ -124,7 +124,7 @@ def _chart(subject: Subject) -> Chart | None:
         x_label="",
         y_label=label,
         x=tuple(_place(one, subject, number) for number, (one, _) in enumerate(shown)),
-        series=(Series(name=label, values=values),),
+        series=(ChartSeries(name=label, values=values),),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sharing.report.addresses import cleared
-from sharing.report.calculator import Calculator, Input, Kind, LoadRow, Month, System, Way, WayName
+from sharing.report.calculator import BoughtSystem, Calculator, Input, InstanceKind, LoadRow, Month, Way, WayName
 from sharing.report.calculator_inputs import inputs_of
 from sharing.report.content import Released
 from sharing.report.money import Dollars, Money
@@ -83,10 +83,10 @@ def _public(one: Input) -> Input:
     return one.model_copy(update={"source": cleared(one.source)})
 
 
-def _kinds(fleet: Fleet) -> tuple[Kind, ...]:
+def _kinds(fleet: Fleet) -> tuple[InstanceKind, ...]:
     labels = ("Prefill instances", "Decode instances") if len(fleet.kinds) > 1 else ("Instances",)
     pairs = zip(labels, fleet.kinds, strict=True)
-    return tuple(Kind(label=label, gpus=kind.gpus, spares=kind.spares) for label, kind in pairs)
+    return tuple(InstanceKind(label=label, gpus=kind.gpus, spares=kind.spares) for label, kind in pairs)
 
 
 def _row(answer: AnswerAt) -> LoadRow:
@@ -98,16 +98,16 @@ def _row(answer: AnswerAt) -> LoadRow:
     )
 
 
-def _bought(ways: Ways) -> System:
-    return System(name=ways.option.name, gpus=ways.option.gpus, power_kw=ways.option.power_kw)
+def _bought(ways: Ways) -> BoughtSystem:
+    return BoughtSystem(name=ways.option.name, gpus=ways.option.gpus, power_kw=ways.option.power_kw)
 
 
-def _rented(ways: Ways) -> System | None:
+def _rented(ways: Ways) -> BoughtSystem | None:
     view = ways.cloud(1.0)
     if not view.known or view.systems is None:
         return None
     kw = None if view.power_kw is None else view.power_kw.value / view.systems.value
-    return System(name=view.system, gpus=view.gpus_per_system, power_kw=kw, place=view.place)
+    return BoughtSystem(name=view.system, gpus=view.gpus_per_system, power_kw=kw, place=view.place)
 
 
 def _views(ways: Ways) -> dict[WayName, View]:
@@ -131,7 +131,7 @@ def _ways(ways: Ways, money: Money) -> Iterator[Way]:
         )
 
 
-def _months(ways: Ways, bought: System, rented: System | None) -> Iterator[Month]:
+def _months(ways: Ways, bought: BoughtSystem, rented: BoughtSystem | None) -> Iterator[Month]:
     costs = ways.money.costs
     for month in range(MONTHS):
         load = load_in(month, costs)

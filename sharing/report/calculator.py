@@ -33,7 +33,7 @@ class Input(Frozen):
     date: str = ""
 
 
-class Kind(Frozen):
+class InstanceKind(Frozen):
     """Instances of one kind: GPUs of each, and how many stand by."""
 
     label: str
@@ -49,7 +49,7 @@ class LoadRow(Frozen):
     capacity_rps: tuple[float, ...]
 
 
-class System(Frozen):
+class BoughtSystem(Frozen):
     """What the instances stand in: bought servers or rented instances of one type."""
 
     name: str
@@ -90,11 +90,11 @@ class Calculator(Frozen):
     currency: str
     deployment: str
     planned_rps: float
-    kinds: tuple[Kind, ...]
+    kinds: tuple[InstanceKind, ...]
     redundancy: Redundancy = "none"
     rows: tuple[LoadRow, ...]
-    bought: System
-    rented: System | None
+    bought: BoughtSystem
+    rented: BoughtSystem | None
     input_tokens: float
     cached_tokens: float
     output_tokens: float

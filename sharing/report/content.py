@@ -100,7 +100,7 @@ class Table(Frozen):
         return self.model_copy(update={"columns": tuple(self.columns[place] for place in kept), "rows": rows})
 
 
-class Series(Frozen):
+class ChartSeries(Frozen):
     """One line or one colour of bars: a value for each place of the chart; ``low`` and ``high``: its interval."""
 
     name: str
@@ -132,7 +132,7 @@ class Chart(Frozen):
     x_label: str
     y_label: str
     x: tuple[float, ...] | tuple[str, ...]
-    series: tuple[Series, ...]
+    series: tuple[ChartSeries, ...]
     marks: tuple[Mark, ...] = ()
     base: float | None = None
     note: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sharing.report.assumptions import BASIS
-from sharing.report.content import Block, Bullets, Cell, Chart, Column, Paragraph, Section, Series, Table
+from sharing.report.content import Block, Bullets, Cell, Chart, ChartSeries, Column, Paragraph, Section, Table
 from sharing.report.money import amounts
 from sharing.report.names import titled
 from sharing.report.subject import Subject
@@ -94,7 +94,7 @@ def _ways_chart(answer: CostAnswer, code: str) -> Iterator[Chart]:
         y_label=f"{code} a month",
         x=tuple(WAYS[way.name] for way in ways),
         series=tuple(
-            Series(name=PARTS[part].capitalize(), values=tuple(way.parts.get(part, 0.0) for way in ways))
+            ChartSeries(name=PARTS[part].capitalize(), values=tuple(way.parts.get(part, 0.0) for way in ways))
             for part in parts
         ),
     )
@@ -131,7 +131,7 @@ def _months(subject: Subject) -> Iterator[Block]:
         x_label="Month",
         y_label=f"{subject.money.code} a month",
         x=tuple(float(month) for month in range(1, length + 1)),
-        series=tuple(Series(name=WAYS[name], values=each) for name, each in months.items()),
+        series=tuple(ChartSeries(name=WAYS[name], values=each) for name, each in months.items()),
         note="A purchase is counted by its depreciation, month by month; systems are added when the load needs them.",
     )
     years = [slice(start, start + MONTHS_OF_YEAR) for start in range(0, length, MONTHS_OF_YEAR)]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from commandline.percentiles import name_of
 from sharing.report.answer import against
-from sharing.report.content import Block, Cell, Chart, Column, Mark, Paragraph, Section, Series, Table
+from sharing.report.content import Block, Cell, Chart, ChartSeries, Column, Mark, Paragraph, Section, Table
 from sharing.report.names import ORIGIN
 from sharing.report.subject import Subject
 from sizing.base.format import interval, memory, ms, percent, requests_per_s, significant
@@ -126,7 +126,7 @@ def _curves(subject: Subject) -> Iterator[Block]:
             x_label=f"Requests/s per {_an_instance(plan).partition(' ')[2]}",
             y_label=f"{subject.at} {name} (ms)",
             x=tuple(point.rps for point in points),
-            series=(Series(name=f"{subject.at} {name}", values=tuple(getattr(point, key) for point in points)),),
+            series=(ChartSeries(name=f"{subject.at} {name}", values=tuple(getattr(point, key) for point in points)),),
             marks=tuple(marks),
             note=_by_what(share),
         )
@@ -171,7 +171,8 @@ def _memory_chart(plan: Plan) -> Chart:
         y_label=f"Memory ({parts[0].unit.value})",
         x=("Decode instance", "Prefill instance") if others else ("One GPU",),
         series=tuple(
-            Series(name=part.name, values=tuple(kind[place].size for kind in kinds)) for place, part in enumerate(parts)
+            ChartSeries(name=part.name, values=tuple(kind[place].size for kind in kinds))
+            for place, part in enumerate(parts)
         ),
     )
 

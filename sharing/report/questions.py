@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sharing.report.asked import length_text, limits_text
-from sharing.report.content import Block, Chart, Column, Section, Series, Table
+from sharing.report.content import Block, Chart, ChartSeries, Column, Section, Table
 from sharing.report.names import gpu_name
 from sharing.report.subject import Subject
 from sizing.base.choices import RANKED_BY
@@ -105,5 +105,5 @@ def _profile(subject: Subject) -> Chart | None:
         x_label="Hour",
         y_label="Requests/s",
         x=tuple(str(hour) for hour in range(HOURS)),
-        series=(Series(name="Requests/s", values=tuple(peak * each / busiest for each in shape)),),
+        series=(ChartSeries(name="Requests/s", values=tuple(peak * each / busiest for each in shape)),),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sharing.report.content import Block, Cell, Chart, Column, Paragraph, Section, Series, Table
+from sharing.report.content import Block, Cell, Chart, ChartSeries, Column, Paragraph, Section, Table
 from sharing.report.cost import DISCOUNT
 from sharing.report.flips import flips_found
 from sharing.report.names import titled
@@ -48,7 +48,7 @@ def _chart(subject: Subject, moved: Tornado) -> Iterator[Chart]:
     if not bars or base is None:
         return
     series = tuple(
-        Series(name=name, values=tuple(counted(getattr(bar, end), moved.base) for bar in bars))
+        ChartSeries(name=name, values=tuple(counted(getattr(bar, end), moved.base) for bar in bars))
         for name, end in (("At the low end", "at_low"), ("At the high end", "at_high"))
     )
     yield Chart(

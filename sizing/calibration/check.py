@@ -29,7 +29,7 @@ QUANTITIES: tuple[Quantity, ...] = ("itl_ms", "ttft_ms", "ttft_p99_ms", "output_
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compared:
+class CheckedQuantity:
     """One quantity of one point; ``low`` and ``high`` are the 80 % interval of the prediction before calibration."""
 
     point: int
@@ -61,7 +61,7 @@ class Check:
     that they do."""
 
     calibrated: CalibratedConfiguration
-    rows: tuple[Compared, ...]
+    rows: tuple[CheckedQuantity, ...]
     left_out: tuple[float, ...]
     unstable: Mapping[int, float]
     overloaded: frozenset[int]
@@ -95,7 +95,9 @@ def _check(resolved: ResolvedBenchmark) -> Check:
     )
 
 
-def _of_mode(part: Prepared, benchmark: Benchmark, fitted: CalibratedConfiguration) -> tuple[list[Compared], set[int]]:
+def _of_mode(
+    part: Prepared, benchmark: Benchmark, fitted: CalibratedConfiguration
+) -> tuple[list[CheckedQuantity], set[int]]:
     """Every quantity of the points of one mode, and the points that are overloaded at the slow end."""
     before, after = (_values(part, times) for times in (part.times, fitted.scaled(part.times)))
     plain: Mapping[str, Floats] = {str(name): values for name, values in before.items()}
@@ -112,7 +114,7 @@ def _of_mode(part: Prepared, benchmark: Benchmark, fitted: CalibratedConfigurati
                 continue
             low, high = (float(end[place]) for end in ends[quantity])
             out.append(
-                Compared(
+                CheckedQuantity(
                     point=int(index),
                     quantity=quantity,
                     load=float(loads[place]),

@@ -17,7 +17,7 @@ from sizing.base.compiled_rows import position
 from sizing.deployments.concurrency import evicted_share
 from sizing.evidence.closed_loop import closed_loops
 from sizing.evidence.expected import closed_loop, front_end, offline, offline_sizes
-from sizing.evidence.open_loop import EQUAL_LENGTHS, System, columns, fitted_to, run_requests, systems
+from sizing.evidence.open_loop import EQUAL_LENGTHS, SimulatedInstance, columns, fitted_to, run_requests, systems
 from sizing.evidence.point_table import PointTable, alike, asked_at, point_table, step_times, traffic_of
 from sizing.evidence.points import CLOSED_LOOP, Point
 from sizing.evidence.protocols import Expected, static_batch
@@ -104,7 +104,7 @@ class OpenLoops:
     """Points of an open loop as the simulation sees them, and what was counted of each before calibration: at its rate,
     or at the heaviest stable load."""
 
-    systems: tuple[System, ...]
+    systems: tuple[SimulatedInstance, ...]
     counted: Expected
 
     def expected(self, times: StepTimes, part: Prepared) -> Expected:

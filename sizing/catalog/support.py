@@ -92,7 +92,7 @@ class Support:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class SupportStatement:
     """One statement among those that decide, and what it rests on."""
 
     status: Status
@@ -169,7 +169,7 @@ def _support(of: _Asked) -> Support:
     ]
     if not of.stated:
         why = Reason(kind="class_unknown", engine=of.engine, subject=of.known)
-        parts.append(Part(status="unknown", why=why, fact=UNLISTED))
+        parts.append(SupportStatement(status="unknown", why=why, fact=UNLISTED))
     worst = max(parts, key=lambda p: _RANK[p.status])
     named: tuple[Named, ...] = ("engine",) if of.archived else ()
     if generation.fact.entry == "dropped":
@@ -184,7 +184,7 @@ def _support(of: _Asked) -> Support:
     )
 
 
-def worst_of(parts: Sequence[Part], base: Support) -> Support:
+def worst_of(parts: Sequence[SupportStatement], base: Support) -> Support:
     """The worst statement beside what ``base`` says; ``base`` where nothing else is stated."""
     worst = max(parts, key=lambda p: _RANK[p.status], default=None)
     if worst is None:
@@ -192,23 +192,23 @@ def worst_of(parts: Sequence[Part], base: Support) -> Support:
     return replace(base, status=worst.status, why=worst.why, source=worst.fact.source, date=worst.fact.date)
 
 
-def pipeline_of(engine: Engine, gpu: Gpu, model: Model) -> Part:
+def pipeline_of(engine: Engine, gpu: Gpu, model: Model) -> SupportStatement:
     """Whether the engine cuts models of this class into pipeline stages; where it keeps no list by class, it does."""
     if not any(e in (engine.id, engine.built_on) and a == "pipeline" for e, _, a, _ in by_class()):
-        return Part(status="supported", why=Reason(kind="pipeline", engine=engine.id), fact=UNLISTED)
+        return SupportStatement(status="supported", why=Reason(kind="pipeline", engine=engine.id), fact=UNLISTED)
     return _class(engine.id, engine.built_on, gpu.generation, class_of(model), "pipeline")
 
 
-def _generation(engine: str, generation: str) -> Part:
+def _generation(engine: str, generation: str) -> SupportStatement:
     fact = by_generation().get((engine, generation), UNLISTED)
     if fact.entry == "dropped":
         why = Reason(kind="dropped", engine=engine, subject=generation, note=fact.note)
-        return Part(status="unknown", why=why, fact=fact)
+        return SupportStatement(status="unknown", why=why, fact=fact)
     why = Reason(kind="generation", engine=engine, subject=generation, note=fact.note)
-    return Part(status=_status(fact), why=why, fact=fact)
+    return SupportStatement(status=_status(fact), why=why, fact=fact)
 
 
-def _class(engine: str, built_on: str, generation: str, known: str, aspect: Aspect) -> Part:
+def _class(engine: str, built_on: str, generation: str, known: str, aspect: Aspect) -> SupportStatement:
     """What is said of the class: of this generation first, where another software serves it, then of the engine."""
     facts = by_class()
     kind: Kind = "class" if aspect == "model" else "pipeline"
@@ -217,7 +217,9 @@ def _class(engine: str, built_on: str, generation: str, known: str, aspect: Aspe
     if own is None and _has_lists(engine, generation, aspect) and (common is None or common.entry != "no"):
         common = None  # a list of this generation that leaves the class out says nothing of it
     fact = own or common or UNLISTED
-    return Part(status=_status(fact), why=Reason(kind=kind, engine=engine, subject=known, note=fact.note), fact=fact)
+    return SupportStatement(
+        status=_status(fact), why=Reason(kind=kind, engine=engine, subject=known, note=fact.note), fact=fact
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -236,7 +238,7 @@ def _status(fact: Fact) -> Status:
             return "unknown"
 
 
-def _format(of: _Asked) -> Part:
+def _format(of: _Asked) -> SupportStatement:
     """Whether a format runs.
 
     FP8 with block scales is a format of its own. Where it alone does not run, a checkpoint with one scale per tensor
@@ -250,12 +252,12 @@ def _format(of: _Asked) -> Part:
         of.units is None or (status == "unknown" and of.units == "weight_only")
     ):  # nobody is known to widen it there
         why = Reason(kind="units", engine=of.engine, subject=of.precision, note=fact.note)
-        return Part(status="no", why=why, fact=fact)
+        return SupportStatement(status="no", why=why, fact=fact)
     refused = blocks and status == "no"
     if refused and not of.own and _status(per_tensor) != "no":
         status = "unknown"
     why = Reason(kind="block_scales" if refused else "format", engine=of.engine, subject=of.precision, note=fact.note)
-    return Part(status=status, why=why, fact=fact)
+    return SupportStatement(status=status, why=why, fact=fact)
 
 
 def format_status(engine: Engine, generation: str, precision: Precision) -> Status:
@@ -269,11 +271,13 @@ def format_status(engine: Engine, generation: str, precision: Precision) -> Stat
 @lru_cache(maxsize=16384)
 def rule_parts(
     engine: str, built_on: str, aspect: Aspect, known: str, attention: str, generation: str, precision: str
-) -> tuple[Part, ...]:
+) -> tuple[SupportStatement, ...]:
     """What rules say of an aspect; those of the engine that another is built on hold for it, too."""
     kind: Kind = "attention" if aspect == "start" else cast(Kind, aspect)
     return tuple(
-        Part(status=_status(r.fact), why=Reason(kind=kind, engine=engine, subject=known, note=r.fact.note), fact=r.fact)
+        SupportStatement(
+            status=_status(r.fact), why=Reason(kind=kind, engine=engine, subject=known, note=r.fact.note), fact=r.fact
+        )
         for r in rules()
         if r.aspect == aspect
         and r.engine in (engine, built_on, ANY_ENGINE)

@@ -74,14 +74,14 @@ def default_settings() -> LeverSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class ScenarioChange:
     """Scenario keys with their new values; ``undone``: the lever is in use, and this is the scenario without it."""
 
     values: Mapping[str, Any]
     undone: bool = False
 
 
-def change(name: LeverName, answer: Answer, settings: LeverSettings) -> Change | Obstacle:
+def change(name: LeverName, answer: Answer, settings: LeverSettings) -> ScenarioChange | Obstacle:
     """What a lever changes in the scenario. Raises SizingError for an unknown model."""
     scenario, plan = answer.scenario, answer.plan
     match name:
@@ -91,15 +91,17 @@ def change(name: LeverName, answer: Answer, settings: LeverSettings) -> Change |
             return _speculative(scenario, settings)
         case "disaggregation":
             split = plan.deployment is not None and plan.deployment.pools is not None
-            return Change(values={"deployment.serving": ["aggregated" if split else "disaggregated"]}, undone=split)
+            return ScenarioChange(
+                values={"deployment.serving": ["aggregated" if split else "disaggregated"]}, undone=split
+            )
         case "routing":
             even = scenario.deployment.routing in BY_LOAD
-            return Change(values={"deployment.routing": "random" if even else "least_loaded"}, undone=even)
+            return ScenarioChange(values={"deployment.routing": "random" if even else "least_loaded"}, undone=even)
         case "shorter_prompts":
             return _shorter(scenario, settings.prompt_share)
         case "smaller_model":
             smaller = settings.smaller_model or next_smaller(model_of(scenario))
-            return "no_smaller_model" if smaller is None else Change(values={"model": smaller})
+            return "no_smaller_model" if smaller is None else ScenarioChange(values={"model": smaller})
         case "pruned":
             return _pruned(scenario, settings.size_b)
         case _:
@@ -111,27 +113,29 @@ def _prompt(scenario: Scenario) -> Input | None:
     return next((one for one in sizing_inputs(scenario) if one.key == "workload.input_tokens"), None)
 
 
-def _cached(scenario: Scenario, share: float) -> Change | Obstacle:
+def _cached(scenario: Scenario, share: float) -> ScenarioChange | Obstacle:
     if scenario.workload.prefix_cached_tokens:
-        return Change(values={"workload.prefix_cached_tokens": 0.0}, undone=True)
+        return ScenarioChange(values={"workload.prefix_cached_tokens": 0.0}, undone=True)
     prompt = _prompt(scenario)
-    return "lengths" if prompt is None else Change(values={"workload.prefix_cached_tokens": share * prompt.value})
+    return (
+        "lengths" if prompt is None else ScenarioChange(values={"workload.prefix_cached_tokens": share * prompt.value})
+    )
 
 
-def _speculative(scenario: Scenario, settings: LeverSettings) -> Change:
+def _speculative(scenario: Scenario, settings: LeverSettings) -> ScenarioChange:
     key = "deployment.speculative_decoding"
     if scenario.deployment.speculative_decoding is not None:
-        return Change(values={key: None}, undone=True)
-    return Change(values={key: {"draft_tokens": settings.draft_tokens, "acceptance": settings.acceptance}})
+        return ScenarioChange(values={key: None}, undone=True)
+    return ScenarioChange(values={key: {"draft_tokens": settings.draft_tokens, "acceptance": settings.acceptance}})
 
 
-def _shorter(scenario: Scenario, share: float) -> Change | Obstacle:
+def _shorter(scenario: Scenario, share: float) -> ScenarioChange | Obstacle:
     """What is cached stays: it is the rest that gets shorter."""
     prompt = _prompt(scenario)
     if prompt is None:
         return "lengths"
     values = prompt.values(prompt.value * share)
-    return "cached" if with_values(scenario, values) is None else Change(values=values)
+    return "cached" if with_values(scenario, values) is None else ScenarioChange(values=values)
 
 
 def next_smaller(model: Model) -> str | None:
@@ -159,7 +163,7 @@ def pruned_size_b(model: Model) -> float:
     return share * model.params_total / BILLION
 
 
-def _pruned(scenario: Scenario, size_b: float | None) -> Change | Obstacle:
+def _pruned(scenario: Scenario, size_b: float | None) -> ScenarioChange | Obstacle:
     """A dense model with narrower layers: width x sqrt(size / size now), the MLP takes the rest; layers and heads stay.
 
     Source: arXiv 2408.11796, table 1: hidden size 4096 to 3072 for 8 to 4.5 billion parameters.
@@ -184,7 +188,7 @@ def _pruned(scenario: Scenario, size_b: float | None) -> Change | Obstacle:
         "max_context": model.max_context,
     }
     moved = with_values(scenario, {"model": pruned})
-    return "size" if moved is None or not _can_be_built(moved) else Change(values={"model": pruned})
+    return "size" if moved is None or not _can_be_built(moved) else ScenarioChange(values={"model": pruned})
 
 
 def _can_be_built(scenario: Scenario) -> bool:

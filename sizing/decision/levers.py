@@ -14,7 +14,7 @@ from sizing.base.result import Plan
 from sizing.base.units import S_PER_HOUR
 from sizing.decision.formats import difference, refuse_measured
 from sizing.decision.keys import with_values
-from sizing.decision.lever_changes import Change, LeverName, LeverSettings, Obstacle, change, lever_facts
+from sizing.decision.lever_changes import LeverName, LeverSettings, Obstacle, ScenarioChange, change, lever_facts
 from sizing.decision.outcome import NOTHING, Answers, Outcome, Progress, priced
 from sizing.economics.fleet import fleet_of
 from sizing.planning.answered import Answer
@@ -25,7 +25,7 @@ from sizing.replay.simulate import simulate_deployment
 from sizing.replay.simulation_result import SimulationResult
 from sizing.scenario.schema import Scenario
 from sizing.scenario.traffic import Burst, Profile
-from sizing.search.replicas import Planned
+from sizing.search.replicas import PlannedReplicas
 from sizing.simulator.fleet import Fleet
 
 Standing = Literal["planned", "undone", "simulated", "not_modelled", "not_applicable"]
@@ -89,7 +89,7 @@ def levers(
 
 def _row(name: LeverName, answer: Answer, base: Outcome, settings: LeverSettings, answers: Answers) -> LeverRow:
     moved = None if name in NOT_PLANNED else change(name, answer, settings)
-    if isinstance(moved, Change):
+    if isinstance(moved, ScenarioChange):
         changed = with_values(answer.scenario, moved.values)
         outcome = NOTHING if changed is None else answers.outcome(changed)
         return _stated(name, "undone" if moved.undone else "planned", base, outcome, moved)
@@ -108,7 +108,7 @@ def _stated(
     standing: Standing,
     base: Outcome,
     outcome: Outcome | None = None,
-    moved: Change | None = None,
+    moved: ScenarioChange | None = None,
     *,
     obstacle: Obstacle | None = None,
 ) -> LeverRow:
@@ -155,7 +155,7 @@ def with_static_batching(answer: Answer) -> Outcome | None:
     return _outcome(answer, deployed, _run(question, likely, number), number)
 
 
-def _run(question: Question, chosen: Planned, instances: int) -> SimulationResult:
+def _run(question: Question, chosen: PlannedReplicas, instances: int) -> SimulationResult:
     """The simulated result of ``instances`` of the chosen kind under the planned load."""
     hours = REQUESTS / question.demand.sustained_rps / S_PER_HOUR
     fleet = Fleet(replicas=(chosen.replica,) * instances, routing=question.scenario.deployment.routing)

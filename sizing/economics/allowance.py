@@ -13,7 +13,7 @@ from sizing.base.quantity import Result, quantity
 from sizing.base.result import Plan
 from sizing.economics.results import CostAnswer
 from sizing.scenario.file import MAX_FILE_BYTES, parse, problems_of, text_of
-from sizing.scenario.part import Part
+from sizing.scenario.part import ScenarioPart
 
 Most = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -28,7 +28,7 @@ AllowedName = Literal[
 ]
 
 
-class Allowed(Part):
+class Allowed(ScenarioPart):
     """The most of each that a plan may have; left out: any. Money is that of ``python -m sizing cost``."""
 
     gpus: Most | None = None

@@ -16,7 +16,7 @@ from sizing.prices.packing import MAX_COUNT, Reserve, systems_for_both, systems_
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kind:
+class FleetKind:
     """Instances of one kind: ``working`` carry the load, ``spares`` stand by; ``max_rps`` is requests/s of each."""
 
     gpus: int
@@ -38,7 +38,7 @@ class Fleet:
     plan, ``gpus_high`` infinite where nothing bounds it.
     """
 
-    kinds: tuple[Kind, ...]
+    kinds: tuple[FleetKind, ...]
     peak_rps: float
     gpus_low: float
     gpus_high: float
@@ -84,12 +84,12 @@ class Fleet:
         """
         return self if load == 1.0 else self.of(tuple(self._kind(kind, load) for kind in self.kinds))
 
-    def of(self, kinds: tuple[Kind, ...]) -> Fleet:
+    def of(self, kinds: tuple[FleetKind, ...]) -> Fleet:
         """The fleet with other numbers of instances; its range of GPUs is as wide in relation."""
         share = sum(kind.instances * kind.gpus for kind in kinds) / self.gpus
         return replace(self, kinds=kinds, gpus_low=self.gpus_low * share, gpus_high=_times(self.gpus_high, share))
 
-    def _kind(self, kind: Kind, load: float) -> Kind:
+    def _kind(self, kind: FleetKind, load: float) -> FleetKind:
         wanted = self.peak_rps * load / kind.max_rps - ROUNDING
         if not wanted < MAX_COUNT:
             problem = f"{load:,.3g} times the planned load needs more instances than can be counted."
@@ -104,7 +104,7 @@ class Fleet:
             return int(systems_needed(*pairs[0], system_gpus))
         return int(systems_for_both(pairs[0], pairs[1], system_gpus))
 
-    def _held(self, kind: Kind, system_gpus: int) -> int:
+    def _held(self, kind: FleetKind, system_gpus: int) -> int:
         """Instances of a kind for which there is room in systems of so many GPUs."""
         reserve = Reserve(spares=kind.spares if self.redundancy == "none" else 0, redundancy=self.redundancy)
         return max(int(reserve.held(kind.working, kind.gpus, system_gpus)), kind.instances)
@@ -150,6 +150,6 @@ def fleet_of(plan: Plan) -> Fleet:
     )
 
 
-def _kind_of(kind: Deployed | Pool, max_rps: float) -> Kind:
+def _kind_of(kind: Deployed | Pool, max_rps: float) -> FleetKind:
     spares = min(kind.spare_instances, kind.instances - 1)
-    return Kind(gpus=kind.gpus // kind.instances, working=kind.instances - spares, spares=spares, max_rps=max_rps)
+    return FleetKind(gpus=kind.gpus // kind.instances, working=kind.instances - spares, spares=spares, max_rps=max_rps)

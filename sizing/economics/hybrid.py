@@ -14,7 +14,7 @@ from sizing.base.arrays import Counts, Floats
 from sizing.base.units import HOURS_PER_DAY, HOURS_PER_MONTH, S_PER_HOUR, S_PER_MINUTE
 from sizing.economics.amount import NOTHING, Amount
 from sizing.economics.cloud import Rented, cheapest, cloud_parts
-from sizing.economics.fleet import Fleet, Kind
+from sizing.economics.fleet import Fleet, FleetKind
 from sizing.economics.on_prem import Money
 from sizing.economics.views import PartName, View, without_cost
 from sizing.prices.packing import systems_for_both, systems_needed
@@ -233,7 +233,7 @@ def _of_instances(fleet: Fleet, counts: tuple[int, ...]) -> Fleet:
     return fleet.of(tuple(_counted(kind, count) for kind, count in zip(fleet.kinds, counts, strict=True)))
 
 
-def _counted(kind: Kind, count: int) -> Kind:
+def _counted(kind: FleetKind, count: int) -> FleetKind:
     spares = min(kind.spares, count)
     return replace(kind, working=count - spares, spares=spares)
 

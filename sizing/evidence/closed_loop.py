@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sizing.base.arrays import ROUNDING, Floats
 from sizing.base.units import ONE_SIDED_95
-from sizing.evidence.open_loop import System, systems, whole_sequence
+from sizing.evidence.open_loop import SimulatedInstance, systems, whole_sequence
 from sizing.evidence.point_table import AnySource, PointTable
 from sizing.evidence.points import Point
 from sizing.evidence.protocols import FEWEST_GAPS, Expected, without_percentiles
@@ -78,7 +78,7 @@ def runs(points: PointTable, source: AnySource) -> list[Means]:
     return rows
 
 
-def _run(point: Point, system: System, users: float, requests: float, holds: float) -> Records:
+def _run(point: Point, system: SimulatedInstance, users: float, requests: float, holds: float) -> Records:
     """The requests of one run on one instance."""
     active = max(round(users), 1)
     replica = roomy(system.replica, point, holds)

@@ -48,19 +48,19 @@ class Instances:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layout:
+class InstanceLayout:
     """Instances that serve a run; with ``prefill`` ones beside them that compute prompts, they decode alone."""
 
     served_by: Instances
     prefill: Instances | None = None
 
 
-def stated_layout(gpus: int, tp: int, pp: int, ep: int, dp: int, model: Model, base: Configuration) -> Layout:
+def stated_layout(gpus: int, tp: int, pp: int, ep: int, dp: int, model: Model, base: Configuration) -> InstanceLayout:
     """GPUs beyond one instance are replicas; see :func:`one_instance`."""
     fewest = gpus_holding(model, base.precision, base.gpu)
     tp, ep, dp = one_instance(gpus, tp, pp, ep, dp, moe=model.is_moe, fewest=fewest)
     instance = replace(base, tp=tp, pp=pp, ep=ep, dp=dp)
-    return Layout(served_by=Instances(configuration=instance, count=max(gpus / instance.gpus, 1.0)))
+    return InstanceLayout(served_by=Instances(configuration=instance, count=max(gpus / instance.gpus, 1.0)))
 
 
 def gpus_holding(model: Model, precision: Precision, gpu: Gpu) -> int:
@@ -86,7 +86,9 @@ def one_instance(gpus: int, tp: int, pp: int, ep: int, dp: int, *, moe: bool, fe
     return tp, min(ep, tp * dp) if moe else 1, dp
 
 
-def open_layouts(gpus: int, pp: int, ep: int, model: Model, base: Configuration, *, tuned: bool) -> list[Layout]:
+def open_layouts(
+    gpus: int, pp: int, ep: int, model: Model, base: Configuration, *, tuned: bool
+) -> list[InstanceLayout]:
     """Without a TP: all GPUs of one node, or every TP that fits where the submitter ``tuned`` the whole run."""
     fitting = [t for t in TUNED_TP if t * pp <= gpus and gpus % (t * pp) == 0 and model.heads % t == 0]
     room = WEIGHT_SHARE_AT_MOST * base.gpu.memory_bytes
@@ -96,10 +98,10 @@ def open_layouts(gpus: int, pp: int, ep: int, model: Model, base: Configuration,
         whole = [t for t in fitting if t * pp == gpus]
         fitting = whole or fitting[:1]
     each = [replace(base, tp=t, pp=pp, ep=min(ep, t) if model.is_moe else 1) for t in fitting]
-    return [Layout(served_by=Instances(configuration=one, count=gpus / one.gpus)) for one in each]
+    return [InstanceLayout(served_by=Instances(configuration=one, count=gpus / one.gpus)) for one in each]
 
 
-def closed_loop_layouts(gpus: int, ep: int, model: Model, base: Configuration, *, apart: bool) -> list[Layout]:
+def closed_loop_layouts(gpus: int, ep: int, model: Model, base: Configuration, *, apart: bool) -> list[InstanceLayout]:
     """Without a TP: prefill and decode instances where they are run ``apart``; all GPUs of one server as one instance;
     else either of them, or replicas of any TP."""
     split, alike = split_layouts(gpus, model, base), open_layouts(gpus, 1, ep, model, base, tuned=False)
@@ -110,7 +112,7 @@ def closed_loop_layouts(gpus: int, ep: int, model: Model, base: Configuration, *
     return [*open_layouts(gpus, 1, ep, model, base, tuned=True), *split]
 
 
-def split_layouts(gpus: int, model: Model, base: Configuration) -> list[Layout]:
+def split_layouts(gpus: int, model: Model, base: Configuration) -> list[InstanceLayout]:
     """Every split of the GPUs into prefill instances and decode instances of one kind each that leaves none over: by TP
     or, with experts, attention-DP; of many GPUs some splits, which may leave a few. None where the engine does not
     serve so."""
@@ -127,5 +129,7 @@ def split_layouts(gpus: int, model: Model, base: Configuration) -> list[Layout]:
             number, left = divmod(gpus - count * prefill.gpus, decode.gpus)
             if number and (not left or most > MOST_SPLITS):
                 served_by = Instances(configuration=decode, count=float(number))
-                out.append(Layout(served_by=served_by, prefill=Instances(configuration=prefill, count=float(count))))
+                out.append(
+                    InstanceLayout(served_by=served_by, prefill=Instances(configuration=prefill, count=float(count)))
+                )
     return out

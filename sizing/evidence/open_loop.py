@@ -25,8 +25,8 @@ from sizing.simulator.configured import configured_replica
 from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Fleet, Replica
 from sizing.simulator.layout import E2E, ITL, TIME_ROW, TTFT
-from sizing.simulator.outcome import Outcome
-from sizing.simulator.pool import Measurement
+from sizing.simulator.outcome import SimulationCounts
+from sizing.simulator.pool import MeasuredSpan
 from sizing.simulator.quantiles import quantile, sampled_mean
 from sizing.simulator.request_lengths import DrawnLengths
 from sizing.simulator.run_length import HEAVIEST, REPORTED_REQUESTS, SPARE_SHARE, forgotten, run, settling
@@ -57,7 +57,7 @@ SEED = 0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class System:
+class SimulatedInstance:
     """One instance of a point as the simulation sees it."""
 
     replica: Replica
@@ -68,11 +68,11 @@ class System:
         """Requests/s beyond which its queue grows for ever."""
         return stable_rps_of(self.replica, self.lengths, SEED)
 
-    def run(self, rate_rps: float, requests: int) -> Outcome:
+    def run(self, rate_rps: float, requests: int) -> SimulationCounts:
         """What is counted at a rate over so many requests."""
         return run(Fleet(replicas=(self.replica,)), Arrivals(rate_rps=rate_rps), self.lengths, requests, SEED)
 
-    def settled(self, rate_rps: float) -> Outcome:
+    def settled(self, rate_rps: float) -> SimulationCounts:
         """What is counted at a stable rate over as many requests as a plan reports, or as it takes to settle."""
         least = math.ceil(REPORTED_REQUESTS * (1.0 + SPARE_SHARE))
         requests = max(least, forgotten(rate_rps / self.stable_rps))
@@ -111,17 +111,17 @@ class System:
         """As :meth:`at`, of a run of so many requests that begins on an empty engine and ends with the last of them."""
         number = int(min(max(round(requests), 1), MOST_REQUESTS))
         chunk = next(iter(Arrivals(rate_rps=rate_rps).stream(self.lengths, math.inf, SEED, chunk=number)))
-        measured = Measurement(expected=number, horizon_s=float(chunk[TIME_ROW, -1]), keep_records=True)
+        measured = MeasuredSpan(expected=number, horizon_s=float(chunk[TIME_ROW, -1]), keep_records=True)
         outcome = drive(Fleet(replicas=(self.replica,)), [chunk], measured)
         return _latencies(outcome) | {"rps": len(outcome.records) / float(outcome.records["finished"].max())}
 
-    def stretched(self, decode: float, prefill: float, front: float = 1.0) -> System:
+    def stretched(self, decode: float, prefill: float, front: float = 1.0) -> SimulatedInstance:
         """With decode steps, the work on prompts and the front end so many times as long."""
         grid, taken = self.replica.grid.stretched(decode, prefill), self.replica.request_s * front
-        return System(replica=replace(self.replica, grid=grid, request_s=taken), lengths=self.lengths)
+        return SimulatedInstance(replica=replace(self.replica, grid=grid, request_s=taken), lengths=self.lengths)
 
 
-def _latencies(outcome: Outcome) -> dict[str, float]:
+def _latencies(outcome: SimulationCounts) -> dict[str, float]:
     """Median TTFT, mean ITL and E2E, 99th percentiles of the counted requests."""
     return {
         "ttft_s": counted(outcome, TTFT, 0.50),
@@ -132,7 +132,7 @@ def _latencies(outcome: Outcome) -> dict[str, float]:
     }
 
 
-def counted(outcome: Outcome, metric: int, share: float) -> float:
+def counted(outcome: SimulationCounts, metric: int, share: float) -> float:
     """Latency in seconds up to which a share of the counted requests lies."""
     return quantile(outcome.histogram[:, metric].sum(axis=0, dtype=np.int64), share)
 
@@ -162,7 +162,7 @@ def stretched_rate(
     """As :func:`fixed_rate` with step times so many times as long, (C,): what a load means for an engine that is as
     fast or as slow as it may be; its front end ``front`` times. A load that it does not carry is answered at the
     heaviest that it does."""
-    at: dict[tuple[int, float, float], System] = {}
+    at: dict[tuple[int, float, float], SimulatedInstance] = {}
     known: dict[tuple[int, float, float | None], dict[str, float]] = {}
     rows, numbers = [], run_requests(points)
     for one, rate, number, d, p in zip(
@@ -194,14 +194,14 @@ def largest_stable_rps(points: PointTable, source: AnySource) -> Floats:
     return np.array([one.stable_rps for one in systems(points, source)])
 
 
-def systems(points: PointTable, source: AnySource) -> list[System]:
+def systems(points: PointTable, source: AnySource) -> list[SimulatedInstance]:
     """Every point as the simulation sees it; points that differ in nothing but their rate share one."""
     fit = getattr(source, "fit", None) or efficiencies()
     grid = asked_at(points)
     times = reference = None
     if not isinstance(source, Roofline):
         times, reference = step_times(points, grid, source), roofline_times(points, grid, Roofline(fit))
-    known: dict[tuple[object, ...], System] = {}
+    known: dict[tuple[object, ...], SimulatedInstance] = {}
     of_points = []
     for i, point in enumerate(points.points):
         key = (point.model.id, *(getattr(point, name) for name in SAME_SYSTEM))
@@ -215,7 +215,7 @@ def systems(points: PointTable, source: AnySource) -> list[System]:
     return of_points
 
 
-def system_of(point: Point, holds: float, source: Roofline) -> System:
+def system_of(point: Point, holds: float, source: Roofline) -> SimulatedInstance:
     """A point with step times of the roofline: the replica of a plan.
 
     What was measured has run: where a plan's memory does not hold one sequence, ``holds`` is how many a tuned run has
@@ -227,7 +227,7 @@ def system_of(point: Point, holds: float, source: Roofline) -> System:
     whole = whole_sequence(point, replica)
     if replica.kv_tokens < whole:
         replica = replace(replica, kv_tokens=holds * whole)
-    return System(replica=replica, lengths=lengths_of(point))
+    return SimulatedInstance(replica=replica, lengths=lengths_of(point))
 
 
 def whole_sequence(point: Point, replica: Replica) -> float:
@@ -242,10 +242,12 @@ def lengths_of(point: Point) -> DrawnLengths:
     return DrawnLengths(prompt=prompt, output=output, cached_tokens=point.cached_tokens)
 
 
-def fitted_to(system: System, times: StepTimes, reference: StepTimes, concurrency: Floats) -> System:
+def fitted_to(
+    system: SimulatedInstance, times: StepTimes, reference: StepTimes, concurrency: Floats
+) -> SimulatedInstance:
     """A system with the level of other step times, ``times`` over ``reference``, both of its one row (1, K)."""
     same = np.array_equal(times.decode_s, reference.decode_s)
     if same and np.array_equal(times.prefill_work_s, reference.prefill_work_s):
         return system
     grid = system.replica.grid.fitted_to(times, reference, concurrency)
-    return System(replica=replace(system.replica, grid=grid), lengths=system.lengths)
+    return SimulatedInstance(replica=replace(system.replica, grid=grid), lengths=system.lengths)

@@ -22,7 +22,7 @@ from sizing.catalog.precisions import (
 )
 from sizing.catalog.resolve import ResolvedModel
 from sizing.evidence.cells import BadCell, degree, demand, is_empty, needed, number_in, rows, text, whole
-from sizing.evidence.layouts import Instances, Layout, closed_loop_layouts, open_layouts, stated_layout
+from sizing.evidence.layouts import InstanceLayout, Instances, closed_loop_layouts, open_layouts, stated_layout
 from sizing.evidence.protocols import assumed_variation
 from sizing.question.configuration import Configuration
 from sizing.scenario.bounds import MAX_CV, MAX_TOKENS
@@ -160,7 +160,7 @@ def _points(row: int, cells: Mapping[str, object]) -> list[Point]:
     return [_laid_out(point, layout) for layout in layouts]
 
 
-def _laid_out(point: Point, layout: Layout) -> Point:
+def _laid_out(point: Point, layout: InstanceLayout) -> Point:
     """The point in one of its layouts."""
     served_by = layout.served_by
     return replace(point, configuration=served_by.configuration, instances=served_by.count, prefill=layout.prefill)
@@ -246,7 +246,7 @@ def _kv_precision(name: str, narrow_kv: bool, precision: Precision, gpu: Gpu) ->
     return "fp8" if narrow else "fp16"
 
 
-def _layouts(cells: Mapping[str, object], mode: str, model: Model, base: Configuration) -> list[Layout]:
+def _layouts(cells: Mapping[str, object], mode: str, model: Model, base: Configuration) -> list[InstanceLayout]:
     """How the instances of a row may share its GPUs; see :mod:`sizing.evidence.layouts`."""
     gpus = whole(cells, "gpus")
     if gpus is None:

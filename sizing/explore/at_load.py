@@ -18,20 +18,20 @@ _MOST = 2**40
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fleet:
+class FleetColumns:
     """Instances of one kind, (N,), of so many GPUs each, (N,)."""
 
     instances: Counts
     gpus_each: Counts
 
 
-def fleet_for(question: Question, rps: Floats, gpus_each: Floats) -> Fleet:
+def fleet_for(question: Question, rps: Floats, gpus_each: Floats) -> FleetColumns:
     """The instances that carry the load, spares aside, where one carries ``rps``; both (N,)."""
     needed = instances_needed(question.demand.sustained_rps, np.nan_to_num(rps))
-    return Fleet(instances=np.minimum(needed, _MOST), gpus_each=gpus_each.astype(np.int64))
+    return FleetColumns(instances=np.minimum(needed, _MOST), gpus_each=gpus_each.astype(np.int64))
 
 
-def usd_per_million(question: Question, gpu: Counts, fleet: Fleet, beside: Fleet | None = None) -> Floats:
+def usd_per_million(question: Question, gpu: Counts, fleet: FleetColumns, beside: FleetColumns | None = None) -> Floats:
     """USD per million output tokens, (N,), at the tokens of a day: ``USD/h x 24 / output tokens a day x 10^6``.
 
     ``gpu`` is the place of each GPU among those of the question; ``beside`` is a second kind of instances on the same

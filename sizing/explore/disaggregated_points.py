@@ -36,7 +36,7 @@ from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.queueing.pools import Decoding, FirstToken, first_token, joined
 from sizing.queueing.steady_state import SteadyState
-from sizing.search.disaggregated import Disaggregated
+from sizing.search.disaggregated import PoolPairs
 from sizing.search.pools import (
     BUSY,
     at_peak,
@@ -59,7 +59,7 @@ fill several of them."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class DisaggregatedPoints(Points[Disaggregated]):
+class DisaggregatedPoints(Points[PoolPairs]):
     """``prefill`` and ``decode`` are rows of ``evaluated``, ``busy`` and ``slot`` their load, all (N,).
 
     ``counts``: prefill and decode instances of a group. ``figures`` are (N, 1).
@@ -108,7 +108,7 @@ class DisaggregatedPoints(Points[Disaggregated]):
         )
 
     @staticmethod
-    def planned(planned: Disaggregated) -> OperatingPoint:
+    def planned(planned: PoolPairs) -> OperatingPoint:
         """The pools of a plan at its peak."""
         question, pools = planned.question, planned.pools
         share = share_of_systems(question, pools.evaluated.candidates)

@@ -28,11 +28,11 @@ from sizing.scenario.schema import Scenario
 from sizing.search.aggregated import Aggregated
 from sizing.search.considered import as_considered
 from sizing.search.deployments import Deployments
-from sizing.search.disaggregated import Disaggregated
+from sizing.search.disaggregated import PoolPairs
 from sizing.search.screen import Evaluated, all_configurations, evaluate
 
 Split = Literal["none", "width", "engine", "serving"]
-POINTS: dict[type[Deployments], type[Points[Any]]] = {Aggregated: AggregatedPoints, Disaggregated: DisaggregatedPoints}
+POINTS: dict[type[Deployments], type[Points[Any]]] = {Aggregated: AggregatedPoints, PoolPairs: DisaggregatedPoints}
 """The points of deployments of each kind: the only place here that lists the kinds."""
 
 FAR_BEHIND = 50.0
@@ -40,7 +40,7 @@ FAR_BEHIND = 50.0
 the time, and the others could not be told apart beside it."""
 
 
-class Curve(Result):
+class FrontierCurve(Result):
     """What one GPU can do at its best, from slow and cheap to fast and dear; ``points`` are within every limit."""
 
     gpu: Annotated[str, quantity("GPU", help="Catalogue id of the accelerator.")]
@@ -72,7 +72,7 @@ class OperatingPoints(Result):
         ),
     ]
     curves: Annotated[
-        tuple[Curve, ...], quantity("Curves", help="One per GPU and variant, in the order of the question.")
+        tuple[FrontierCurve, ...], quantity("Curves", help="One per GPU and variant, in the order of the question.")
     ]
     planned: Annotated[OperatingPoint | None, quantity("Planned", help="The deployment of the plan at its load.")]
     missing: Annotated[tuple[str, ...], quantity("Missing", help="GPUs that do not fit, or without price or power.")]
@@ -161,7 +161,9 @@ def _near_the_best(good_y: Floats, counted: NDArray[np.bool_], group: NDArray[np
     return np.asarray(good_y >= (best * factor)[group])
 
 
-def _curves(search: _Search, names: Sequence[tuple[str, str, str]], within: Rows, beyond: Rows) -> tuple[Curve, ...]:
+def _curves(
+    search: _Search, names: Sequence[tuple[str, str, str]], within: Rows, beyond: Rows
+) -> tuple[FrontierCurve, ...]:
     """One curve per group that has points, each by growing x; ``names``: GPU, its name and the variant of each."""
     points, group = search.points, search.group
     everyone = np.zeros(len(within), dtype=np.int64)
@@ -179,7 +181,9 @@ def _curves(search: _Search, names: Sequence[tuple[str, str, str]], within: Rows
         return tuple(sorted(points, key=lambda p: float(getattr(p.expected, search.x))))
 
     return tuple(
-        Curve(gpu=gpu, gpu_name=name, variant=variant, points=by_x(inside.get(g, [])), beyond=by_x(outside.get(g, [])))
+        FrontierCurve(
+            gpu=gpu, gpu_name=name, variant=variant, points=by_x(inside.get(g, [])), beyond=by_x(outside.get(g, []))
+        )
         for g, (gpu, name, variant) in enumerate(names)
         if g in inside or g in outside
     )

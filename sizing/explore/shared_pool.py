@@ -68,7 +68,7 @@ class PoolSystem(Result):
     ]
 
 
-class Pool(Result):
+class SharedPool(Result):
     """The shared pool."""
 
     answer: Annotated[str, quantity("Answer", help="The pool in one sentence.")]
@@ -124,7 +124,7 @@ class _Workload:
         return as_planned(self.among[place]).deployed(kind, systems)
 
 
-def place(scenarios: Sequence[Scenario], objective: PoolObjective = "cost") -> Pool:
+def place(scenarios: Sequence[Scenario], objective: PoolObjective = "cost") -> SharedPool:
     """The cheapest (or smallest) pool of whole systems that serves all scenarios, each within its own limits.
 
     minimise sum_s cost_s y_s subject to sum_s x_ws = 1 and sum_w gpus_ws x_ws <= GPUs_s y_s, x binary, y integer.
@@ -135,7 +135,7 @@ def place(scenarios: Sequence[Scenario], objective: PoolObjective = "cost") -> P
     workloads = [_sized(s) for s in scenarios]
     unserved = tuple(f"{w.scenario.name}: nothing within its limits" for w in workloads if not len(w.among.gpus))
     if unserved:
-        return Pool(
+        return SharedPool(
             answer="Not every workload can be served: " + "; ".join(unserved) + ".",
             feasible=False,
             placed=(),
@@ -229,7 +229,7 @@ def _solve(
 
 def _pool(
     workloads: Sequence[_Workload], kinds: Sequence[HardwareOption], chosen: Sequence[_Choice], counts: Sequence[int]
-) -> Pool:
+) -> SharedPool:
     by_workload = sorted(chosen, key=lambda choice: choice.workload)
     alone = [-(-int(np.ceil(c.gpus - ROUNDING)) // kinds[c.kind].gpus) for c in by_workload]
     placed = tuple(_placed(workloads[c.workload], c, kinds[c.kind], n) for c, n in zip(by_workload, alone, strict=True))
@@ -239,7 +239,7 @@ def _pool(
     systems = tuple(_system(kind, n, used[s]) for s, (kind, n) in enumerate(zip(kinds, counts, strict=True)) if n)
     costs = [s.usd_per_month for s in systems]
     total = None if any(c is None for c in costs) else sum(c for c in costs if c is not None)
-    return Pool(
+    return SharedPool(
         answer=_answer(len(placed), systems, total, sum(alone)),
         feasible=True,
         placed=placed,

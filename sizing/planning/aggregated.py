@@ -38,7 +38,7 @@ from sizing.queueing.capacity import at_rate
 from sizing.queueing.steady_state import SteadyState
 from sizing.search.aggregated import Aggregated
 from sizing.search.caution import step_factors
-from sizing.search.replicas import Planned, planned_instances
+from sizing.search.replicas import PlannedReplicas, planned_instances
 from sizing.search.screen import instances_needed
 
 
@@ -229,7 +229,7 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
         """Figures of instances that do both."""
         return explain(stated)
 
-    def to_simulate(self) -> Planned:
+    def to_simulate(self) -> PlannedReplicas:
         """The working instances as the simulator takes them."""
         return planned_instances(self.kind, self.k)
 

@@ -24,7 +24,7 @@ from sizing.planning.deployment import PlannedDeployment
 from sizing.planning.disaggregated import PlannedDisaggregated
 from sizing.planning.exclusion import excluded
 from sizing.planning.explain import Stated, explain_chance
-from sizing.planning.figures import Figures, figures_of
+from sizing.planning.figures import AnalyticFigures, figures_of
 from sizing.planning.left_out import about_left_out, left_out
 from sizing.planning.limit_prices import about_costly_limits
 from sizing.planning.rules_support import about_drafts
@@ -35,12 +35,12 @@ from sizing.search.aggregated import Aggregated
 from sizing.search.all_deployments import AllDeployments, Place
 from sizing.search.decide import Decided
 from sizing.search.deployments import Deployments
-from sizing.search.disaggregated import Disaggregated
+from sizing.search.disaggregated import PoolPairs
 from sizing.search.serving import Screened
 
 PLANNED: dict[type[Deployments], type[PlannedDeployment[Any]]] = {
     Aggregated: PlannedAggregated,
-    Disaggregated: PlannedDisaggregated,
+    PoolPairs: PlannedDisaggregated,
 }
 """How a plan states deployments of each kind: the only place that lists the kinds."""
 
@@ -195,7 +195,7 @@ def _answer(
     }
 
 
-def _origin(one: PlannedDeployment[Any], around: Spread, figures: Figures) -> _OriginFields:
+def _origin(one: PlannedDeployment[Any], around: Spread, figures: AnalyticFigures) -> _OriginFields:
     """Where the figures come from, what they rest on and how sure they are."""
     question, provenance = one.question, one.provenance(figures.load_model, figures.requests, figures.not_simulated)
     assumed = one.assumed(figures.load_model)

@@ -32,7 +32,7 @@ from sizing.prices.hardware import HardwareOption
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.search.deployments import Deployments
-from sizing.search.replicas import Planned
+from sizing.search.replicas import PlannedReplicas
 from sizing.search.screen import Evaluated
 
 LEAST_CHANCE = 0.01
@@ -139,7 +139,7 @@ class PlannedDeployment(ABC, Generic[Kind]):
         """Every public figure followed from the inputs to the formula to the source."""
 
     @abstractmethod
-    def to_simulate(self) -> Planned:
+    def to_simulate(self) -> PlannedReplicas:
         """The working instances, without spares, as the simulator takes them."""
 
     @abstractmethod

@@ -31,7 +31,7 @@ from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.queueing.steady_state import SteadyState
 from sizing.search.caution import step_factors
-from sizing.search.disaggregated import Disaggregated
+from sizing.search.disaggregated import PoolPairs
 from sizing.search.pools import (
     Pools,
     apart_rows,
@@ -48,7 +48,7 @@ from sizing.search.pools import (
     times_of,
 )
 from sizing.search.pools_simulated import planned_pools
-from sizing.search.replicas import Planned
+from sizing.search.replicas import PlannedReplicas
 from sizing.search.screen import instances_needed
 from sizing.simulator.run_length import HEAVIEST
 
@@ -65,11 +65,11 @@ BELOW_STABLE = 0.999
 """Share of the stability limit from which on it, and not a latency, counts as what limits a pool."""
 
 
-class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
+class PlannedDisaggregated(PlannedDeployment[PoolPairs]):
     """Prefill and decode instances; :attr:`row` is a decode instance."""
 
     @classmethod
-    def spreads(cls, kind: Disaggregated, chosen: Sequence[int]) -> list[Spread]:
+    def spreads(cls, kind: PoolPairs, chosen: Sequence[int]) -> list[Spread]:
         """The same pools with all step times at the ends of their interval."""
         only = kind.take(np.array(chosen, dtype=np.intp))
         decode, prefill = _intervals(only)
@@ -289,7 +289,7 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
         """Figures of both kinds of instances, and of the transfer between them."""
         return explain_pools(stated, float(self.kind.transfer_s[self.k]), self.link)
 
-    def to_simulate(self) -> Planned:
+    def to_simulate(self) -> PlannedReplicas:
         """Prefill replicas, decode replicas, and how long a KV cache takes between them."""
         return planned_pools(self.kind, self.k)
 
@@ -298,7 +298,7 @@ class PlannedDisaggregated(PlannedDeployment[Disaggregated]):
         return no_opinion(AGGREGATED_ONLY)
 
 
-def _at_end(kind: Disaggregated, decode: Sequence[ErrorFactors], prefill: Sequence[ErrorFactors], end: str) -> AtEnd:
+def _at_end(kind: PoolPairs, decode: Sequence[ErrorFactors], prefill: Sequence[ErrorFactors], end: str) -> AtEnd:
     """GPUs needed, and the latencies at the planned load (inf where it would be unstable), at one end."""
     question, moved = kind.question, kind.transfer_s
     scaled = _with_other_steps(kind.pools, factors(decode, end), factors(prefill, end))
@@ -313,7 +313,7 @@ def _at_end(kind: Disaggregated, decode: Sequence[ErrorFactors], prefill: Sequen
     return AtEnd(gpus=_gpus(kind, _sized_again(kind, *wide)), ttft_s=ttft, itl_s=itl, e2e_s=e2e)
 
 
-def _intervals(kind: Disaggregated) -> tuple[list[ErrorFactors], list[ErrorFactors]]:
+def _intervals(kind: PoolPairs) -> tuple[list[ErrorFactors], list[ErrorFactors]]:
     """The intervals of decode times of the decode instances and of prefill times of the prefill instances."""
     question, evaluated, pools = kind.question, kind.evaluated, kind.pools
     return (
@@ -329,7 +329,7 @@ def _with_other_steps(pools: Pools, decode: Floats, prefill: Floats) -> Pools:
     return replace(own, evaluated=replace(own.evaluated, times=times))
 
 
-def _sized_again(kind: Disaggregated, decode: Floats, prefill: Floats) -> Pools:
+def _sized_again(kind: PoolPairs, decode: Floats, prefill: Floats) -> Pools:
     """The same pairs and instances with other steps, and what either instance then carries, as the simulation moved
     it."""
     question, moved = kind.question, moved_by_simulation(kind.question, kind.pools)
@@ -341,7 +341,7 @@ def _sized_again(kind: Disaggregated, decode: Floats, prefill: Floats) -> Pools:
     )
 
 
-def _gpus(kind: Disaggregated, pools: Pools) -> Floats:
+def _gpus(kind: PoolPairs, pools: Pools) -> Floats:
     """GPUs with which every limit holds with what the instances of ``pools`` carry, spares included; inf where no
     number helps."""
     question, peak = kind.question, kind.question.demand.sustained_rps
@@ -355,7 +355,7 @@ def _gpus(kind: Disaggregated, pools: Pools) -> Floats:
     return np.where(carried, needed.gpus + standing_by, np.inf)
 
 
-def pool_bindings(kind: Disaggregated, k: int) -> tuple[Binding, ...]:
+def pool_bindings(kind: PoolPairs, k: int) -> tuple[Binding, ...]:
     """What keeps the prefill and the decode pool of ``k`` from being smaller: what an instance reaches first, or that a
     single one is the smallest."""
     rows, reached = (kind.pools.prefill, kind.pools.decode), (prefill_binds(kind, k), decode_binds(kind, k))
@@ -367,7 +367,7 @@ def pool_bindings(kind: Disaggregated, k: int) -> tuple[Binding, ...]:
     )
 
 
-def prefill_binds(kind: Disaggregated, k: int) -> Binding:
+def prefill_binds(kind: PoolPairs, k: int) -> Binding:
     """What sets the capacity of a prefill instance."""
     question, pair = kind.question, kind.pools.take(np.array([k]))
     times = times_of(question, kind.evaluated, pair.prefill)
@@ -382,7 +382,7 @@ def prefill_binds(kind: Disaggregated, k: int) -> Binding:
     return Binding(Binds.PREFILL_RATE if matrices else Binds.NETWORK)
 
 
-def decode_binds(kind: Disaggregated, k: int) -> Binding:
+def decode_binds(kind: PoolPairs, k: int) -> Binding:
     """What sets the capacity of a decode instance."""
     question, evaluated, pair = kind.question, kind.evaluated, kind.pools.take(np.array([k]))
     deployment, index = question.scenario.deployment, int(pair.decode[0])
@@ -405,7 +405,7 @@ def _highest(question: Question, stable_rps: float, *, simulated: bool) -> float
     return stable_rps * (min(share, HEAVIEST) if simulated else share)
 
 
-def _limit(rps: float, highest: float, own: tuple[Binds, float], kind: Disaggregated, k: int) -> Binds | None:
+def _limit(rps: float, highest: float, own: tuple[Binds, float], kind: PoolPairs, k: int) -> Binds | None:
     """The limit that keeps a pool below the ``highest`` load, its ``own`` or that of E2E, whichever leaves less room at
     the planned load; None where none does. Each with how many times its latency it is."""
     limits = (own, (Binds.E2E, _room(kind.question.limits.e2e_s, kind.e2e_s[k])))

@@ -25,7 +25,7 @@ from sizing.search.deployments import Deployments
 from sizing.search.instances import NotMet
 from sizing.search.trials import limited
 from sizing.simulator.layout import E2E, ITL, TTFT
-from sizing.simulator.outcome import Outcome
+from sizing.simulator.outcome import SimulationCounts
 from sizing.simulator.quantiles import counted, quantiles, sampled_quantile
 
 METRICS: Mapping[Metric, int] = MappingProxyType({"ttft_s": TTFT, "itl_s": ITL, "e2e_s": E2E})
@@ -37,7 +37,7 @@ SLACK = 1.2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figures:
+class AnalyticFigures:
     """Latencies of the analytic load model, where none were counted in what was ``decided``.
 
     ``outcome``: counted at the chosen deployment, from ``requests`` requests of one instance. ``how_sure`` and
@@ -46,7 +46,7 @@ class Figures:
 
     percentile: float
     decided: Decided
-    outcome: Outcome | None = None
+    outcome: SimulationCounts | None = None
     requests: int = 0
     how_sure: str = ""
     warnings: tuple[PlanWarning, ...] = ()
@@ -80,11 +80,11 @@ class Figures:
         }
 
 
-def figures_of(question: Question, decided: Decided) -> Figures:
+def figures_of(question: Question, decided: Decided) -> AnalyticFigures:
     """The figures of what was decided."""
     percentile = question.limits.percentile
     if decided.outcome is not None:
-        return Figures(
+        return AnalyticFigures(
             percentile=percentile,
             decided=decided,
             outcome=decided.outcome,
@@ -103,7 +103,9 @@ def figures_of(question: Question, decided: Decided) -> Figures:
             how_sure = ""
         case unknown:
             assert_never(unknown)
-    return Figures(percentile=percentile, decided=decided, how_sure=how_sure, warnings=warnings, not_simulated=why)
+    return AnalyticFigures(
+        percentile=percentile, decided=decided, how_sure=how_sure, warnings=warnings, not_simulated=why
+    )
 
 
 def _how_sure(decided: Decided) -> str:
@@ -125,7 +127,7 @@ def _how_sure(decided: Decided) -> str:
     return f"Instances and percentiles simulated with {decided.requests:,} requests{also}.{fewer_may_do}{unseen}"
 
 
-def _counted(outcome: Outcome, metric: int, percentile: float, analytic: Latency) -> Latency:
+def _counted(outcome: SimulationCounts, metric: int, percentile: float, analytic: Latency) -> Latency:
     """Percentiles of one latency; the analytic value where no request had it (answers of one token have no gaps)."""
     if not counted(outcome, metric).any():
         return analytic

@@ -68,6 +68,8 @@ def gives_up(one: Proposal, balanced: Proposal, written: Written | None) -> str:
         case "balanced":
             return _without_redundancy(one.deployment)
         case "resilient":
+            if is_the_plan(one, balanced) and not one.deployment.survives_a_system:
+                return "Nothing was found that survives the loss of a system: this is the plan."
             if is_the_plan(one, balanced):
                 return "The plan survives the loss of a system already."
             return f"Gives up money{_more(one, balanced, written)}: the limits hold with its fullest system lost."

@@ -32,7 +32,7 @@ from sizing.question.understand import EXPECTED, Question
 from sizing.search.aggregated import aggregated, smallest_aggregated
 from sizing.search.decide import Decided, decide, estimate
 from sizing.search.deployments import Deployments
-from sizing.search.disaggregated import Disaggregated, disaggregated
+from sizing.search.disaggregated import PoolPairs, disaggregated
 from sizing.search.pools import Pools, expected_pools, fewest_of_a_kind
 from sizing.search.pools_refine import NEVER_MORE
 from sizing.search.refine import Search
@@ -123,7 +123,7 @@ def _lowest_cost(seen: Screened, decided: Decided, balanced: Proposal, seed: int
     return _proposal("lowest_cost", one, headroom=sure)
 
 
-def _as_likely(question: Question, pools: Pools) -> Disaggregated:
+def _as_likely(question: Question, pools: Pools) -> PoolPairs:
     """The pairs in as few instances as carry the peak with steps as long as expected."""
     there, peak, fewest = expected_pools(question, pools), question.demand.sustained_rps, fewest_of_a_kind(question)
     counts = [

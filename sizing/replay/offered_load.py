@@ -27,7 +27,7 @@ MOST_REQUESTS = 50_000_000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Load:
+class OfferedLoad:
     """What arrives: the stream itself, how many requests to expect over what time, and their lengths."""
 
     stream: Iterable[Floats]
@@ -43,7 +43,7 @@ class Load:
         return self.expected / self.duration_s
 
 
-def load_of(question: Question, hours: float | None, seed: int) -> Load:
+def load_of(question: Question, hours: float | None, seed: int) -> OfferedLoad:
     """The traffic a scenario describes."""
     arrivals, lengths = arrivals_of(question), lengths_of(question)
     if hours is not None:
@@ -57,7 +57,7 @@ def load_of(question: Question, hours: float | None, seed: int) -> Load:
         raise InvalidScenario(
             [f"{expected:,.0f} requests are more than the {MOST_REQUESTS:,} simulated at once: ask for fewer hours."]
         )
-    return Load(
+    return OfferedLoad(
         stream=arrivals.stream(lengths, duration, seed),
         expected=max(round(expected), 1),
         duration_s=duration,
@@ -75,12 +75,12 @@ def at_asked_peak(trace: Trace, question: Question) -> Trace:
     return trace.at_speed(question.demand.sustained_rps / max(arrivals.rps))
 
 
-def load_of_trace(trace: Trace, hours: float | None) -> Load:
+def load_of_trace(trace: Trace, hours: float | None) -> OfferedLoad:
     """The traffic of a trace, or of its first hours. Raises InvalidScenario for one too short for a rate."""
     if trace.duration_s < SHORTEST_S:
         raise InvalidScenario([f"{trace.name} covers less than a second: too short for a rate."])
     kept = trace.until(hours * S_PER_HOUR) if hours is not None else trace
-    return Load(
+    return OfferedLoad(
         stream=requests_of(kept),
         expected=len(kept),
         duration_s=max(kept.duration_s, SHORTEST_TRACE_S),

@@ -7,16 +7,16 @@ from sizing.planning.compose import as_planned
 from sizing.question.understand import Question
 from sizing.search.all_deployments import Place
 from sizing.search.considered import as_considered
-from sizing.search.replicas import Planned
+from sizing.search.replicas import PlannedReplicas
 
 
-def planned(answer: Answer, under: Question | None = None) -> Planned | None:
+def planned(answer: Answer, under: Question | None = None) -> PlannedReplicas | None:
     """What the plan deploys, spares not counted, with steps as long as expected; None where it deploys nothing that was
     considered. ``under``: a question with other traffic, if not its own."""
     return as_sized(answer, (under or answer.question).as_expected())
 
 
-def as_sized(answer: Answer, under: Question | None = None) -> Planned | None:
+def as_sized(answer: Answer, under: Question | None = None) -> PlannedReplicas | None:
     """The same with steps as long as they were taken to be when its instances were counted: how many of something else
     would do is only comparable with that."""
     deployed = answer.plan.deployment

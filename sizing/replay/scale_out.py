@@ -17,8 +17,8 @@ from sizing.simulator.arrivals import CHUNK, requests
 from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Fleet, Outage, Replica
 from sizing.simulator.layout import E2E, ITL, TTFT
-from sizing.simulator.outcome import Outcome
-from sizing.simulator.pool import Measurement
+from sizing.simulator.outcome import SimulationCounts
+from sizing.simulator.pool import MeasuredSpan
 from sizing.simulator.quantiles import quantile
 
 WINDOW_S = S_PER_HOUR
@@ -48,7 +48,7 @@ def simulated_scale_out(
     delayed = _run(question, replica, rps[part], step_s, int(needed[part].max()), late)
     share = question.limits.percentile / 100.0
 
-    def at(counted: Outcome, metric: int) -> float:
+    def at(counted: SimulationCounts, metric: int) -> float:
         return quantile(counted.histogram[:, metric].sum(axis=0, dtype=np.int64), share) * MS_PER_S
 
     gaps = at(outcome, ITL)
@@ -93,9 +93,9 @@ def _outages(serving: Counts, step_s: float, delay_s: float) -> tuple[Outage, ..
 
 def _run(
     question: Question, replica: Replica, rps: Floats, step_s: float, instances: int, outages: tuple[Outage, ...]
-) -> Outcome:
+) -> SimulationCounts:
     expected = max(round(float(rps.sum()) * step_s), 1)
-    measurement = Measurement(expected=expected, horizon_s=len(rps) * step_s, warm_up=int(WARM_UP_SHARE * expected))
+    measurement = MeasuredSpan(expected=expected, horizon_s=len(rps) * step_s, warm_up=int(WARM_UP_SHARE * expected))
     fleet = Fleet(replicas=(replica,) * instances, outages=outages, routing=question.scenario.deployment.routing)
     return drive(fleet, _stream(question, rps, step_s), measurement)
 

@@ -10,16 +10,16 @@ from sizing.planning.sentences import beyond_context
 from sizing.question.limits import LatencyLimits
 from sizing.question.understand import understand
 from sizing.replay import simulation_report as report
-from sizing.replay.offered_load import Load, at_asked_peak, load_of, load_of_trace
+from sizing.replay.offered_load import OfferedLoad, at_asked_peak, load_of, load_of_trace
 from sizing.replay.planned_deployment import planned
 from sizing.replay.simulation_result import SimulationResult
 from sizing.replay.what_if import AS_PLANNED, WhatIf, deployment_of, window_of
 from sizing.scenario.schema import Scenario
 from sizing.scenario.trace import Trace
 from sizing.simulator.drive import Progress, drive
-from sizing.simulator.fleet import Deployment
-from sizing.simulator.outcome import Outcome
-from sizing.simulator.pool import Measurement
+from sizing.simulator.fleet import SimulatedDeployment
+from sizing.simulator.outcome import SimulationCounts
+from sizing.simulator.pool import MeasuredSpan
 from sizing.simulator.stability import largest_stable_rps
 
 WARM_UP_SHARE = 0.05
@@ -77,8 +77,8 @@ def simulate(
 
 
 def simulate_deployment(
-    deployment: Deployment,
-    load: Load,
+    deployment: SimulatedDeployment,
+    load: OfferedLoad,
     limits: LatencyLimits,
     *,
     name: str,
@@ -97,7 +97,7 @@ def simulate_deployment(
     outcome = drive(
         deployment,
         load.stream,
-        Measurement(
+        MeasuredSpan(
             expected=load.expected,
             horizon_s=load.duration_s,
             bins=bins,
@@ -115,6 +115,6 @@ def simulate_deployment(
     return report.measured(name, deployment, load, limits, stable, outcome, seed)
 
 
-def _growing(outcome: Outcome) -> bool:
+def _growing(outcome: SimulationCounts) -> bool:
     """Whether so many requests wait at the end of stationary arrivals that the queue must be growing."""
     return outcome.waiting > max(BACKLOG_SHARE * outcome.arrived, outcome.replicas * BACKLOG_PER_REPLICA)

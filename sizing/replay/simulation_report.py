@@ -14,12 +14,12 @@ from sizing.base.quantity import Estimate
 from sizing.base.units import MS_PER_S, S_PER_MINUTE
 from sizing.base.version import ENGINE_VERSION
 from sizing.question.limits import LatencyLimits
-from sizing.replay.offered_load import Load
-from sizing.replay.simulation_result import Distribution, Failure, Series, SimulationResult, Verdict
+from sizing.replay.offered_load import OfferedLoad
+from sizing.replay.simulation_result import Distribution, Failure, SimulatedBins, SimulationResult, Verdict
 from sizing.replay.what_if import failure_in, failure_text
-from sizing.simulator.fleet import Deployment, Fleet
+from sizing.simulator.fleet import Fleet, SimulatedDeployment
 from sizing.simulator.layout import E2E, ITL, QUEUE, TTFT
-from sizing.simulator.outcome import Outcome
+from sizing.simulator.outcome import SimulationCounts
 from sizing.simulator.quantiles import Sampled, counted, sampled_good_share, sampled_mean, sampled_quantile
 
 SHORTEST_SHARE, SHORTEST_S = 1e-9, 1e-12
@@ -56,17 +56,17 @@ class Use(TypedDict):
     busy_share: float
 
 
-def instances_of(deployment: Deployment) -> int:
+def instances_of(deployment: SimulatedDeployment) -> int:
     """The number of replicas in all pools of a deployment."""
     return sum(len(stage.fleet.replicas) for stage in deployment.stages)
 
 
-def front_of(deployment: Deployment) -> Fleet:
+def front_of(deployment: SimulatedDeployment) -> Fleet:
     """The replicas that requests come to first."""
     return deployment.stages[0].fleet
 
 
-def source_of(deployment: Deployment) -> str:
+def source_of(deployment: SimulatedDeployment) -> str:
     """Where the step times come from."""
     return front_of(deployment).replicas[0].grid.source
 
@@ -76,13 +76,15 @@ NOTHING_MEETS_THE_LIMITS = (
 )
 
 
-def infeasible(why: str, load: Load, seed: int) -> SimulationResult:
+def infeasible(why: str, load: OfferedLoad, seed: int) -> SimulationResult:
     """There is nothing that could be simulated; ``why`` in a sentence."""
     nothing = Simulated(deployment="", instances=0, routing="", source="")
     return _uncounted(load, seed, nothing, answer=why, verdict="infeasible")
 
 
-def unstable(name: str, deployment: Deployment, load: Load, stable_rps: float, seed: int) -> SimulationResult:
+def unstable(
+    name: str, deployment: SimulatedDeployment, load: OfferedLoad, stable_rps: float, seed: int
+) -> SimulationResult:
     """The load is beyond capacity: no latency is stated, because it would depend on how long one watches."""
     answer = (
         f"Unstable: queue grows. {name} is offered {requests_per_s(load.rps)} and carries at most "
@@ -93,13 +95,13 @@ def unstable(name: str, deployment: Deployment, load: Load, stable_rps: float, s
 
 
 def _uncounted(
-    load: Load, seed: int, simulated: Simulated, *, answer: str, verdict: Verdict, stable_rps: float | None = None
+    load: OfferedLoad, seed: int, facts: Simulated, *, answer: str, verdict: Verdict, stable_rps: float | None = None
 ) -> SimulationResult:
     """A result without a latency; where ``stable_rps`` is known, requests came for the whole duration."""
     return SimulationResult(
         answer=answer,
         verdict=verdict,
-        **simulated,
+        **facts,
         offered_rps=load.rps,
         largest_stable_rps=stable_rps,
         simulated_s=0.0 if stable_rps is None else load.duration_s,
@@ -133,7 +135,13 @@ def _uncounted(
 
 
 def measured(
-    name: str, deployment: Deployment, load: Load, limits: LatencyLimits, stable_rps: float, outcome: Outcome, seed: int
+    name: str,
+    deployment: SimulatedDeployment,
+    load: OfferedLoad,
+    limits: LatencyLimits,
+    stable_rps: float,
+    outcome: SimulationCounts,
+    seed: int,
 ) -> SimulationResult:
     """The report of a simulation from everything that it counted."""
     latencies = {metric: distribution(outcome, metric, limits.percentile) for metric in (TTFT, ITL, E2E, QUEUE)}
@@ -169,7 +177,7 @@ def measured(
     )
 
 
-def _simulated(name: str, deployment: Deployment) -> Simulated:
+def _simulated(name: str, deployment: SimulatedDeployment) -> Simulated:
     return {
         "deployment": name,
         "instances": instances_of(deployment),
@@ -178,7 +186,7 @@ def _simulated(name: str, deployment: Deployment) -> Simulated:
     }
 
 
-def _counts(outcome: Outcome) -> Counts:
+def _counts(outcome: SimulationCounts) -> Counts:
     return {
         "finished": outcome.finished,
         "rejected": outcome.rejected,
@@ -190,7 +198,7 @@ def _counts(outcome: Outcome) -> Counts:
     }
 
 
-def _use(outcome: Outcome) -> Use:
+def _use(outcome: SimulationCounts) -> Use:
     replica_s = max(outcome.horizon_s * outcome.replicas, SHORTEST_S)
     return {
         "running": float(outcome.column("running_s").sum()) / replica_s,
@@ -204,7 +212,7 @@ def _share(good: Sampled) -> Estimate:
     return Estimate(value=good.value, low=max(good.low, 0.0), high=min(good.high, 1.0))
 
 
-def distribution(outcome: Outcome, metric: int, percentile: float) -> Distribution | None:
+def distribution(outcome: SimulationCounts, metric: int, percentile: float) -> Distribution | None:
     """Percentiles of one latency; None when no request had it (one token has no gaps)."""
     if not counted(outcome, metric).any():
         return None
@@ -243,11 +251,11 @@ def _verdict(met: bool, failure: Failure | None) -> str:
 
 def _sentence(
     name: str,
-    load: Load,
+    load: OfferedLoad,
     limits: LatencyLimits,
     latencies: Mapping[int, Distribution | None],
     verdict: str,
-    outcome: Outcome,
+    outcome: SimulationCounts,
 ) -> str:
     labels = (("TTFT", latencies[TTFT]), ("ITL", latencies[ITL]), ("E2E", latencies[E2E]))
     values = [f"{label} {ms(latency.at_percentile.value)}" for label, latency in labels if latency is not None]
@@ -258,7 +266,7 @@ def _sentence(
     )
 
 
-def _cut_short(outcome: Outcome) -> Iterator[str]:
+def _cut_short(outcome: SimulationCounts) -> Iterator[str]:
     """That the simulation stopped by itself, and what would let it end."""
     if outcome.exhausted:
         yield (
@@ -267,7 +275,7 @@ def _cut_short(outcome: Outcome) -> Iterator[str]:
         )
 
 
-def _overloads(outcome: Outcome, load: Load, stable_rps: float) -> list[str]:
+def _overloads(outcome: SimulationCounts, load: OfferedLoad, stable_rps: float) -> list[str]:
     """Under changing traffic: how long the load was beyond what can be carried for ever."""
     minutes = merged(outcome.column("arrived"), max(int(S_PER_MINUTE / outcome.bin_s), 1))
     width = outcome.bin_s * max(int(S_PER_MINUTE / outcome.bin_s), 1)
@@ -278,7 +286,7 @@ def _overloads(outcome: Outcome, load: Load, stable_rps: float) -> list[str]:
     return [f"For {over / S_PER_MINUTE:,.0f} minutes the load was above the {limit} that can be carried for ever."]
 
 
-def _turned_away(outcome: Outcome) -> list[str]:
+def _turned_away(outcome: SimulationCounts) -> list[str]:
     notes = []
     if outcome.too_long:
         notes.append(f"{outcome.too_long:,} requests were longer than the KV cache of a replica and were turned away.")
@@ -287,7 +295,7 @@ def _turned_away(outcome: Outcome) -> list[str]:
     return notes
 
 
-def series_of(outcome: Outcome) -> Series:
+def series_of(outcome: SimulationCounts) -> SimulatedBins:
     """The series, second by second up to an hour."""
     width = outcome.bin_s
 
@@ -295,7 +303,7 @@ def series_of(outcome: Outcome) -> Series:
         return tuple((outcome.column(column) / per).tolist())
 
     firsts, ttft = outcome.column("first_tokens"), outcome.column("ttft_sum")
-    return Series(
+    return SimulatedBins(
         bin_s=width,
         arrived_rps=rate("arrived"),
         finished_rps=rate("finished"),

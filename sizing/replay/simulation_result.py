@@ -34,7 +34,7 @@ class Distribution(WithPercentiles):
         return self.percentiles[self.percents().index(percent)]
 
 
-class Series(Result):
+class SimulatedBins(Result):
     """How the simulation went over time, one entry per bin."""
 
     bin_s: Annotated[float, quantity("Bin", "s", "simulated time / bins", "Width of a bin.")]
@@ -226,7 +226,7 @@ class SimulationResult(Result):
     failure: Annotated[
         Failure | None, quantity("Failure", help="An instance that failed and returned, if that was asked.")
     ]
-    series: Annotated[Series | None, quantity("Series", help="How it went over time.")]
+    series: Annotated[SimulatedBins | None, quantity("Series", help="How it went over time.")]
     notes: Annotated[tuple[str, ...], quantity("Notes", help="What was assumed, and what is odd about the traffic.")]
     source: Annotated[str, quantity("Source", help="Where the step times come from.")]
     seed: Annotated[int, quantity("Seed", help="The same seed gives the same requests, whatever the rate.")]
@@ -238,12 +238,12 @@ class SimulationResult(Result):
         over_time = self.series
         if over_time is None:
             return frame_of([])
-        names = [name for name in Series.model_fields if name != "bin_s"]
+        names = [name for name in SimulatedBins.model_fields if name != "bin_s"]
         columns = zip(*(getattr(over_time, name) for name in names), strict=True)
         rows = [
             {"start_s": k * over_time.bin_s, **dict(zip(names, values, strict=True))}
             for k, values in enumerate(columns)
         ]
-        frame = frame_of(rows, Series)
+        frame = frame_of(rows, SimulatedBins)
         frame.attrs["units"]["start_s"] = "s"
         return frame

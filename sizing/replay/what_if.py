@@ -16,12 +16,12 @@ from sizing.base.units import MS_PER_S, S_PER_MINUTE
 from sizing.question.limits import LatencyLimits
 from sizing.question.understand import Question
 from sizing.replay.simulation_result import Failure
-from sizing.search.replicas import Planned
-from sizing.simulator.fleet import Deployment, Fleet, Outage
+from sizing.search.replicas import PlannedReplicas
+from sizing.simulator.fleet import Fleet, Outage, SimulatedDeployment
 from sizing.simulator.layout import E2E, ITL, TTFT
-from sizing.simulator.outcome import Outcome
+from sizing.simulator.outcome import SimulationCounts
 from sizing.simulator.quantiles import quantile
-from sizing.simulator.window import Tally, Window
+from sizing.simulator.window import SimulatedWindow, Tally
 
 FAILS_AFTER = 1.0 / 3.0
 """Share of the simulated time after which the instance fails. Chosen: because what is normal has been seen by then."""
@@ -87,8 +87,8 @@ def _judged(failure: Failure) -> str:
 
 
 def deployment_of(
-    question: Question, chosen: Planned, duration_s: float, what_if: WhatIf, deployed: Deployed | None = None
-) -> Deployment:
+    question: Question, chosen: PlannedReplicas, duration_s: float, what_if: WhatIf, deployed: Deployed | None = None
+) -> SimulatedDeployment:
     """The planned instances behind the routing asked for. Spares serve as well where an instance fails.
 
     ``deployed``: what the plan deploys, which says how many stand by and how many instances a system holds.
@@ -121,16 +121,16 @@ def deployment_of(
     return Fleet(replicas=(chosen.replica,) * count, routing=routing, outages=outages)
 
 
-def window_of(deployment: Deployment) -> Window | None:
+def window_of(deployment: SimulatedDeployment) -> SimulatedWindow | None:
     """The time that the only failure lasts, of one instance or of several at once; None without one, or with others."""
     times = {(outage.start_s, outage.end_s) for outage in deployment.stages[0].fleet.outages}
     if len(times) != 1:
         return None
     ((start_s, end_s),) = times
-    return Window(start_s=start_s, end_s=end_s)
+    return SimulatedWindow(start_s=start_s, end_s=end_s)
 
 
-def failure_in(outcome: Outcome, fleet: Fleet, stable_rps: float, limits: LatencyLimits) -> Failure | None:
+def failure_in(outcome: SimulationCounts, fleet: Fleet, stable_rps: float, limits: LatencyLimits) -> Failure | None:
     """What the only failure did; None without one, or with several."""
     tally = outcome.in_window
     if tally is None:
@@ -175,6 +175,6 @@ def _in_ms(seconds: float | None) -> float | None:
     return None if seconds is None else seconds * MS_PER_S
 
 
-def _mean_ttft_ms(outcome: Outcome, bins: NDArray[np.bool_]) -> float | None:
+def _mean_ttft_ms(outcome: SimulationCounts, bins: NDArray[np.bool_]) -> float | None:
     first = float(outcome.column("first_tokens")[bins].sum())
     return float(outcome.column("ttft_sum")[bins].sum()) / first * MS_PER_S if first else None

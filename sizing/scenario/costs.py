@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from sizing.base.choices import Facility, HybridBase, LeftOut, Licence, Purchase
 from sizing.scenario.bounds import MAX_USD
-from sizing.scenario.part import Part
+from sizing.scenario.part import ScenarioPart
 
 Usd = Annotated[float, Field(ge=0, le=MAX_USD, allow_inf_nan=False)]
 Percent = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
@@ -18,7 +18,7 @@ Residual = Annotated[float, Field(ge=0, le=90, allow_inf_nan=False)]
 """Percent of a purchase; at 100 % nothing would be written off."""
 
 
-class ApiChoice(Part):
+class ApiChoice(ScenarioPart):
     """A model behind an API: one of the price list by provider and name, or its prices in USD per million tokens.
 
     Without any of them: the cheapest provider of the same open-weights model.
@@ -49,7 +49,7 @@ class ApiChoice(Part):
         return self.input_usd_per_mtok is not None
 
 
-class RoutedShare(Part):
+class RoutedShare(ScenarioPart):
     """A share of the requests that goes elsewhere: to a smaller model on hardware of its own, or to an API."""
 
     percent: Annotated[float, Field(gt=0, lt=100, allow_inf_nan=False)]
@@ -63,7 +63,7 @@ class RoutedShare(Part):
         return self
 
 
-class Costs(Part):
+class Costs(ScenarioPart):
     """Constants of the cost model; one left out is that of ``cost_assumptions.yaml``.
 
     ``leave_out``: parts that are not to be counted, whatever their constants; with all of them what is left is hardware

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from sizing.catalog.config_fields import MAX_CONFIG_BYTES
 from sizing.scenario import bounds
-from sizing.scenario.part import Part
+from sizing.scenario.part import ScenarioPart
 
 TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """Characters that turn the direction of the text around them, and so can make a name read as another."""
@@ -25,7 +25,7 @@ def _unturned(text: str) -> str:
 Name = Annotated[str, AfterValidator(_unturned)]
 
 
-class ModelSize(Part):
+class ModelSize(ScenarioPart):
     """A model without public architecture: its size, and whatever else is known of it."""
 
     name: Name = Field(min_length=1, max_length=bounds.LONGEST_MODEL_NAME)
@@ -38,7 +38,7 @@ class ModelSize(Part):
     max_context: int | None = Field(default=None, ge=1, le=100_000_000)
 
 
-class ModelConfig(Part):
+class ModelConfig(ScenarioPart):
     """A model described by its Hugging Face config.json, given inline (a file path is read by the file loader)."""
 
     config: dict[str, Any]

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
 from pydantic.fields import FieldInfo
 
 
-class Part(BaseModel):
+class ScenarioPart(BaseModel):
     """Base of every part of a scenario: frozen, and an unknown key is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

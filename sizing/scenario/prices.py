@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from sizing.scenario.bounds import MAX_USD
-from sizing.scenario.part import Part
+from sizing.scenario.part import ScenarioPart
 
 Usd = Annotated[float, Field(ge=0, le=MAX_USD, allow_inf_nan=False)]
 Name = Annotated[str, Field(min_length=1, max_length=120)]
@@ -31,7 +31,7 @@ MOST_PRICES = 500
 """Prices in one list. Chosen: because the catalogue has a tenth of that to buy and to rent."""
 
 
-class SystemPrice(Part):
+class SystemPrice(ScenarioPart):
     """The price of one complete system, racked, with where and when it was known."""
 
     system: Name
@@ -40,7 +40,7 @@ class SystemPrice(Part):
     date: Day = None
 
 
-class GpuHourPrice(Part):
+class GpuHourPrice(ScenarioPart):
     """The price of one rented GPU for an hour, with who rents it where.
 
     ``gpus`` of one instance; left out, the instances of the catalogue are rented at this price.
@@ -55,7 +55,7 @@ class GpuHourPrice(Part):
     date: Day = None
 
 
-class PriceList(Part):
+class PriceList(ScenarioPart):
     """Prices that take the place of the catalogue's; every other system and GPU keeps its own."""
 
     systems: Annotated[tuple[SystemPrice, ...], Field(max_length=MOST_PRICES)] = ()
@@ -67,7 +67,7 @@ class PriceList(Part):
         return (*self.systems, *self.gpu_hours)
 
 
-class Prices(Part):
+class Prices(ScenarioPart):
     """Overrides of list prices, in USD. Each belongs to one system or GPU, named where several could be meant.
 
     ``system_usd`` and ``gpu_hour_usd`` are one price each. ``listed`` and ``negotiated`` are a price book: public

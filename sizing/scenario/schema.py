@@ -30,7 +30,7 @@ from sizing.scenario import bounds
 from sizing.scenario.bounds import MAX_CV, MAX_RPS, MAX_TOKENS
 from sizing.scenario.costs import Costs
 from sizing.scenario.model_asked import ModelAsked, Name
-from sizing.scenario.part import Part
+from sizing.scenario.part import ScenarioPart
 from sizing.scenario.prices import Prices, Usd
 from sizing.scenario.traffic import Arrivals, Length, Profile, Tokens, TraceArrivals
 
@@ -46,7 +46,7 @@ RATES = ("peak_rps", "average_rps", "users", "batch")
 """Keys of the load, of which a workload has one; a trace of arrivals takes their place."""
 
 
-class Users(Part):
+class Users(ScenarioPart):
     """Demand from people: users x requests each, spread over working hours, with a peak factor."""
 
     daily_users: Annotated[float, Field(gt=0, le=1e10, allow_inf_nan=False)]
@@ -55,7 +55,7 @@ class Users(Part):
     peak_to_mean: Annotated[float, Field(ge=1, le=1000, allow_inf_nan=False)] = 2.0
 
 
-class Batch(Part):
+class Batch(ScenarioPart):
     """Documents that nobody waits for: so many a month, done within so many days of their arrival (left out: a month),
     in a window of so many hours of a day on so many days of a week."""
 
@@ -76,7 +76,7 @@ class Batch(Part):
         return self.days_worked * self.hours_per_day
 
 
-class Workload(Part):
+class Workload(ScenarioPart):
     """What is asked of the model. A ``batch`` is offline: left out, its mode is so."""
 
     input_tokens: Length
@@ -116,7 +116,7 @@ class Workload(Part):
         return self
 
 
-class Limits(Part):
+class Limits(ScenarioPart):
     """Latency limits in milliseconds at ``percentile``; None means no limit."""
 
     ttft_ms: Milliseconds | None = 2000.0
@@ -129,7 +129,7 @@ MatrixRate = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
 """Dense matrix rate of a GPU in TFLOPS, or TOPS of whole numbers. Bounded far above any datasheet."""
 
 
-class CustomGpu(Part):
+class CustomGpu(ScenarioPart):
     """An accelerator outside the catalogue, as its datasheet states it: GB of 10^9 bytes, GB/s, dense TFLOPS, W, USD.
 
     A matrix rate that is given is a format that the accelerator supports. ``link_gbs`` counts both directions of the
@@ -162,7 +162,7 @@ class CustomGpu(Part):
         return self.name.strip() or self.id
 
 
-class SpeculativeDecoding(Part):
+class SpeculativeDecoding(ScenarioPart):
     """``draft_tokens`` guessed per step, each right with probability ``acceptance``.
 
     ``draft_cost``: time of one guess relative to a decode step of the model (below 0.05 for draft models about a
@@ -174,7 +174,7 @@ class SpeculativeDecoding(Part):
     draft_cost: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.05
 
 
-class Layout(Part):
+class Layout(ScenarioPart):
     """How the GPUs of one instance share a model: degrees of parallelism."""
 
     tp: int = Field(default=1, ge=1, le=128)
@@ -183,7 +183,7 @@ class Layout(Part):
     dp: int = Field(default=1, ge=1, le=128)
 
 
-class Deployment(Part):
+class Deployment(ScenarioPart):
     """What may be bought or rented. Empty lists mean: consider all.
 
     ``serving``: prefill and decode in the same instances (aggregated) or in pools of their own (disaggregated).
@@ -244,7 +244,7 @@ class Deployment(Part):
         return not self.serving or serving in self.serving
 
 
-class Measured(Part):
+class Measured(ScenarioPart):
     """A measured operating point of one system: replaces the model's prediction."""
 
     system: str = Field(min_length=1, max_length=80)
@@ -254,7 +254,7 @@ class Measured(Part):
     source: str = Field(default="", max_length=bounds.LONGEST_SOURCE)
 
 
-class BenchmarkPoint(Part):
+class BenchmarkPoint(ScenarioPart):
     """One run of a benchmark at one load: mean lengths, means of latencies, rates of everything that served it.
 
     ``ttft_ms`` is the mean in a closed loop and the median in an open one, whose ``ttft_p99_ms`` is compared and
@@ -288,7 +288,7 @@ class BenchmarkPoint(Part):
         return self
 
 
-class Benchmark(Part):
+class Benchmark(ScenarioPart):
     """A measured curve of one configuration: calibrates the step times of exactly that one
     (``sizing.calibration.fit``).
 
@@ -309,7 +309,7 @@ class Benchmark(Part):
     points: list[BenchmarkPoint] = Field(min_length=1, max_length=200)
 
 
-class Scenario(Part):
+class Scenario(ScenarioPart):
     """One sizing question. ``Scenario.model_validate(dict)`` reads the same keys as the file."""
 
     schema_version: Literal[1] = 1

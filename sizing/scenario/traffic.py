@@ -9,12 +9,12 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from sizing.base.errors import BrokenRule
 from sizing.scenario.bounds import MAX_CV, MAX_TOKENS
-from sizing.scenario.part import Part
+from sizing.scenario.part import ScenarioPart
 
 Tokens = Annotated[float, Field(ge=1, le=MAX_TOKENS, allow_inf_nan=False)]
 
 
-class LengthSpread(Part):
+class LengthSpread(ScenarioPart):
     """A length that varies between requests, given by two percentiles; read as lognormal."""
 
     p50: Tokens
@@ -32,7 +32,7 @@ class LengthSpread(Part):
         return self.p50
 
 
-class LengthTrace(Part):
+class LengthTrace(ScenarioPart):
     """Lengths of real requests: ``groups`` are the means of equally many requests each, shortest first.
 
     The file loader fills them in from the trace; so a scenario needs no second file once it has been read.
@@ -83,19 +83,19 @@ Length = Annotated[
 ]
 
 
-class GammaArrivals(Part):
+class GammaArrivals(ScenarioPart):
     """Arrivals burstier (cv > 1) or smoother (cv < 1) than Poisson: gamma-distributed gaps."""
 
     cv: Annotated[float, Field(ge=0, le=MAX_CV, allow_inf_nan=False)]
 
 
-class Gamma(Part):
+class Gamma(ScenarioPart):
     """Wrapper so that the file reads ``arrivals: {gamma: {cv: 2}}``."""
 
     gamma: GammaArrivals
 
 
-class Profile(Part):
+class Profile(ScenarioPart):
     """Relative load of the 24 hours of a day; the busiest hour is the peak."""
 
     profile: list[Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]] = Field(min_length=24, max_length=24)
@@ -107,7 +107,7 @@ class Profile(Part):
         return self
 
 
-class BurstArrivals(Part):
+class BurstArrivals(ScenarioPart):
     """On and off periods of random (exponential) length, means in s; ``share_on`` of all requests come in the on ones.
 
     The rate asked for is the mean over both.
@@ -124,13 +124,13 @@ class BurstArrivals(Part):
         return self
 
 
-class Burst(Part):
+class Burst(ScenarioPart):
     """Wrapper so that the file reads ``arrivals: {bursts: {on_s: 30, off_s: 90}}``."""
 
     bursts: BurstArrivals
 
 
-class TraceArrivals(Part):
+class TraceArrivals(ScenarioPart):
     """Arrivals of real requests: mean rate in consecutive windows, and the coefficient of variation of the gaps.
 
     The file loader fills them in from the trace.

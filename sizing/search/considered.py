@@ -12,14 +12,14 @@ from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.search.aggregated import Aggregated, aggregated
 from sizing.search.batch_limits import limited
-from sizing.search.disaggregated import Disaggregated, disaggregated
+from sizing.search.disaggregated import PoolPairs, disaggregated
 from sizing.search.pools import Pools
 from sizing.search.screen import evaluate
 
 
 def as_considered(
     question: Question, deployed: Deployed, configurations: Sequence[Configuration], *, capped: bool = False
-) -> Aggregated | Disaggregated | None:
+) -> Aggregated | PoolPairs | None:
     """What ``deployed`` states, spares aside, under the peak of ``question``; None where an instance fits no longer.
 
     ``configurations``: those of its kinds of instances, as they were chosen; none for a measured record. They name a

@@ -16,7 +16,7 @@ from sizing.base.choices import NotSimulated
 from sizing.question.limits import LatencyLimits
 from sizing.question.understand import EXPECTED
 from sizing.search.all_deployments import AllDeployments
-from sizing.search.disaggregated import Disaggregated
+from sizing.search.disaggregated import PoolPairs
 from sizing.search.instances import Needed, NotMet, asked_for, confirmed, settled
 from sizing.search.pools_refine import refine_pools
 from sizing.search.pools_simulated import case_of, decoded, first_tokens
@@ -25,7 +25,7 @@ from sizing.search.replicas import replica_at
 from sizing.search.screen import expected
 from sizing.search.serving import Screened
 from sizing.search.trials import FIRST_REQUESTS, limited, run
-from sizing.simulator.outcome import Outcome
+from sizing.simulator.outcome import SimulationCounts
 from sizing.simulator.quantiles import DECIDING_80, counted, sampled_share
 from sizing.simulator.run_length import REPORTED_REQUESTS
 from sizing.simulator.work import OutOfWork, Work
@@ -52,7 +52,7 @@ class Decided:
     every: AllDeployments
     ranked: Rows
     ahead: tuple[int, ...] = ()
-    outcome: Outcome | None = None
+    outcome: SimulationCounts | None = None
     refined: Refined | None = None
     others_tried: int = 0
     fewer: int = 0
@@ -65,7 +65,7 @@ class Decided:
         """Requests behind the percentiles of the first; 0 where they are analytic."""
         return 0 if self.outcome is None else self.outcome.finished
 
-    def outcome_at(self, place: int) -> Outcome | None:
+    def outcome_at(self, place: int) -> SimulationCounts | None:
         """What is counted at the place of an alternative with steps as long as expected; None where it was not
         simulated, or met the limits with no number of instances."""
         if self.refined is None or place >= len(self.refined.deployments):
@@ -119,7 +119,7 @@ def decide(
 
 
 def _pools_first(
-    refined: Refined, pools: Disaggregated, first: Disaggregated, outcome: Outcome, seed: int, *, counted: bool
+    refined: Refined, pools: PoolPairs, first: PoolPairs, outcome: SimulationCounts, seed: int, *, counted: bool
 ) -> Decided:
     """Pools that were simulated come before the instances that do both, and before the other pairs of ``pools``."""
     every, place = AllDeployments((refined.deployments, first, pools)), len(refined.deployments)
@@ -146,7 +146,7 @@ def _promised(before: Rows, together: int) -> Rows:
     return before[before < together]
 
 
-def _counted(search: Search, index: int, result: Needed, working: int, requests: int) -> Outcome:
+def _counted(search: Search, index: int, result: Needed, working: int, requests: int) -> SimulationCounts:
     """What is counted of a candidate with so many instances and steps as long as expected."""
     question, case = search.question, search.case(index)
     if question.confidence == EXPECTED:
@@ -156,7 +156,7 @@ def _counted(search: Search, index: int, result: Needed, working: int, requests:
     return run(as_expected, working, asked_for(requests))
 
 
-def _counted_of_pools(first: Disaggregated, outcome: Outcome, seed: int) -> Outcome:
+def _counted_of_pools(first: PoolPairs, outcome: SimulationCounts, seed: int) -> SimulationCounts:
     """The same of the one pair of pools ``first``, whose ``outcome`` was counted with the caution it is sized with."""
     if first.question.confidence == EXPECTED:
         return outcome
@@ -213,7 +213,7 @@ def heaviest_rps(result: Needed, guess: float, requests: int) -> float:
     return good
 
 
-def room_within(outcome: Outcome, limits: LatencyLimits) -> float:
+def room_within(outcome: SimulationCounts, limits: LatencyLimits) -> float:
     """By how much more than enough requests stay within the limit that the fewest keep, surely: positive where all
     limits are met. In logits of the share, which are nearly straight lines over the load."""
     enough = limits.percentile / 100.0

@@ -26,7 +26,7 @@ def _joined(row: Configuration) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Disaggregated(Deployments):
+class PoolPairs(Deployments):
     """Pairs of pools, (N,). ``standing_by``: instances beyond those that the peak takes. ``transfer_s``: seconds that a
     KV cache takes; ``inside``: over the links of one system."""
 
@@ -49,7 +49,7 @@ class Disaggregated(Deployments):
         """Requests/s within the limits, spares aside, (N,)."""
         return self.pools.max_rps
 
-    def as_expected(self, chosen: Rows) -> Disaggregated:
+    def as_expected(self, chosen: Rows) -> PoolPairs:
         """Those pairs alone, each of rows of its own, with as many instances."""
         return disaggregated(self.question, expected_pools(self.question, self.pools.take(chosen)))
 
@@ -80,7 +80,7 @@ class Disaggregated(Deployments):
         _, row = self.configurations(k)
         return {self.serving, row.engine.surrogate, row.precision.id, row.speculation}
 
-    def trade_off(self, k: int) -> Disaggregated:
+    def trade_off(self, k: int) -> PoolPairs:
         """Pair ``k`` with more instances of either kind: what none other beats on both GPUs and E2E latency."""
         more = disaggregated(self.question, grown(self.pools.take(np.array([k]))))
         return more.take(more.worth_a_step())
@@ -104,7 +104,7 @@ def _expected_instances(question: Question, pools: Pools) -> tuple[Counts, Count
     return decode, np.minimum(instances_needed(peak, likely.prefill_rps), pools.prefill_instances)
 
 
-def disaggregated(question: Question, pools: Pools) -> Disaggregated:
+def disaggregated(question: Question, pools: Pools) -> PoolPairs:
     """Systems, list cost, transfer and latency of the pairs; what stands by in both pools."""
     c, reserve = pools.evaluated.candidates, reserve_of(question)
     working = [pools.decode_instances, pools.prefill_instances]
@@ -124,7 +124,7 @@ def disaggregated(question: Question, pools: Pools) -> Disaggregated:
     inside |= (chosen.systems == 1) & ~c.column(lambda r: r.gpu.has_fast_link, pools.decode).astype(bool)
     moved = exact_transfer(question, pools, inside)
     state, percentile = at_peak(question, pools, moved), question.limits.percentile
-    return Disaggregated(
+    return PoolPairs(
         question=question,
         evaluated=pools.evaluated,
         pools=pools,

@@ -23,7 +23,7 @@ from sizing.search.trials import (
     most_requests,
     run,
 )
-from sizing.simulator.outcome import Outcome
+from sizing.simulator.outcome import SimulationCounts
 from sizing.simulator.run_length import SPARE_SHARE
 from sizing.simulator.work import Work
 
@@ -53,7 +53,7 @@ class Needed:
     met_rps: float
     broken_rps: float
     stable_rps: float | None
-    outcome: Outcome
+    outcome: SimulationCounts
     tries: Tries
 
     @property
@@ -73,7 +73,7 @@ class NotMet:
     instances: int
     bounded: bool
     broken_rps: float
-    outcome: Outcome
+    outcome: SimulationCounts
 
 
 def bounds(one: Needed | NotMet) -> bool:
@@ -212,7 +212,7 @@ def between(met: Callable[[int], bool], bad: int, good: int, *, guess: int) -> i
     return fewest(met, guess=guess, least=bad + 1) or guess
 
 
-def settled(case: Case, result: Needed, requests: int, instances: int | None = None) -> Outcome:
+def settled(case: Case, result: Needed, requests: int, instances: int | None = None) -> SimulationCounts:
     """The counts from at least ``requests`` requests at the chosen number, or with so many ``instances`` where more are
     deployed; those of the search if they suffice."""
     deployed = result.instances if instances is None else instances

@@ -9,12 +9,12 @@ import numpy as np
 from sizing.base.arrays import Counts, Flags, Floats
 from sizing.question.understand import Question
 from sizing.search.deployments import Deployments, comes_before
-from sizing.search.disaggregated import Disaggregated, disaggregated
+from sizing.search.disaggregated import PoolPairs, disaggregated
 from sizing.search.pools import Pools, decoding_of, prefill_stable, times_of
 from sizing.search.pools_simulated import Wins, simulated
 from sizing.search.refine import CLOSE
 from sizing.search.screen import instances_needed
-from sizing.simulator.outcome import Outcome
+from sizing.simulator.outcome import SimulationCounts
 from sizing.simulator.run_length import HEAVIEST
 from sizing.simulator.work import OutOfWork, Work
 
@@ -32,14 +32,14 @@ found: 1.22 (docs/LOAD_MODEL.md); a test looks at pools."""
 
 
 def refine_pools(
-    question: Question, pools: Disaggregated, best: Deployments | None, seed: int, work: Work
-) -> tuple[Disaggregated, Outcome] | None:
+    question: Question, pools: PoolPairs, best: Deployments | None, seed: int, work: Work
+) -> tuple[PoolPairs, SimulationCounts] | None:
     """The pools that come before ``best``, the deployment confirmed so far, and what was counted; None if none do.
 
     Only pairs that could come first are simulated, in the order of the screen, as far as the ``work`` reaches.
     """
     known = np.inf if best is None else float(best.counted()[0])
-    first: tuple[Disaggregated, Outcome] | None = None
+    first: tuple[PoolPairs, SimulationCounts] | None = None
     counted, tried, layouts = pools.counted(), 0, set[object]()
     for k in pools.near(CLOSE * known).tolist():
         best_so_far = known if first is None else float(first[0].counted()[0])
@@ -64,7 +64,7 @@ def refine_pools(
     return None if first is None or (best is not None and not comes_before(first[0], best)) else first
 
 
-def _wins(question: Question, pair: Pools, known: float, first: Disaggregated | None) -> Wins:
+def _wins(question: Question, pair: Pools, known: float, first: PoolPairs | None) -> Wins:
     """Whether a pair with given instances would come before a deployment that counts ``known`` (infinite: there is
     none, or its price is unknown) and before the pools that come ``first`` so far.
 
@@ -87,7 +87,7 @@ def _wins(question: Question, pair: Pools, known: float, first: Disaggregated | 
     return wins
 
 
-def _ranked_by(pools: Disaggregated) -> Floats:
+def _ranked_by(pools: PoolPairs) -> Floats:
     """What the objective counts, then the price, then the GPUs, (3, N); infinite where not known."""
     return np.array([pools.counted(), np.nan_to_num(pools.usd_per_hour, nan=np.inf), pools.gpus])
 

@@ -22,10 +22,10 @@ from sizing.base.arrays import ROUNDING, Counts, Flags, Floats
 from sizing.deployments.kv_transfer import SETUP_S
 from sizing.question.limits import LatencyLimits
 from sizing.question.understand import Question
-from sizing.search.disaggregated import Disaggregated, disaggregated
+from sizing.search.disaggregated import PoolPairs, disaggregated
 from sizing.search.instances import Bounds, Latency, fewest, fewest_waiting
 from sizing.search.pools import MORE, fewest_of_a_kind
-from sizing.search.replicas import Planned, PlannedPools, arrivals_of, lengths_of, replica_at
+from sizing.search.replicas import PlannedPools, PlannedReplicas, arrivals_of, lengths_of, replica_at
 from sizing.search.trials import FAR_ADDEND, LARGEST_BELOW, NEARLY_IDLE, finding, looked_at, share_of
 from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.drive import drive
@@ -43,8 +43,8 @@ from sizing.simulator.layout import (
     TIME_ROW,
     TTFT,
 )
-from sizing.simulator.outcome import Outcome
-from sizing.simulator.pool import Measurement, Pool
+from sizing.simulator.outcome import SimulationCounts
+from sizing.simulator.pool import MeasuredSpan, SimulatedFleet
 from sizing.simulator.quantiles import quantile
 from sizing.simulator.request_lengths import DrawnLengths, RequestLengths
 from sizing.simulator.run_length import HEAVIEST, IN_FLIGHT_ROUNDS, WARM_UP_SHARE
@@ -106,7 +106,7 @@ class PoolsCase:
         return stable_rps * min(self.max_utilization, HEAVIEST)
 
 
-def case_of(question: Question, deployments: Disaggregated, k: int, seed: int, work: Work | None = None) -> PoolsCase:
+def case_of(question: Question, deployments: PoolPairs, k: int, seed: int, work: Work | None = None) -> PoolsCase:
     """Pair ``k`` as the simulation sees it; ``work`` is what may still be simulated."""
     evaluated, pools = deployments.evaluated, deployments.pools
     prefill, decode = int(pools.prefill[k]), int(pools.decode[k])
@@ -134,7 +134,7 @@ def _limited(question: Question, decode: Replica) -> Replica:
     return replace(decode, max_sequences=min(decode.max_sequences, max(named))) if named else decode
 
 
-def planned_pools(deployments: Disaggregated, k: int) -> PlannedPools:
+def planned_pools(deployments: PoolPairs, k: int) -> PlannedPools:
     """Pair ``k`` as it is simulated whole, spares not counted."""
     case, (prefill, decode) = case_of(deployments.question, deployments, k, seed=0), deployments.configurations(k)
     working = deployments.working(k)
@@ -142,7 +142,7 @@ def planned_pools(deployments: Disaggregated, k: int) -> PlannedPools:
         row=decode,
         working=working[1],
         replica=case.decode,
-        prefill=Planned(row=prefill, working=working[0], replica=case.prefill),
+        prefill=PlannedReplicas(row=prefill, working=working[0], replica=case.prefill),
         transfer_latency_s=case.transfer_latency_s,
         transfer_s_per_token=case.transfer_s_per_token,
     )
@@ -192,8 +192,8 @@ def first_tokens(case: PoolsCase, instances: int) -> FirstTokens:
 
 def _first_tokens(run: _Prefilled) -> FirstTokens:
     duration, fleet = run.requests / run.arrivals.rate_rps, Fleet(replicas=(run.replica,))
-    measurement = Measurement(expected=run.requests, horizon_s=duration, keep_records=True, most_events=MOST_WORK)
-    pool = Pool(fleet, measurement, prefill_only=True)
+    measurement = MeasuredSpan(expected=run.requests, horizon_s=duration, keep_records=True, most_events=MOST_WORK)
+    pool = SimulatedFleet(fleet, measurement, prefill_only=True)
     queue, ttft = np.full(0, np.nan), np.full(0, np.nan)
     for chunk in run.arrivals.stream(run.lengths, duration, run.seed):
         if chunk.shape[1]:
@@ -217,7 +217,7 @@ _kept_first_tokens = lru_cache(maxsize=KEPT)(_first_tokens)
 _kept_short = lru_cache(maxsize=KEPT_SHORT)(_first_tokens)
 
 
-def decoded(case: PoolsCase, first: FirstTokens, instances: int) -> Outcome:
+def decoded(case: PoolsCase, first: FirstTokens, instances: int) -> SimulationCounts:
     """One of so many decode instances under its share of the load, requests coming with their time to first token.
 
     Raises OutOfWork.
@@ -234,9 +234,9 @@ def decoded(case: PoolsCase, first: FirstTokens, instances: int) -> Outcome:
     return outcome
 
 
-def _decoded(case: PoolsCase, first: FirstTokens, share: Arrivals, most_events: int) -> Outcome:
+def _decoded(case: PoolsCase, first: FirstTokens, share: Arrivals, most_events: int) -> SimulationCounts:
     duration = case.requests / share.rate_rps
-    measurement = Measurement(
+    measurement = MeasuredSpan(
         expected=case.requests, horizon_s=duration, warm_up=int(WARM_UP_SHARE * case.requests), most_events=most_events
     )
     # The front end is before prefill: its time is in the first tokens.
@@ -269,7 +269,7 @@ class NeededPools:
     prefill_instances: int
     decode_instances: int
     stable_rps: tuple[float, float]
-    outcome: Outcome
+    outcome: SimulationCounts
 
 
 def ttft_at_most(first: FirstTokens, percentile: float, part: float = 1.0) -> Latency:
@@ -295,7 +295,7 @@ def _percentiles(counted: Floats, percentile: float) -> Floats:
     return np.concatenate([np.percentile(part, percentile, axis=1) for part in parts if len(part)])
 
 
-def held(outcome: Outcome, limits: LatencyLimits) -> bool:
+def held(outcome: SimulationCounts, limits: LatencyLimits) -> bool:
     """Whether the limits are met for sure: by the Monte-Carlo interval, or because no request at all exceeded them.
 
     Requests that decode together have nearly the same gap between tokens; its percentile then scatters so much between
@@ -366,9 +366,9 @@ def _most(wins: Wins, guess: int, *, prefill: int | None = None, decode: int | N
 
 def _decode_instances(
     case: PoolsCase, first: FirstTokens, least: int, guess: int, most: int | None
-) -> tuple[int, Outcome] | None:
+) -> tuple[int, SimulationCounts] | None:
     """The fewest decode instances that meet the ITL and E2E limits, and what was counted there."""
-    limits, outcomes = replace(case.limits, ttft_s=math.inf), dict[int, Outcome]()
+    limits, outcomes = replace(case.limits, ttft_s=math.inf), dict[int, SimulationCounts]()
 
     def met(instances: int) -> bool:
         if instances not in outcomes:
@@ -380,8 +380,8 @@ def _decode_instances(
 
 
 def simulated(
-    question: Question, deployments: Disaggregated, k: int, seed: int, wins: Wins, work: Work
-) -> tuple[Disaggregated, Outcome] | None:
+    question: Question, deployments: PoolPairs, k: int, seed: int, wins: Wins, work: Work
+) -> tuple[PoolPairs, SimulationCounts] | None:
     """Pair ``k`` with the instances that a simulation asks for, sized again, and what was counted; None when no number
     of instances meets the limits and wins. Raises OutOfWork."""
     case, one = case_of(question, deployments, k, seed, work), deployments.pools.take(np.array([k]))

@@ -17,14 +17,14 @@ from sizing.search.aggregated import Aggregated
 from sizing.search.screen import Evaluated
 from sizing.simulator.arrivals import Arrivals, Bursts
 from sizing.simulator.configured import configured_replica
-from sizing.simulator.fleet import Deployment, Disaggregated, Fleet, Replica
+from sizing.simulator.fleet import Disaggregated, Fleet, Replica, SimulatedDeployment
 from sizing.simulator.request_lengths import DrawnLengths
 from sizing.steps.roofline import roofline
 from sizing.steps.speculation import speculated
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Planned:
+class PlannedReplicas:
     """The deployment of a plan: ``working`` instances (spares not counted) of ``row``."""
 
     row: Configuration
@@ -38,7 +38,7 @@ class Planned:
         """The working instances behind one front end."""
         return Fleet(replicas=(self.replica,) * self.working, routing=routing)
 
-    def deployment(self, routing: Routing) -> Deployment:
+    def deployment(self, routing: Routing) -> SimulatedDeployment:
         """What the simulator runs: one fleet that computes prompts and answers."""
         return self.fleet(routing)
 
@@ -49,16 +49,16 @@ class Planned:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PlannedPools(Planned):
+class PlannedPools(PlannedReplicas):
     """The same of decode instances, with the ``prefill`` instances and how long a KV cache takes from these."""
 
     does_both: ClassVar[bool] = False
 
-    prefill: Planned
+    prefill: PlannedReplicas
     transfer_latency_s: float
     transfer_s_per_token: float
 
-    def deployment(self, routing: Routing) -> Deployment:
+    def deployment(self, routing: Routing) -> SimulatedDeployment:
         """What the simulator runs: a prefill pool and a decode pool, with the time that a KV cache takes between
         them."""
         return Disaggregated(
@@ -74,10 +74,10 @@ class PlannedPools(Planned):
         return f"{self.prefill.working} prefill of {self.prefill.row.label} + {self.working} decode of {self.row.label}"
 
 
-def planned_instances(deployments: Aggregated, k: int) -> Planned:
+def planned_instances(deployments: Aggregated, k: int) -> PlannedReplicas:
     """Deployment ``k`` as it is simulated whole, spares not counted."""
     replica = replica_at(deployments.question, deployments.evaluated, int(deployments.index[k]))
-    return Planned(row=deployments.row(k), working=deployments.working(k)[0], replica=replica)
+    return PlannedReplicas(row=deployments.row(k), working=deployments.working(k)[0], replica=replica)
 
 
 def replica_at(question: Question, evaluated: Evaluated, index: int) -> Replica:

@@ -9,7 +9,7 @@ from sizing.question.understand import Question
 from sizing.search.aggregated import Aggregated, considers_aggregated, fewest_aggregated, smallest_aggregated
 from sizing.search.all_deployments import AllDeployments
 from sizing.search.batch_limits import with_batch_limits
-from sizing.search.disaggregated import Disaggregated, disaggregated, fewest_disaggregated
+from sizing.search.disaggregated import PoolPairs, disaggregated, fewest_disaggregated
 from sizing.search.drafted import with_drafts
 from sizing.search.pools import Pools, smallest_pools
 from sizing.search.screen import Evaluated, evaluate_all
@@ -27,7 +27,7 @@ class Screened:
     question: Question
     base: Evaluated
     together: Aggregated
-    pools: tuple[Disaggregated, ...]
+    pools: tuple[PoolPairs, ...]
 
     @cached_property
     def deployments(self) -> AllDeployments:

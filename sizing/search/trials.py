@@ -21,7 +21,7 @@ from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.fleet import Fleet, Replica
 from sizing.simulator.kept_runs import KeptRuns
 from sizing.simulator.layout import E2E, ITL, TTFT
-from sizing.simulator.outcome import Outcome
+from sizing.simulator.outcome import SimulationCounts
 from sizing.simulator.quantiles import DECIDING_80, counted, sampled_share
 from sizing.simulator.request_lengths import RequestLengths
 from sizing.simulator.run_length import HEAVIEST, IN_FLIGHT_ROUNDS, MOST_SETTLING, forgotten
@@ -107,7 +107,7 @@ def in_flight_of(rps: float, e2e_s: float) -> float:
 class Trial:
     """What was counted with some number of instances, and what it says of the limits."""
 
-    outcome: Outcome
+    outcome: SimulationCounts
     finding: Finding
 
     @property
@@ -151,7 +151,7 @@ def together(routing: Routing, instances: int) -> int:
     return min(instances, MOST_TOGETHER) if routing in BY_LOAD else 1
 
 
-def finding(outcome: Outcome, limits: LatencyLimits, z: float = TWO_SIDED_95) -> Finding:
+def finding(outcome: SimulationCounts, limits: LatencyLimits, z: float = TWO_SIDED_95) -> Finding:
     """Whether the share of requests within every limit is surely enough, surely not for one, or neither.
 
     The share required is the asked percentile. It is surely reached, or surely missed, when the whole Monte-Carlo
@@ -175,7 +175,7 @@ def limited(limits: LatencyLimits) -> list[tuple[int, float]]:
     return [(metric, limit) for metric, limit in limit_of if math.isfinite(limit)]
 
 
-def run(case: Case, instances: int, requests: int) -> Outcome:
+def run(case: Case, instances: int, requests: int) -> SimulationCounts:
     """One of so many instances, or some of them, under their share of the load: about ``requests`` requests in all.
 
     Where some are simulated together, each has as many at least as it takes to settle; the queue that they share

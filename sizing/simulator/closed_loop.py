@@ -12,7 +12,7 @@ from sizing.simulator.arrivals import requests
 from sizing.simulator.entry import run_closed
 from sizing.simulator.fleet import Fleet, Replica
 from sizing.simulator.layout import CACHED_ROW, PROMPT_ROW, TIME_ROW
-from sizing.simulator.pool import Measurement, Pool
+from sizing.simulator.pool import MeasuredSpan, SimulatedFleet
 
 
 def closed_loop(replica: Replica, lengths: Floats, users: int) -> NDArray[Any]:
@@ -28,7 +28,7 @@ def closed_loop(replica: Replica, lengths: Floats, users: int) -> NDArray[Any]:
     chunk = requests(np.zeros(number), lengths)
     each_s = replica.prompt_token_s * float(np.mean(chunk[PROMPT_ROW] - chunk[CACHED_ROW]))
     chunk[TIME_ROW, :users] = replica.request_s + each_s * np.arange(1.0, users + 1.0)
-    pool = Pool(Fleet(replicas=(replica,)), Measurement(expected=number, horizon_s=1.0, keep_records=True))
+    pool = SimulatedFleet(Fleet(replicas=(replica,)), MeasuredSpan(expected=number, horizon_s=1.0, keep_records=True))
     pool.make_room(number)
     pool.state["pausing"] = 1
     run_closed(pool.world, chunk, users, replica.request_s, each_s)

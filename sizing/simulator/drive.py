@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.arrays import Floats
-from sizing.simulator.fleet import Deployment
+from sizing.simulator.fleet import SimulatedDeployment
 from sizing.simulator.layout import (
     ARRIVED,
     ARRIVED_ROW,
@@ -22,8 +22,8 @@ from sizing.simulator.layout import (
     RECORD,
     TIME_ROW,
 )
-from sizing.simulator.outcome import Outcome
-from sizing.simulator.pool import Measurement, Pool
+from sizing.simulator.outcome import SimulationCounts
+from sizing.simulator.pool import MeasuredSpan, SimulatedFleet
 from sizing.simulator.window import Tally
 
 CARRIED = tuple((row, name) for row, name in enumerate(CHUNK_FIELDS) if name not in ("time", "group"))
@@ -40,10 +40,12 @@ Progress = Callable[[float], bool]
 class _Line:
     """The pools of a deployment in a row; what the first hands over reaches the second after the transfer."""
 
-    def __init__(self, deployment: Deployment, measurement: Measurement) -> None:
+    def __init__(self, deployment: SimulatedDeployment, measurement: MeasuredSpan) -> None:
         self.deployment = deployment
         self.front = deployment.stages[0].fleet
-        self.pools = [Pool(stage.fleet, measurement, prefill_only=stage.prefill_only) for stage in deployment.stages]
+        self.pools = [
+            SimulatedFleet(stage.fleet, measurement, prefill_only=stage.prefill_only) for stage in deployment.stages
+        ]
         self.moving = np.zeros((len(CHUNK_FIELDS), 0))
         self.records: list[NDArray[Any]] = []
         self.keeps_records = measurement.keep_records
@@ -103,8 +105,12 @@ class _Line:
 
 
 def drive(
-    deployment: Deployment, stream: Iterable[Floats], measurement: Measurement, *, progress: Progress | None = None
-) -> Outcome:
+    deployment: SimulatedDeployment,
+    stream: Iterable[Floats],
+    measurement: MeasuredSpan,
+    *,
+    progress: Progress | None = None,
+) -> SimulationCounts:
     """Simulate a stream of requests to its end, then serve what is left.
 
     Stops early when ``progress`` says so, the work allowed is done, or the queue exceeds :data:`MAX_WAITING`; the
@@ -135,18 +141,18 @@ def drive(
 
 def _outcome(
     line: _Line,
-    measurement: Measurement,
+    measurement: MeasuredSpan,
     waiting: int,
     in_system: int,
     peak: int,
     overwhelmed: bool,
     stopped: float | None,
-) -> Outcome:
+) -> SimulationCounts:
     worlds = [p.world for p in line.pools]
     series = reduce(np.add, [w.series for w in worlds])
     if len(worlds) == 2:  # requests come in once
         series[:, ARRIVED] = worlds[0].series[:, ARRIVED]
-    return Outcome(
+    return SimulationCounts(
         histogram=reduce(np.add, [w.histogram for w in worlds]),
         sums=reduce(np.add, [w.sums for w in worlds]),
         series=series[:-1],

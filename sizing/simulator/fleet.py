@@ -78,7 +78,7 @@ class Outage:
     end_s: float = math.inf
 
 
-class Deployment(ABC):
+class SimulatedDeployment(ABC):
     """What is simulated: one fleet, or several that every request passes one after the other."""
 
     @property
@@ -101,7 +101,7 @@ class Stage:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Fleet(Deployment):
+class Fleet(SimulatedDeployment):
     """Replicas behind one front end.
 
     ``prefix_life_s``: how long a prefix stays in the cache of a replica; ``prefix_groups``: how many different prefixes
@@ -139,7 +139,7 @@ class Fleet(Deployment):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Disaggregated(Deployment):
+class Disaggregated(SimulatedDeployment):
     """A pool that computes prompts and a pool that decodes; the KV cache moves between them.
 
     transfer time = ``transfer_latency_s`` + prompt tokens x ``transfer_s_per_token``. The user sees the first token

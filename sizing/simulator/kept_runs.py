@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sizing.simulator import run_length
 from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.fleet import Fleet
-from sizing.simulator.outcome import Outcome
+from sizing.simulator.outcome import SimulationCounts
 from sizing.simulator.pool import UNLIMITED
 from sizing.simulator.request_lengths import DrawnLengths, RequestLengths
 
@@ -31,19 +31,19 @@ class _Kept:
     """An outcome whose histogram, 2 MB of mostly zeros, holds only the ``cells`` of a batch in which any counted
     something, in as few bytes as hold the counts; ``shape`` is that of the whole."""
 
-    outcome: Outcome
+    outcome: SimulationCounts
     shape: tuple[int, ...]
     cells: NDArray[np.uint32]
 
     @classmethod
-    def of(cls, outcome: Outcome) -> _Kept:
+    def of(cls, outcome: SimulationCounts) -> _Kept:
         batches = outcome.histogram.reshape(len(outcome.histogram), -1)
         cells = np.flatnonzero(np.bitwise_or.reduce(batches, axis=0)).astype(np.uint32)
         counts = batches[:, cells]
         narrow = counts.astype(np.min_scalar_type(int(counts.max(initial=0))))
         return cls(outcome=replace(outcome, histogram=narrow), shape=outcome.histogram.shape, cells=cells)
 
-    def whole(self) -> Outcome:
+    def whole(self) -> SimulationCounts:
         """The outcome as it was counted."""
         histogram = np.zeros(self.shape, dtype=np.uint32)
         histogram.reshape(self.shape[0], -1)[:, self.cells] = self.outcome.histogram
@@ -66,7 +66,7 @@ class KeptRuns:
         seed: int,
         *,
         most_events: int = UNLIMITED,
-    ) -> Outcome:
+    ) -> SimulationCounts:
         """As :func:`run_length.run`, of equal replicas without failures.
 
         A trace may be large: what was drawn from one is not kept, because the trace would be, too.
@@ -77,7 +77,9 @@ class KeptRuns:
         key = (fleet.replicas, fleet.routing, arrivals, lengths, requests, seed)
         return self.kept(key, lambda most: simulate(most_events=most), most_events)
 
-    def kept(self, key: Hashable, simulate: Callable[[int], Outcome], most_events: int = UNLIMITED) -> Outcome:
+    def kept(
+        self, key: Hashable, simulate: Callable[[int], SimulationCounts], most_events: int = UNLIMITED
+    ) -> SimulationCounts:
         """What ``simulate`` counts, told how much work it may do; ``key`` holds all that decides it.
 
         A run that the work allowed has cut short is not kept.

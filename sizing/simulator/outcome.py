@@ -14,7 +14,7 @@ from sizing.simulator.window import Tally
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Outcome:
+class SimulationCounts:
     """What a simulation has counted.
 
     ``histogram`` (batches, metrics, bins), ``sums`` (batches, columns of sums), ``series`` (bins, columns of

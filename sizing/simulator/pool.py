@@ -18,7 +18,7 @@ from sizing.simulator.entry import run_chunk
 from sizing.simulator.fleet import POLICIES, Fleet, Replica
 from sizing.simulator.layout import BATCHES, BINS, METRICS, NONE, World
 from sizing.simulator.outages import bring_back, events_of, take_down
-from sizing.simulator.window import Window
+from sizing.simulator.window import SimulatedWindow
 from sizing.steps.ranks import MOST_COUNTED, busiest_share
 
 UNLIMITED = 2**62
@@ -34,7 +34,7 @@ KEPT_TABLES = 32
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measurement:
+class MeasuredSpan:
     """What a simulation measures: ``expected`` requests, of which the first ``warm_up`` do not count in the latencies.
 
     The time series has ``bins`` bins over ``horizon_s`` seconds. A request is good when it keeps the three limits
@@ -51,7 +51,7 @@ class Measurement:
     itl_limit_s: float = math.inf
     e2e_limit_s: float = math.inf
     keep_records: bool = False
-    window: Window | None = None
+    window: SimulatedWindow | None = None
     most_events: int = UNLIMITED
 
     @property
@@ -60,10 +60,10 @@ class Measurement:
         return max(self.horizon_s / self.bins, SHORTEST_BIN_S)
 
 
-class Pool:
+class SimulatedFleet:
     """A fleet under simulation. It takes chunks of arrivals in order of time; only the requests in it take memory."""
 
-    def __init__(self, fleet: Fleet, measurement: Measurement, *, prefill_only: bool = False) -> None:
+    def __init__(self, fleet: Fleet, measurement: MeasuredSpan, *, prefill_only: bool = False) -> None:
         self.handing_over = prefill_only
         self.outages = events_of(fleet)
         self.world = _world(fleet, measurement, layout.PREFILL_ONLY if prefill_only else layout.WHOLE)
@@ -136,7 +136,7 @@ class Pool:
         self.world = self.world._replace(requests=rows)
 
 
-def _world(fleet: Fleet, measurement: Measurement, role: int) -> World:
+def _world(fleet: Fleet, measurement: MeasuredSpan, role: int) -> World:
     """The arrays of a simulation of ``fleet`` before its first arrival; equal replicas share one table of step times.
 
     The heap is (replicas, 4, S + 1), S being the most sequences in flight of any replica, or more where attention-DP
@@ -183,7 +183,7 @@ def _replicas(fleet: Fleet, kinds: Sequence[Replica], role: int) -> NDArray[Any]
     return rows
 
 
-def _state(fleet: Fleet, measurement: Measurement) -> NDArray[Any]:
+def _state(fleet: Fleet, measurement: MeasuredSpan) -> NDArray[Any]:
     row = np.zeros(1, layout.STATE)
     row["free"] = NONE
     row["policy"], row["prefix_life_s"] = POLICIES[fleet.routing], fleet.prefix_life_s

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sizing.base.arrays import Counts, Floats
 from sizing.base.units import TWO_SIDED_80, TWO_SIDED_95
 from sizing.simulator.layout import BIN_RATIO, BINS, COUNTED, FIRST_COUNT, FIRST_SUM, GOOD, SMALLEST_S
-from sizing.simulator.outcome import Outcome
+from sizing.simulator.outcome import SimulationCounts
 
 DECIDING_80 = round(TWO_SIDED_80, 4)
 """Half width of the 80 % interval that decides whether a limit holds once no more requests are simulated."""
@@ -49,13 +49,13 @@ def quantile(counts: NDArray[np.integer], share: float) -> float:
     return float(SMALLEST_S * BIN_RATIO ** (k - 1 + inside))
 
 
-def quantiles(outcome: Outcome, metric: int, percents: Iterable[float]) -> list[float]:
+def quantiles(outcome: SimulationCounts, metric: int, percents: Iterable[float]) -> list[float]:
     """Percentiles alone: a fraction of the time of :func:`sampled_quantile`."""
     counts = _over_batches(outcome.histogram[:, metric])
     return [quantile(counts, percent / 100.0) for percent in percents]
 
 
-def sampled_quantile(outcome: Outcome, metric: int, percent: float) -> Sampled:
+def sampled_quantile(outcome: SimulationCounts, metric: int, percent: float) -> Sampled:
     """A percentile with its Monte-Carlo interval.
 
     Standard error of the share of requests below the percentile: the larger of the scatter between consecutive batches
@@ -79,7 +79,7 @@ def sampled_quantile(outcome: Outcome, metric: int, percent: float) -> Sampled:
     )
 
 
-def sampled_share(outcome: Outcome, metric: int, seconds: float, z: float = TWO_SIDED_95) -> Sampled:
+def sampled_share(outcome: SimulationCounts, metric: int, seconds: float, z: float = TWO_SIDED_95) -> Sampled:
     """Share of requests with a latency up to ``seconds``, with its Monte-Carlo interval of ``z`` standard errors.
 
     Standard error: the larger of the scatter between batches and the binomial one, the latter as if one more request
@@ -98,7 +98,7 @@ def sampled_share(outcome: Outcome, metric: int, seconds: float, z: float = TWO_
     return Sampled(value=value, low=value - z * error, high=value + z * error)
 
 
-def counted(outcome: Outcome, metric: int) -> Floats:
+def counted(outcome: SimulationCounts, metric: int) -> Floats:
     """Requests of each batch of which this latency was counted, (batches,)."""
     return outcome.sums[:, FIRST_COUNT + metric]
 
@@ -132,13 +132,13 @@ def _standard_error(values: Floats) -> float:
     return math.sqrt(float(off @ off) / (len(values) - 1) / len(values))
 
 
-def sampled_mean(outcome: Outcome, metric: int) -> Sampled:
+def sampled_mean(outcome: SimulationCounts, metric: int) -> Sampled:
     """Mean latency in seconds with its Monte-Carlo interval from batch means."""
     sums, counts = outcome.sums[:, FIRST_SUM + metric], outcome.sums[:, FIRST_COUNT + metric]
     return _from_batches(sums, counts)
 
 
-def sampled_good_share(outcome: Outcome) -> Sampled:
+def sampled_good_share(outcome: SimulationCounts) -> Sampled:
     """Share of finished requests within every limit."""
     return _from_batches(outcome.sums[:, GOOD], outcome.sums[:, COUNTED])
 

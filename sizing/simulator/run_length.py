@@ -8,8 +8,8 @@ from sizing.base.arrays import ROUNDING
 from sizing.simulator.arrivals import CHUNK, Arrivals
 from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Fleet
-from sizing.simulator.outcome import Outcome
-from sizing.simulator.pool import UNLIMITED, Measurement
+from sizing.simulator.outcome import SimulationCounts
+from sizing.simulator.pool import UNLIMITED, MeasuredSpan
 from sizing.simulator.request_lengths import RequestLengths
 
 REPORTED_REQUESTS = 12_000
@@ -58,11 +58,11 @@ def settling(in_flight: float, most: int = MOST_SETTLING) -> int:
 
 def run(
     fleet: Fleet, arrivals: Arrivals, lengths: RequestLengths, requests: int, seed: int, *, most_events: int = UNLIMITED
-) -> Outcome:
+) -> SimulationCounts:
     """The replicas of a fleet under ``arrivals`` of all of them: about ``requests`` requests each."""
     expected = requests * len(fleet.replicas)
     duration = expected / arrivals.rate_rps
     warm_up = int(WARM_UP_SHARE * expected)
-    measurement = Measurement(expected=expected, horizon_s=duration, warm_up=warm_up, most_events=most_events)
+    measurement = MeasuredSpan(expected=expected, horizon_s=duration, warm_up=warm_up, most_events=most_events)
     stream = arrivals.stream(lengths, duration, seed, chunk=min(expected + SPARE_DRAWS, CHUNK))
     return drive(fleet, stream, measurement)

@@ -10,9 +10,9 @@ import numpy as np
 
 from sizing.base.arrays import Floats
 from sizing.simulator.arrivals import requests
-from sizing.simulator.fleet import Deployment, Fleet, Replica
+from sizing.simulator.fleet import Fleet, Replica, SimulatedDeployment
 from sizing.simulator.layout import FIRST_ROW, ID_ROW, STARTED_ROW
-from sizing.simulator.pool import Measurement, Pool
+from sizing.simulator.pool import MeasuredSpan, SimulatedFleet
 from sizing.simulator.request_lengths import DrawnLengths, RequestLengths
 from sizing.simulator.work import Work
 
@@ -64,9 +64,9 @@ def saturated(replica: Replica, sample: Floats, *, prefill_only: bool = False, d
     chunk = requests(np.zeros(count), sample)
     if decode_only:
         chunk[STARTED_ROW], chunk[FIRST_ROW], chunk[ID_ROW] = 0.0, 0.0, np.arange(count)
-    pool = Pool(
+    pool = SimulatedFleet(
         Fleet(replicas=(replace(replica, queue_limit=None),)),
-        Measurement(expected=count, horizon_s=1.0, keep_records=True, most_events=MOST_EVENTS),
+        MeasuredSpan(expected=count, horizon_s=1.0, keep_records=True, most_events=MOST_EVENTS),
         prefill_only=prefill_only,
     )
     records = pool.run(chunk, math.inf)
@@ -94,7 +94,7 @@ def slots(replica: Replica, sample: Floats) -> int:
 
 
 def largest_stable_rps(
-    deployment: Deployment, lengths: RequestLengths, seed: int = 0, *, work: Work | None = None
+    deployment: SimulatedDeployment, lengths: RequestLengths, seed: int = 0, *, work: Work | None = None
 ) -> float:
     """Requests/s beyond which the queue of the deployment grows for ever.
 

@@ -14,7 +14,7 @@ from sizing.simulator.layout import BINS, E2E, ITL, METRICS, QUEUE, TTFT, UPPER_
 
 
 @dataclass(frozen=True, kw_only=True)
-class Window:
+class SimulatedWindow:
     """A part of the simulated time, in seconds from its start."""
 
     start_s: float
@@ -25,7 +25,7 @@ class Window:
 class Tally:
     """Counts of the requests that were in the system in a window: memory does not grow with their number."""
 
-    window: Window
+    window: SimulatedWindow
     front_end_s: Callable[[Floats], Floats]
     requests: int = 0
     histogram: NDArray[np.int64] = field(default_factory=lambda: np.zeros((METRICS, BINS), dtype=np.int64))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sizing.simulator.outcome import Outcome
+from sizing.simulator.outcome import SimulationCounts
 
 MOST_WORK = 12_000_000
 """Events and requests of all simulations behind one answer. Chosen: some two seconds of one core; the presets and their
@@ -30,7 +30,7 @@ class Work:
         if self.left <= 0:
             raise OutOfWork
 
-    def spend_on(self, outcome: Outcome) -> None:
+    def spend_on(self, outcome: SimulationCounts) -> None:
         """As :meth:`spend`; raises OutOfWork, too, where the run could not be ended."""
         self.spend(outcome.events, outcome.arrived)
         if outcome.exhausted:

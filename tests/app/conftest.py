@@ -11,14 +11,14 @@ from streamlit.testing.v1 import AppTest
 from bench.pages_under_test import as_in_a_server
 from sharing.author import owner
 from sharing.library import Library, open_library
-from sharing.library.records import Draft
+from sharing.library.records import ScenarioDraft
 from sizing import Scenario
 from tests.patience import PATIENCE_S
 from tests.sizing.asking import raw
 from ui import state
 from ui.size import jobs
 from ui.sources import reading
-from ui.sources.latest import Answer, Latest
+from ui.sources.latest import Latest, LatestAnswer
 from ui.sources.reading import REFRESH_S, Registry
 
 APP = Path(__file__).parents[2] / "app.py"
@@ -47,7 +47,7 @@ class WatchedLatest(Latest):
 
     told_pending = False
 
-    def peek(self, key: Hashable) -> Answer[Any]:
+    def peek(self, key: Hashable) -> LatestAnswer[Any]:
         answer = super().peek(key)
         self.told_pending |= answer.pending
         return answer
@@ -100,7 +100,7 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Library
 @pytest.fixture
 def anns_library(library: Library) -> Library:
     """The library with a scenario of Ann's in it."""
-    library.add(Draft(scenario=scenario("Acme's secret")), by=owner("ann"))
+    library.add(ScenarioDraft(scenario=scenario("Acme's secret")), by=owner("ann"))
     return library
 
 

@@ -162,13 +162,13 @@ def test_used_benchmark_calibrates_the_scenario_until_it_is_removed(page: AppTes
 
 def test_the_scenario_file_carries_the_benchmark_and_the_link_does_not(page: AppTest) -> None:
     from sharing.document import to_yaml
-    from ui.state import Answer
+    from ui.state import FormAnswer
 
     drop_vllm(page)
     page.button(key="benchmark_use").click().run()
     held = page.session_state[state.BENCHMARK]
     size = page.switch_page("pages/size.py").run()
-    last: Answer = size.session_state["last_answer"]
+    last: FormAnswer = size.session_state["last_answer"]
     assert last.scenario.benchmark is not None
     again = scenario_from(parse(to_yaml(last.scenario)))
     assert again.benchmark == last.scenario.benchmark

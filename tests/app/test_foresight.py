@@ -13,7 +13,7 @@ from sharing.author import owner
 from sharing.bonds import Bonds
 from sharing.bonds.records import Place
 from sharing.library import Library
-from sharing.library.records import Draft
+from sharing.library.records import ScenarioDraft
 from tests.app.conftest import APP, scenario
 from tests.app.test_reality import opened, settled, write_source
 from tests.collectors.servers import free_port
@@ -79,7 +79,7 @@ def test_a_scenario_of_the_library_opens_with_its_source(sources_folder: Path, l
     for name in ("mine", "other"):
         raw = {"schema_version": 1, "name": name, "prometheus": {"url": f"http://127.0.0.1:{free_port()}"}}
         (sources_folder / f"{name}.yaml").write_text(yaml.safe_dump(raw))
-    library.add(Draft(scenario=scenario("Acme")), by=owner("ann"))
+    library.add(ScenarioDraft(scenario=scenario("Acme")), by=owner("ann"))
     Bonds(library).bind(1, Place(source="other"), by=owner("ann"))
     page = app.switch_page("pages/scenarios.py").run()
     page.button(key="scenario_open").click().run()

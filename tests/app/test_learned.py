@@ -7,10 +7,10 @@ from reality.diagnosis.result import Diagnosis, Recalibration
 from sharing.author import owner
 from sharing.bonds import Calibrations
 from sharing.library import Library
-from sharing.library.records import Draft
+from sharing.library.records import ScenarioDraft
 from tests.app.conftest import scenario
 from tests.patience import PATIENCE_S
-from ui.library.opening import KEPT, Kept
+from ui.library.opening import KEPT, OpenedVersion
 
 BENCHMARK = {
     "source": "live windows",
@@ -60,11 +60,11 @@ def diagnosis(*, offered: bool = True, drift: str | None = None) -> Diagnosis:
 
 @pytest.fixture
 def app(library: Library) -> AppTest:
-    library.add(Draft(scenario=scenario()), by=owner("ann"))
+    library.add(ScenarioDraft(scenario=scenario()), by=owner("ann"))
     app = AppTest.from_function(page, default_timeout=PATIENCE_S)
     app.session_state["diagnosis"] = diagnosis()
     app.session_state["scenario_from"] = "Scenario on Size"
-    app.session_state[KEPT] = Kept(scenario_id=1, number=1)
+    app.session_state[KEPT] = OpenedVersion(scenario_id=1, number=1)
     return app.run()
 
 

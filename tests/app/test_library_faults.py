@@ -8,7 +8,7 @@ from sqlalchemy.exc import OperationalError
 from streamlit.testing.v1 import AppTest
 
 from sharing.author import owner
-from sharing.errors import Fault
+from sharing.errors import DatabaseFault
 from sharing.library import Library, open_library
 from tests.app.pages_text import problems
 from ui.database import library as shared_library
@@ -66,9 +66,10 @@ def library(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> Iterator[Libra
 
 
 @pytest.mark.parametrize(
-    ("broken", "fault"), [(read_only, Fault.READ_ONLY), (full, Fault.FULL), (away_in_the_middle, Fault.UNREACHABLE)]
+    ("broken", "fault"),
+    [(read_only, DatabaseFault.READ_ONLY), (full, DatabaseFault.FULL), (away_in_the_middle, DatabaseFault.UNREACHABLE)],
 )
-def test_a_draft_is_kept_and_saved_later(library: Library, size: AppTest, broken: Break, fault: Fault) -> None:
+def test_a_draft_is_kept_and_saved_later(library: Library, size: AppTest, broken: Break, fault: DatabaseFault) -> None:
     size.text_input(key="rps").set_value("62").run()
     mend = broken(library)
     try:

@@ -9,7 +9,7 @@ from sharing.form.presets import defaults
 from sharing.form.read import to_scenario
 from sharing.form.write import from_scenario
 from sharing.library import open_library
-from sharing.library.records import Draft, Project
+from sharing.library.records import Project, ScenarioDraft
 from sharing.links.freezing import frozen
 from sharing.report.content import Released, Section
 from sharing.report.proposals import proposals
@@ -68,7 +68,9 @@ def test_link_report_and_frozen_link_propose_the_same(open_link: OpenLink, tmp_p
     assert [row[3] for row in table.rows] == [one.hardware_usd_per_month for one in answer.plan.proposals]
     monkeypatch.setenv("SHARING_DATABASE", str(tmp_path / "library.sqlite"))
     library = open_library()
-    version = library.add(Draft(scenario=answer.scenario, project=Project(name="P", customer="C")), by=owner("ann"))
+    version = library.add(
+        ScenarioDraft(scenario=answer.scenario, project=Project(name="P", customer="C")), by=owner("ann")
+    )
     kept = frozen(version, Released.LIST_PRICES, made_at=datetime(2026, 11, 26, tzinfo=UTC), author="ann")
     library.close()
     assert section in kept.sections

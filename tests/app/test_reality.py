@@ -17,7 +17,7 @@ from tests.app.pages_text import answer, problems
 from tests.collectors.servers import Pages, free_port, recording, serving
 from tests.patience import PATIENCE_S
 from ui import sources
-from ui.sources import Answer, Known
+from ui.sources import KnownSource, LatestAnswer
 from ui.sources.reading import registry
 
 PAGE = "pages/reality.py"
@@ -153,7 +153,7 @@ def test_the_verdict_of_live_is_said_where_it_is_another(app: AppTest, monkeypat
     page, read = opened(app), sources.observed
     assert not any("Live says" in link.proto.label for link in page.get("page_link"))
 
-    def overloaded(known: Known, **window: Any) -> Answer[Observation]:
+    def overloaded(known: KnownSource, **window: Any) -> LatestAnswer[Observation]:
         answer = read(known, **window | {"wait_s": PATIENCE_S})
         assert answer.newest is not None
         return replace(answer, newest=answer.newest.model_copy(update={"state": State.SATURATED}))

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 from sharing.author import owner
 from sharing.document import to_yaml
 from sharing.library import Library
-from sharing.library.records import Draft, Figures, Project, Query
+from sharing.library.records import Project, ScenarioDraft, ScenarioQuery, StoredFigures
 from sizing import ENGINE_VERSION, Scenario
 from tests.app.conftest import APP, scenario
 from tests.app.pages_text import problems
@@ -20,7 +20,7 @@ from ui.scenarios import one
 from ui.scenarios.history import history_table
 
 PAGE = "pages/scenarios.py"
-COST = Figures(answer="yes", engine_version="0", gpus=8, usd_per_month=1000.0, power_kw=10.0)
+COST = StoredFigures(answer="yes", engine_version="0", gpus=8, usd_per_month=1000.0, power_kw=10.0)
 
 
 def save(size: AppTest, button="save_new") -> AppTest:
@@ -61,7 +61,7 @@ def test_save_says_the_name_and_the_list_has_the_cost_of_the_answer(library: Lib
 
 def test_the_second_editor_sees_both_and_chooses(library: Library, size: AppTest) -> None:
     save(size)
-    library.save(1, 1, Draft(scenario=scenario("theirs")), by=owner("bob"))
+    library.save(1, 1, ScenarioDraft(scenario=scenario("theirs")), by=owner("bob"))
     size.text_input(key="rps").set_value("62").run()
     save(size, "save_version")
     assert any("bob has saved version 2" in one.value for one in size.warning)
@@ -73,7 +73,7 @@ def test_the_second_editor_sees_both_and_chooses(library: Library, size: AppTest
 
 
 def test_deleted_restored_and_duplicated(library: Library, app: AppTest) -> None:
-    library.add(Draft(scenario=scenario()), by=owner("ann"))
+    library.add(ScenarioDraft(scenario=scenario()), by=owner("ann"))
     page = app.switch_page(PAGE).run()
     page.button(key="scenario_delete").click().run()
     assert library.search().total == 0
@@ -82,12 +82,12 @@ def test_deleted_restored_and_duplicated(library: Library, app: AppTest) -> None
     page.toggle(key="scenarios_deleted").set_value(False).run()
     page.button(key="scenario_copy").click().run()
     assert not page.exception
-    assert {entry.name for entry in library.search(Query(text="kept")).entries} == {"kept", "kept (copy)"}
+    assert {entry.name for entry in library.search(ScenarioQuery(text="kept")).entries} == {"kept", "kept (copy)"}
 
 
 def test_removed_for_good_after_a_confirmation(library: Library, size: AppTest) -> None:
     save(size)
-    another = library.add(Draft(scenario=scenario("another")), by=owner("ann"))
+    another = library.add(ScenarioDraft(scenario=scenario("another")), by=owner("ann"))
     library.delete(another.scenario_id, 1, by=owner("ann"))
     page = size.switch_page(PAGE).run()
     assert "scenario_remove_1" not in {one.key for one in page.get("popover")}
@@ -99,7 +99,7 @@ def test_removed_for_good_after_a_confirmation(library: Library, size: AppTest) 
     assert library.entry(1).version == 2
     page.button(key="scenario_purge_1").click().run()
     assert not page.exception
-    assert [entry.name for entry in library.search(Query(deleted=True)).entries] == ["another"]
+    assert [entry.name for entry in library.search(ScenarioQuery(deleted=True)).entries] == ["another"]
     assert not [one for one in page.button if (one.key or "").startswith("scenario_purge")]
     size = page.switch_page("pages/size.py").run()
     save(size, "save_version")
@@ -142,7 +142,7 @@ def test_a_bad_file_is_refused(library: Library, app: AppTest) -> None:
 
 def test_scenarios_of_the_library_are_compared(library: Library, app: AppTest) -> None:
     for name, rate in (("first", 7.0), ("second", 14.0), ("third", 28.0)):
-        library.add(Draft(scenario=scenario(name, rate)), by=owner("ann"))
+        library.add(ScenarioDraft(scenario=scenario(name, rate)), by=owner("ann"))
     page = app.switch_page(PAGE).run()
     assert page.button(key="scenarios_compare").disabled
     page.selectbox(key="scenarios_chosen").set_value(1).run()
@@ -155,7 +155,7 @@ def test_scenarios_of_the_library_are_compared(library: Library, app: AppTest) -
 
 
 def test_a_link_to_a_comparison_with_the_library(library: Library, app: AppTest) -> None:
-    library.add(Draft(scenario=scenario("kept")), by=owner("ann"))
+    library.add(ScenarioDraft(scenario=scenario("kept")), by=owner("ann"))
     link = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
     for key, value in {"goto": "compare", "isl": "3500", "beside": ["Scenario 1", "Scenario 99"]}.items():
         link.query_params[key] = value
@@ -171,7 +171,7 @@ def test_files_of_a_kept_scenario_are_at_list_prices_until_asked(
     own = {"negotiated": {"systems": [{"system": "dgx_h100", "usd": 123_456}]}}
     files: dict[str, str] = {}
     monkeypatch.setattr(one, "draw_download", lambda title, content, *more, **named: files.update({title: content()}))
-    library.add(Draft(scenario=Scenario.model_validate({**raw(prices=own), "name": "kept"})), by=owner("ann"))
+    library.add(ScenarioDraft(scenario=Scenario.model_validate({**raw(prices=own), "name": "kept"})), by=owner("ann"))
     page = app.switch_page(PAGE).run()
     assert not page.exception
     assert set(files) == {"Export (YAML)", "Export (JSON)"}
@@ -181,7 +181,7 @@ def test_files_of_a_kept_scenario_are_at_list_prices_until_asked(
 
 
 def test_amounts_in_another_currency(library: Library, app: AppTest) -> None:
-    library.add(Draft(scenario=scenario(), project=Project(name="Chat"), figures=COST), by=owner("ann"))
+    library.add(ScenarioDraft(scenario=scenario(), project=Project(name="Chat"), figures=COST), by=owner("ann"))
     page = app.switch_page(PAGE).run()
     assert list(page.dataframe[0].value["Hardware (USD/month)"]) == [1000.0]
     page.selectbox(key="currency").set_value("EUR").run()
@@ -193,9 +193,9 @@ def test_amounts_in_another_currency(library: Library, app: AppTest) -> None:
 
 
 def test_a_line_for_each_version(library: Library, app: AppTest) -> None:
-    library.add(Draft(scenario=scenario(), figures=COST), by=owner("ann"))
-    library.save(1, 1, Draft(scenario=scenario(rate=14.0), tags=["pilot"]), by=owner("bob"))
-    library.save(1, 2, Draft(scenario=scenario(rate=14.0), tags=["pilot"]), by=owner("bob"))
+    library.add(ScenarioDraft(scenario=scenario(), figures=COST), by=owner("ann"))
+    library.save(1, 1, ScenarioDraft(scenario=scenario(rate=14.0), tags=["pilot"]), by=owner("bob"))
+    library.save(1, 2, ScenarioDraft(scenario=scenario(rate=14.0), tags=["pilot"]), by=owner("bob"))
     library.delete(1, 3, by=owner("ann"))
     lines = history_table(library.history(1), DOLLARS)
     assert list(lines["What changed"]) == [
@@ -211,7 +211,7 @@ def test_a_line_for_each_version(library: Library, app: AppTest) -> None:
 
 @pytest.mark.parametrize(("then", "said"), [("0.1.0", True), (ENGINE_VERSION, False)])
 def test_a_version_of_another_engine_says_so(library: Library, app: AppTest, then: str, said: bool) -> None:
-    library.add(Draft(scenario=scenario(), figures=replace(COST, engine_version=then)), by=owner("ann"))
+    library.add(ScenarioDraft(scenario=scenario(), figures=replace(COST, engine_version=then)), by=owner("ann"))
     page = app.switch_page(PAGE).run()
     assert not page.exception
     captions = " ".join(one.value for one in page.caption)
@@ -223,7 +223,7 @@ def test_a_customer_sees_the_report_without_prices_until_they_are_released(libra
     priced = Scenario.model_validate(
         {**scenario().model_dump(), "prices": {"system_usd": 123_457.0, "system": "hgx_h100_8"}}
     )
-    library.add(Draft(scenario=priced), by=owner("ann"))
+    library.add(ScenarioDraft(scenario=priced), by=owner("ann"))
     page = app.switch_page(PAGE).run()
     page.button(key="customer_on").click().run()
     assert not page.exception

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from sharing.author import owner
 from sharing.form.link_versions import LINK_VERSION
 from sharing.library import Library
-from sharing.library.records import Draft
+from sharing.library.records import ScenarioDraft
 from sharing.links import Holder, Links
 from sharing.links.records import Link
 from sharing.report.content import Released
@@ -100,7 +100,7 @@ def test_addresses_inside_a_network_are_in_no_link(share: AppTest) -> None:
 
 @pytest.mark.slow
 def test_a_scenario_in_the_list_is_shared_alike(library: Library, app: AppTest) -> None:
-    library.add(Draft(scenario=scenario("In the list")), by=owner("ann"))
+    library.add(ScenarioDraft(scenario=scenario("In the list")), by=owner("ann"))
     app.session_state["scenario_share"] = True
     page = app.switch_page("pages/scenarios.py").run()
     assert not page.exception

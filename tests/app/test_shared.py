@@ -8,13 +8,14 @@ from streamlit.testing.v1 import AppTest
 
 from sharing.author import owner
 from sharing.library import Library
-from sharing.library.records import Draft
+from sharing.library.records import ScenarioDraft
 from sharing.links import Links
 from sharing.links.freezing import frozen
 from sharing.links.records import Made, Terms
 from sharing.report.content import (
     Bullets,
     Chart,
+    ChartSeries,
     Column,
     Fact,
     Facts,
@@ -23,7 +24,6 @@ from sharing.report.content import (
     Released,
     Report,
     Section,
-    Series,
     Table,
 )
 from sizing.base.version import ENGINE_VERSION
@@ -38,7 +38,7 @@ PASSWORD = "correct horse"
 
 
 def chart(draws: str = "line", name: str = EVIL) -> Chart:
-    series = (Series(name=name, values=(1.0, None, 3.0), low=(0.5, None, 2.0), high=(2.0, None, 4.0)),)
+    series = (ChartSeries(name=name, values=(1.0, None, 3.0), low=(0.5, None, 2.0), high=(2.0, None, 4.0)),)
     marks = (Mark(label=name, axis="y", at=2.0),)
     return Chart(
         title=name, draws=draws, x_label=name, y_label=name, x=("a", name, "c"), series=series, marks=marks, base=1.0
@@ -226,7 +226,7 @@ def test_todays_answer_stands_beside_the_stored_one(anns_library, open_shared):
     version = anns_library.version(1)
     stored = frozen(version, Released.NOTHING, made_at=datetime.now(UTC), author="ann")
     token = Links(anns_library).make(1, 1, stored, Terms(), by=owner("ann")).token
-    anns_library.save(1, 1, Draft(scenario=scenario("changed since", rate=500.0)), by=owner("ann"))
+    anns_library.save(1, 1, ScenarioDraft(scenario=scenario("changed since", rate=500.0)), by=owner("ann"))
     app = open_shared(token)
     app.button(key="today").click().run()
     assert not app.exception

@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from sharing.author import owner
 from sharing.library import Library
-from sharing.library.records import Draft, Project
+from sharing.library.records import Project, ScenarioDraft
 from tests.app.conftest import OpenLink, scenario, with_every_field
 from tests.inert import TYPED, planted
 
@@ -53,9 +53,9 @@ def typed(library: Library) -> Library:
     """A library with such a scenario, edited by two people with such names."""
     project = Project(name=NAME, customer=NAME)
     for number in range(2):
-        filed = Draft(scenario=scenario(f"{number} {NAME}"), project=project, tags=[TYPED[0], TYPED[4][:40]])
+        filed = ScenarioDraft(scenario=scenario(f"{number} {NAME}"), project=project, tags=[TYPED[0], TYPED[4][:40]])
         library.add(filed, by=owner(NAME))
-    library.save(1, 1, Draft(scenario=scenario(f"2 {NAME}")), by=owner(NAME))
+    library.save(1, 1, ScenarioDraft(scenario=scenario(f"2 {NAME}")), by=owner(NAME))
     return library
 
 
@@ -86,7 +86,7 @@ def test_beside_each_other_on_compare(typed: Library, app: AppTest) -> None:
 
 def test_where_a_second_editor_chooses(library: Library, size: AppTest) -> None:
     size.button(key="save_new").click().run()
-    library.save(1, 1, Draft(scenario=scenario(NAME)), by=owner(NAME))
+    library.save(1, 1, ScenarioDraft(scenario=scenario(NAME)), by=owner(NAME))
     size.text_input(key="rps").set_value("62").run()
     size.button(key="save_version").click().run()
     assert any("has saved version 2" in one.value for one in size.warning)

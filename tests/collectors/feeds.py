@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from collectors.backends.scrape.backend import RingBackend
-from collectors.backends.scrape.scraper import Target
+from collectors.backends.scrape.scraper import ScrapeTarget
 from collectors.backends.scrape.store import Ring
 from collectors.backends.scrape.text import read_page
 from collectors.reading import read_from
@@ -23,7 +23,7 @@ class Feed:
 
     def __init__(self, pages: Mapping[str, Page], *, seconds: float = 600.0, interval_s: float = INTERVAL_S) -> None:
         self.ring = Ring(None, keep_s=1e9, max_bytes=1 << 30)
-        self.targets = [Target(f"http://{address}/metrics") for address in pages]
+        self.targets = [ScrapeTarget(f"http://{address}/metrics") for address in pages]
         self.backend = RingBackend(self.ring, self.targets, clock=lambda: NOW)
         steps = int(seconds / interval_s)
         for i in range(steps + 1):

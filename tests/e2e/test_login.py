@@ -17,7 +17,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from sharing.author import owner
 from sharing.library import open_library
-from sharing.library.records import Draft
+from sharing.library.records import ScenarioDraft
 from sizing import Scenario
 from tests.e2e.browser import Watch, new_page, settle
 from tests.e2e.dashboard import Dashboard, running_dashboard
@@ -86,7 +86,7 @@ def guarded(home: Path) -> Iterator[Dashboard]:
         (home / ".streamlit" / "secrets.toml").write_text(SECRETS.format(port=port))
         (home / "access.yaml").write_text(RULES)
         library = open_library(str(home / "library.sqlite"))
-        library.add(Draft(scenario=Scenario.model_validate({**raw(), "name": SECRET})), by=owner())
+        library.add(ScenarioDraft(scenario=Scenario.model_validate({**raw(), "name": SECRET})), by=owner())
         library.close()
         places = {"SHARING_DATABASE": str(home / "library.sqlite"), "SHARING_ACCESS": str(home / "access.yaml")}
         with running_dashboard(home, environment=places, cold=True) as dashboard:

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from sharing.author import owner
 from sharing.library import open_library
-from sharing.library.records import Draft
+from sharing.library.records import ScenarioDraft
 from sharing.links import Links
 from sharing.links.records import Terms
 from sizing import Scenario
@@ -99,7 +99,7 @@ def nothing_else(page: Page) -> None:
 
 def test_no_text_of_a_frozen_page_becomes_a_link(sharing: Dashboard, place: Path, open_at: OpenAt) -> None:
     library = open_library(str(place))
-    kept = library.add(Draft(scenario=Scenario.model_validate({**raw(), "name": "Typed"})), by=owner("ann"))
+    kept = library.add(ScenarioDraft(scenario=Scenario.model_validate({**raw(), "name": "Typed"})), by=owner("ann"))
     token = Links(library).make(kept.scenario_id, 1, report(), Terms(), by=owner("ann")).token
     library.close()
     page = open_at(f"{sharing.url}/shared?token={token}")
@@ -125,7 +125,7 @@ def test_the_second_of_two_editors_sees_the_difference_and_chooses(
     library = open_library(str(place))
     theirs = Scenario.model_validate({**raw(), "name": "Two editors, theirs"})
     number = int(done.rstrip(".").rpartition(" ")[2])
-    library.save(number, 1, Draft(scenario=theirs), by=owner("bob"))
+    library.save(number, 1, ScenarioDraft(scenario=theirs), by=owner("bob"))
     press(mine, "Save as version 2", within=POPOVER)
     expect(mine.get_by_text("bob has saved version 2 meanwhile")).to_be_visible()
     press(mine, "Keep mine", within=POPOVER)

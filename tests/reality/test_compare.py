@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from collectors.prometheus.histograms import Distribution
-from collectors.reading.observation import Missing, State
+from collectors.reading.observation import MissingQuantity, State
 from reality.answer import as_text
 from reality.compare import compare, planned_of
 from reality.result import Comparison, DeployedFacts, Interval, PerformanceRow, TrafficRow, Verdict
@@ -180,7 +180,7 @@ def test_an_idle_deployment_has_no_prediction() -> None:
 def test_a_missing_metric_names_its_reason() -> None:
     asked = scenario()
     observed, seen = simulated_truth(asked, rps=6.0, replicas=4)
-    told = Missing(quantity="prefix_hit_ratio", reason="no metric; enable it with --enable-prefix-caching")
+    told = MissingQuantity(quantity="prefix_hit_ratio", reason="no metric; enable it with --enable-prefix-caching")
     less = observed.model_copy(
         update={
             "numbers": observed.numbers | {"prefix_hit_ratio": None},

@@ -1,7 +1,7 @@
 """A comparison from incomplete data: what can still be judged is, and the rest is said."""
 
 from collectors.reading.observation import State
-from collectors.reading.remarks import Kind, remark
+from collectors.reading.remarks import RemarkKind, remark
 from reality.compare import compare
 from tests.reality.test_compare import on_load
 from tests.reality.truths import planned, scenario, simulated_truth, verdicts
@@ -10,7 +10,7 @@ from tests.reality.truths import planned, scenario, simulated_truth, verdicts
 def test_a_partial_answer_of_the_server_is_not_judged_on_load() -> None:
     asked = scenario()
     observed, seen = simulated_truth(asked, rps=6.0, replicas=4)
-    told = {"state": State.PARTIAL, "causes": (remark(Kind.PARTIAL_ANSWER, warning=": store-2 is gone"),)}
+    told = {"state": State.PARTIAL, "causes": (remark(RemarkKind.PARTIAL_ANSWER, warning=": store-2 is gone"),)}
     found = compare(planned(asked), observed.model_copy(update=told), seen)
     assert set(on_load(found).values()) == {"cannot_judge"}
     assert any("Repair what the server could not reach" in reason for reason in found.reasons)
@@ -19,7 +19,7 @@ def test_a_partial_answer_of_the_server_is_not_judged_on_load() -> None:
 def test_a_replica_that_is_down_leaves_the_others_judged() -> None:
     asked = scenario()
     observed, seen = simulated_truth(asked, rps=6.0, replicas=3)
-    told = {"state": State.PARTIAL, "causes": (remark(Kind.TARGETS_DOWN, targets="vllm-3"),)}
+    told = {"state": State.PARTIAL, "causes": (remark(RemarkKind.TARGETS_DOWN, targets="vllm-3"),)}
     found = compare(planned(asked), observed.model_copy(update=told), seen)
     assert on_load(found)["tpot_ms.mean"] == "within"
     assert "vllm-3 of the same scrape job is down." in found.reasons

@@ -11,7 +11,7 @@ from collectors.questions.load import LoadHistory, step_of
 from reality.forecast.backtest import backtest, origins_of
 from reality.forecast.capacity import addition, carries, lead_time
 from reality.forecast.door import forecast
-from reality.forecast.foresee import Wanted, seconds, utc
+from reality.forecast.foresee import ForecastRequest, seconds, utc
 from reality.forecast.models import fourier_regression, seasonal_naive
 from reality.forecast.season import season_of
 from sizing.planning.analytic import analytic_plan
@@ -30,7 +30,7 @@ def history(rps, **about) -> LoadHistory:
 
 def foreseen(rps, *, replicas=None, **wanted):
     loaded = history(rps, replicas=replicas)
-    return forecast(ASKED, PLAN, loaded, source_name="live", at_s=NOW, wanted=Wanted(**wanted))
+    return forecast(ASKED, PLAN, loaded, source_name="live", at_s=NOW, wanted=ForecastRequest(**wanted))
 
 
 def test_growth_and_season_are_recovered_and_outages_do_not_matter() -> None:

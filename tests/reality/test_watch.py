@@ -13,7 +13,7 @@ from sharing.author import owner
 from sharing.bonds import Bonds
 from sharing.errors import InvalidEntry
 from sharing.library import open_library
-from sharing.library.records import Draft
+from sharing.library.records import ScenarioDraft
 from sizing.planning.analytic import analytic_plan
 from sizing.planning.answered import Answer
 from sizing.scenario.file import load_scenario
@@ -124,7 +124,7 @@ def test_it_goes_on_when_library_or_webhook_fail(place: str, capsys: pytest.Capt
 def test_scenarios_of_one_name_have_to_be_told_apart(place: str) -> None:
     library, scenario = open_library(place), load_scenario(DEMO_SCENARIO)
     assert numbered(library, scenario, ANN) == numbered(library, scenario, ANN) == 1
-    library.add(Draft(scenario=scenario), by=ANN)
+    library.add(ScenarioDraft(scenario=scenario), by=ANN)
     with pytest.raises(InvalidEntry, match=r"\(2, 1\): give the number of one"):
         numbered(library, scenario, ANN)
     library.close()

@@ -14,7 +14,7 @@ from collectors.prometheus.answers import Bucket
 from collectors.prometheus.histograms import Distribution, distribution
 from collectors.questions.deployments import Deployed, KvSettings, LoadOverTime
 from collectors.reading.observation import Observation, State, unknown_distributions, unknown_numbers, without_data
-from collectors.reading.remarks import Kind, remark
+from collectors.reading.remarks import RemarkKind, remark
 from collectors.vocabulary import engine_vocabularies
 from reality.compare import Planned, compare_source, planned_of
 from reality.result import Comparison, Verdict
@@ -27,8 +27,8 @@ from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Fleet
 from sizing.simulator.layout import BIN_RATIO, E2E, ITL, QUEUE, SMALLEST_S, TTFT
-from sizing.simulator.outcome import Outcome
-from sizing.simulator.pool import Measurement
+from sizing.simulator.outcome import SimulationCounts
+from sizing.simulator.pool import MeasuredSpan
 
 NOW = 1_800_000_000.0
 HOUR = 3600.0
@@ -101,7 +101,7 @@ def observation(
 
 def silent(state: State, reason: str = "It is silent.") -> Observation:
     return without_data(
-        name="truth", state=state, cause=remark(Kind.SOURCE_FAILED, error=reason), at_s=NOW, window_s=HOUR
+        name="truth", state=state, cause=remark(RemarkKind.SOURCE_FAILED, error=reason), at_s=NOW, window_s=HOUR
     )
 
 
@@ -115,7 +115,7 @@ def in_buckets(values: np.ndarray, weights: np.ndarray, edges: Sequence[float]) 
     return distribution(buckets, rate_sum=float((values * weights).sum()), rate_count=total, window_s=1.0, scale=1.0)
 
 
-def latencies_of(outcome: Outcome, replicas: int) -> dict[str, Distribution]:
+def latencies_of(outcome: SimulationCounts, replicas: int) -> dict[str, Distribution]:
     """The latencies of a simulation as an engine's histograms would show them for so many replicas."""
     buckets = engine_vocabularies()["vllm"].buckets
     middles = np.concatenate(
@@ -150,7 +150,7 @@ def simulated_truth(
     outcome = drive(
         fleet,
         Arrivals(rate_rps=rate).stream(lengths, window_s, seed),
-        Measurement(expected=expected, horizon_s=window_s, warm_up=expected // 20),
+        MeasuredSpan(expected=expected, horizon_s=window_s, warm_up=expected // 20),
     )
     found = latencies_of(outcome, replicas)
     weights = np.full(drawn.shape[1], rps * window_s / drawn.shape[1])

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from sharing.report.content import (
     Bullets,
     Chart,
+    ChartSeries,
     Column,
     Fact,
     Facts,
@@ -13,7 +14,6 @@ from sharing.report.content import (
     Released,
     Report,
     Section,
-    Series,
     Table,
 )
 
@@ -46,8 +46,8 @@ LATENCY = Section(
             y_label="ms",
             x=(5.0, 10.0, 20.0, 25.0),
             series=(
-                Series(name="p95", values=(210.0, 260.0, 557.0, None), low=(180.0, 220.0, 400.0, None)),
-                Series(name="p50", values=(100.0, 110.0, 180.0, 240.0)),
+                ChartSeries(name="p95", values=(210.0, 260.0, 557.0, None), low=(180.0, 220.0, 400.0, None)),
+                ChartSeries(name="p50", values=(100.0, 110.0, 180.0, 240.0)),
             ),
             marks=(Mark(label="limit", axis="y", at=1000.0), Mark(label="planned", axis="x", at=20.0)),
             note="Simulated.",
@@ -58,7 +58,7 @@ LATENCY = Section(
             x_label="",
             y_label="GB",
             x=("GPU",),
-            series=(Series(name="weights", values=(20.3,)), Series(name="KV cache", values=(110.9,))),
+            series=(ChartSeries(name="weights", values=(20.3,)), ChartSeries(name="KV cache", values=(110.9,))),
         ),
     ),
 )
@@ -96,8 +96,8 @@ COST = Section(
             y_label="USD",
             x=tuple(float(month) for month in range(1, 37)),
             series=(
-                Series(name="own systems", values=tuple(6650.0 * month for month in range(1, 37))),
-                Series(name="rented", values=tuple(9797.0 * month for month in range(1, 37))),
+                ChartSeries(name="own systems", values=tuple(6650.0 * month for month in range(1, 37))),
+                ChartSeries(name="rented", values=tuple(9797.0 * month for month in range(1, 37))),
             ),
         ),
         Chart(
@@ -106,7 +106,9 @@ COST = Section(
             x_label="",
             y_label="USD/month",
             x=("servers", "power", "staff"),
-            series=(Series(name="own", values=(5358.0, 1292.0, 0.0), low=(5000.0, 800.0, 0.0), high=(6e3, 2e3, 0.0)),),
+            series=(
+                ChartSeries(name="own", values=(5358.0, 1292.0, 0.0), low=(5000.0, 800.0, 0.0), high=(6e3, 2e3, 0.0)),
+            ),
         ),
     ),
 )
@@ -122,8 +124,8 @@ SENSITIVITY = Section(
             y_label="USD/month",
             x=("Requests per second", "Length of prompts in tokens", "Price of electricity"),
             series=(
-                Series(name="low end", values=(3325.0, 5000.0, 6500.0)),
-                Series(name="high end", values=(13300.0, 9000.0, 6900.0)),
+                ChartSeries(name="low end", values=(3325.0, 5000.0, 6500.0)),
+                ChartSeries(name="high end", values=(13300.0, 9000.0, 6900.0)),
             ),
             base=6650.0,
         ),

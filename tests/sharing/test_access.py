@@ -15,7 +15,7 @@ from sharing.access.rules import Rules, read_rules
 from sharing.author import owner
 from sharing.errors import InvalidRules, NotAllowed
 from sharing.library import Library
-from sharing.library.records import Draft, Query, Version
+from sharing.library.records import ScenarioDraft, ScenarioQuery, Version
 from tests.sharing.test_library import draft
 from tests.tools.source_files import sources
 
@@ -67,7 +67,7 @@ def test_the_library_refuses_what_a_role_may_not(library: Library, write: str, r
 
 def kept(library: Library) -> list[tuple[Version, ...]]:
     """The histories of all scenarios, deleted ones included."""
-    entries = (entry for deleted in (False, True) for entry in library.search(Query(deleted=deleted)).entries)
+    entries = (entry for deleted in (False, True) for entry in library.search(ScenarioQuery(deleted=deleted)).entries)
     return [library.history(entry.id) for entry in entries]
 
 
@@ -224,5 +224,5 @@ def test_a_file_of_rules(tmp_path: Path) -> None:
 
 
 def test_who_acts_is_kept_in_the_history(library: Library) -> None:
-    kept = library.add(Draft(scenario=draft().scenario), by=Actor(name="bob@acme.com", role=Role.EDITOR))
+    kept = library.add(ScenarioDraft(scenario=draft().scenario), by=Actor(name="bob@acme.com", role=Role.EDITOR))
     assert kept.author == "bob@acme.com"

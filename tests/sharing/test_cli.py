@@ -11,7 +11,7 @@ from sharing.author import owner
 from sharing.form.link_versions import LINK_VERSION
 from sharing.formats import FORMATS
 from sharing.library import open_library
-from sharing.library.records import Draft
+from sharing.library.records import ScenarioDraft
 from sizing.scenario.file import load_scenario
 from tests.commands import ROOT, run, run_process
 from tests.sharing.test_library import scenario
@@ -81,7 +81,7 @@ def test_totals_of_projects_are_in_the_json(file):
 def test_a_version_of_before(file, place):
     run("sharing", "import", file, "--no-plan")
     library = open_library()
-    library.save(1, 1, Draft(scenario=scenario("later")), by=owner("ann"))
+    library.save(1, 1, ScenarioDraft(scenario=scenario("later")), by=owner("ann"))
     library.close()
     run("sharing", "export", "1", "--version", "1", "--to", place / "first.yaml")
     assert load_scenario(place / "first.yaml").name == "Chat of Acme"

@@ -10,11 +10,11 @@ import pytest
 from sqlalchemy import event, text
 
 from sharing.author import owner
-from sharing.errors import Fault, LibraryUnavailable
+from sharing.errors import DatabaseFault, LibraryUnavailable
 from sharing.library import database, open_library
 from sharing.library import postgres as timely
 from sharing.library.database import Database, configured
-from sharing.library.records import Draft, Query
+from sharing.library.records import ScenarioDraft, ScenarioQuery
 from tests.sharing.test_library import draft, scenario
 
 
@@ -42,8 +42,8 @@ def test_a_full_disk(file, opened):
     with library.database.reading() as connection:
         pages = connection.execute(text("PRAGMA page_count")).scalar()
     limited(library, f"max_page_count={pages}")
-    big = Draft(scenario=scenario(model={"config": {"padding": "x" * 200_000}}))
-    assert fault_of(lambda: library.save(first.scenario_id, 1, big, by=owner("ann"))) is Fault.FULL
+    big = ScenarioDraft(scenario=scenario(model={"config": {"padding": "x" * 200_000}}))
+    assert fault_of(lambda: library.save(first.scenario_id, 1, big, by=owner("ann"))) is DatabaseFault.FULL
     assert library.history(first.scenario_id) == (first,)
     assert opened(file).save(first.scenario_id, 1, big, by=owner("ann")).number == 2
 
@@ -52,21 +52,21 @@ def test_a_library_that_can_only_be_read(file, opened):
     library = opened(file)
     first = library.add(draft(), by=owner("ann"))
     limited(library, "query_only=ON")
-    assert fault_of(lambda: library.add(draft(), by=owner("ann"))) is Fault.READ_ONLY
+    assert fault_of(lambda: library.add(draft(), by=owner("ann"))) is DatabaseFault.READ_ONLY
     assert library.search().entries[0].id == first.scenario_id
 
 
 def test_a_folder_that_cannot_be_made(opened, tmp_path):
     (tmp_path / "file").write_text("")
-    assert fault_of(lambda: opened(str(tmp_path / "file" / "library.sqlite"))) is Fault.UNREACHABLE
-    assert fault_of(lambda: opened(str(tmp_path))) is Fault.UNREACHABLE
+    assert fault_of(lambda: opened(str(tmp_path / "file" / "library.sqlite"))) is DatabaseFault.UNREACHABLE
+    assert fault_of(lambda: opened(str(tmp_path))) is DatabaseFault.UNREACHABLE
 
 
 @pytest.mark.parametrize("content", [b"x" * 5000, b"SQLite format 3\0" + b"\xff" * 5000])
 def test_a_file_that_is_no_library(file, opened, content):
     with open(file, "wb") as damaged:
         damaged.write(content)
-    assert fault_of(lambda: opened(file)) is Fault.DAMAGED
+    assert fault_of(lambda: opened(file)) is DatabaseFault.DAMAGED
 
 
 def test_another_writer_that_does_not_end(file, opened, monkeypatch):
@@ -74,8 +74,8 @@ def test_another_writer_that_does_not_end(file, opened, monkeypatch):
     library = opened(file)
     other = sqlite3.connect(file, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    assert library.search(Query()).total == 0
-    assert fault_of(lambda: library.add(draft(), by=owner("ann"))) is Fault.BUSY
+    assert library.search(ScenarioQuery()).total == 0
+    assert fault_of(lambda: library.add(draft(), by=owner("ann"))) is DatabaseFault.BUSY
     other.close()
     assert library.add(draft(), by=owner("ann")).number == 1
 
@@ -85,8 +85,10 @@ def test_a_server_that_goes_away_and_comes_back(postgres, opened):
     first, second = library.add(draft(), by=owner("ann")), draft(rate=62.0)
     postgres.stop()
     try:
-        assert fault_of(lambda: library.save(first.scenario_id, 1, second, by=owner("ann"))) is Fault.UNREACHABLE
-        assert fault_of(library.search) is Fault.UNREACHABLE
+        assert (
+            fault_of(lambda: library.save(first.scenario_id, 1, second, by=owner("ann"))) is DatabaseFault.UNREACHABLE
+        )
+        assert fault_of(library.search) is DatabaseFault.UNREACHABLE
     finally:
         postgres.start()
     assert library.save(first.scenario_id, 1, second, by=owner("ann")).number == 2
@@ -101,7 +103,7 @@ def test_a_server_that_goes_away_in_the_middle_of_a_save(postgres, opened):
             connection.exec_driver_sql("SELECT pg_terminate_backend(pg_backend_pid())")
 
     event.listen(library.database.engine, "before_cursor_execute", killed)
-    assert fault_of(lambda: library.save(first.scenario_id, 1, second, by=owner("ann"))) is Fault.UNREACHABLE
+    assert fault_of(lambda: library.save(first.scenario_id, 1, second, by=owner("ann"))) is DatabaseFault.UNREACHABLE
     event.remove(library.database.engine, "before_cursor_execute", killed)
     assert library.history(first.scenario_id) == (first,)
     assert library.save(first.scenario_id, 1, second, by=owner("ann")).number == 2
@@ -114,17 +116,17 @@ def test_a_server_that_only_reads(postgres, opened):
     with library.database.writing() as connection:
         connection.execute(text(f"ALTER DATABASE {name} SET default_transaction_read_only = on"))
     library.close()
-    assert fault_of(lambda: library.add(draft(), by=owner("ann"))) is Fault.READ_ONLY
+    assert fault_of(lambda: library.add(draft(), by=owner("ann"))) is DatabaseFault.READ_ONLY
     assert library.search().total == 1
 
 
 @pytest.mark.parametrize(
     ("address", "fault"),
     [
-        ("postgresql://user:geheim@127.0.0.1:1/library", Fault.UNREACHABLE),
-        ("mysql://user:geheim@host/library", Fault.ADDRESS),
-        ("postgresql://user:geheim@host:port/library", Fault.ADDRESS),
-        ("sqlite://", Fault.ADDRESS),
+        ("postgresql://user:geheim@127.0.0.1:1/library", DatabaseFault.UNREACHABLE),
+        ("mysql://user:geheim@host/library", DatabaseFault.ADDRESS),
+        ("postgresql://user:geheim@host:port/library", DatabaseFault.ADDRESS),
+        ("sqlite://", DatabaseFault.ADDRESS),
     ],
 )
 def test_an_address_without_a_library(address, fault, opened):
@@ -146,7 +148,7 @@ def test_a_file_that_was_moved_is_noticed_before_anything_is_said_to_be_kept(fil
     library.add(draft(), by=owner("ann"))
     os.rename(file, f"{file}.away")
     for _ in range(2):
-        assert fault_of(lambda: library.add(draft("lost"), by=owner("ann"))) is Fault.UNREACHABLE
+        assert fault_of(lambda: library.add(draft("lost"), by=owner("ann"))) is DatabaseFault.UNREACHABLE
     assert not os.path.exists(file)  # no empty one in its place
     os.rename(f"{file}.away", file)
     assert library.add(draft(), by=owner("ann")).scenario_id == 2
@@ -176,7 +178,7 @@ def test_a_file_that_is_moved_in_the_middle_of_a_save(file, opened):
             os.rename(file, f"{file}.away")
 
     event.listen(library.database.engine, "before_cursor_execute", moved)
-    assert fault_of(lambda: library.save(1, 1, draft(rate=62.0), by=owner("ann"))) is Fault.MOVED
+    assert fault_of(lambda: library.save(1, 1, draft(rate=62.0), by=owner("ann"))) is DatabaseFault.MOVED
 
 
 def test_the_file_is_nobody_elses_to_read(tmp_path):
@@ -220,7 +222,7 @@ def test_a_server_that_stalls_in_the_middle_of_a_save(postgres, opened, monkeypa
 
     event.listen(library.database.engine, "before_cursor_execute", stall)
     try:
-        assert fault_of(lambda: library.save(1, 1, draft(rate=62.0), by=owner("ann"))) is Fault.UNREACHABLE
+        assert fault_of(lambda: library.save(1, 1, draft(rate=62.0), by=owner("ann"))) is DatabaseFault.UNREACHABLE
     finally:
         event.remove(library.database.engine, "before_cursor_execute", stall)
         os.kill(stopped[0], signal.SIGCONT)

@@ -7,7 +7,7 @@ import pytest
 
 from sharing.form.check import faults
 from sharing.form.presets import defaults
-from sharing.form.problems import Fault, in_short
+from sharing.form.problems import FieldFault, in_short
 
 BAD = {
     "isl": ("3.000", "abc", "", "-5"),
@@ -37,7 +37,7 @@ def test_two_faults_are_two_sentences(pair: tuple[tuple[str, str], ...]) -> None
 
 def test_a_clause_ends_by_itself_or_with_a_full_stop() -> None:
     shorts = ("Prompt length: did you mean 3,000 or 3.0?", "Peak load is empty", "Spares (9 were entered)", "Bad file.")
-    known = [Fault(sentence="", short=short, fields=frozenset({short})) for short in shorts]
+    known = [FieldFault(sentence="", short=short, fields=frozenset({short})) for short in shorts]
     assert in_short(known) == (
         "Prompt length: did you mean 3,000 or 3.0? Peak load is empty. Spares (9 were entered). Bad file."
     )

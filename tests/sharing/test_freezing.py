@@ -6,7 +6,7 @@ import pytest
 
 from sharing.author import owner
 from sharing.library import open_library
-from sharing.library.records import Draft, Project, figures_of
+from sharing.library.records import Project, ScenarioDraft, figures_of
 from sharing.links.freezing import frozen, today
 from sharing.report.content import Fact, Facts, Released, Report
 from sharing.report.engines import engines
@@ -25,7 +25,7 @@ def place(tmp_path, monkeypatch):
 @pytest.fixture
 def version(place):
     library = open_library()
-    draft = Draft(scenario=scenario("own prices"), project=Project(name="Quotes", customer="Acme"))
+    draft = ScenarioDraft(scenario=scenario("own prices"), project=Project(name="Quotes", customer="Acme"))
     yield library.add(draft, by=owner("ann"))
     library.close()
 

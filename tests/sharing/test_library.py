@@ -17,7 +17,7 @@ from bench.library_writers import prepare, torment
 from sharing.author import owner
 from sharing.errors import InvalidEntry, NewerLibrary, NotInLibrary, UnreadableVersion
 from sharing.library import migrate
-from sharing.library.records import Action, Conflict, Draft, Figures, Project, Query
+from sharing.library.records import Conflict, LibraryAction, Project, ScenarioDraft, ScenarioQuery, StoredFigures
 from sharing.library.schema import METADATA, REVISION, VERSIONS
 from sizing import Scenario
 from tests.sizing.asking import raw
@@ -31,11 +31,11 @@ def scenario(name="case", rate=31.0, **sections):
 
 
 def draft(name="case", rate=31.0, **about):
-    return Draft(scenario=scenario(name, rate), **about)
+    return ScenarioDraft(scenario=scenario(name, rate), **about)
 
 
 def figures(gpus=8, usd=1000.0, kw=10.0):
-    return Figures(answer="yes", engine_version="0", gpus=gpus, usd_per_month=usd, power_kw=kw)
+    return StoredFigures(answer="yes", engine_version="0", gpus=gpus, usd_per_month=usd, power_kw=kw)
 
 
 def names(listed):
@@ -47,7 +47,7 @@ def test_what_is_kept_comes_back(library, place, opened):
     again = opened(place).version(kept.scenario_id)
     assert again == kept
     assert again.scenario() == scenario()
-    assert (again.number, again.author, again.action, again.project) == (1, "ann", Action.CREATED, ACME)
+    assert (again.number, again.author, again.action, again.project) == (1, "ann", LibraryAction.CREATED, ACME)
     assert (again.tags, again.figures) == (("eu", "pilot"), figures())
     entry = library.entry(kept.scenario_id)
     assert (entry.gpus, entry.usd_per_month, entry.power_kw, entry.tags) == (8, 1000.0, 10.0, ("eu", "pilot"))
@@ -59,7 +59,7 @@ def test_history_has_who_when_and_what(library):
     first = library.add(draft(), by=owner("ann"))
     library.save(first.scenario_id, 1, draft(rate=62.0, project=ACME), by=owner("bob"))
     second, created = library.history(first.scenario_id)
-    assert (second.number, second.author, second.action) == (2, "bob", Action.SAVED)
+    assert (second.number, second.author, second.action) == (2, "bob", LibraryAction.SAVED)
     assert second.at > created.at
     assert {(c.key, c.before, c.after) for c in second.changes} == {
         ("workload.peak_rps", "31.0", "62.0"),
@@ -100,12 +100,16 @@ def test_deleted_and_restored(library):
     deleted = library.delete(first.scenario_id, 1, by=owner("bob"))
     assert library.delete(first.scenario_id, 1, by=owner("cat")) == deleted
     assert library.search().total == 0
-    assert names(library.search(Query(deleted=True))) == ["case"]
+    assert names(library.search(ScenarioQuery(deleted=True))) == ["case"]
     restored = library.restore(first.scenario_id, deleted.number, by=owner("ann"))
     assert restored.document == first.document
     assert restored.tags == ("eu",)
     assert names(library.search()) == ["case"]
-    assert [v.action for v in library.history(first.scenario_id)] == [Action.RESTORED, Action.DELETED, Action.CREATED]
+    assert [v.action for v in library.history(first.scenario_id)] == [
+        LibraryAction.RESTORED,
+        LibraryAction.DELETED,
+        LibraryAction.CREATED,
+    ]
 
 
 def test_what_somebody_edited_meanwhile_is_not_deleted(library):
@@ -119,23 +123,24 @@ def test_search_by_text_customer_project_tag_and_model(library):
     library.add(draft("Größe 100%", project=ACME, tags=["eu"]), by=owner("ann"))
     library.add(draft("other_case", project=Project(name="RAG", customer="Bolt")), by=owner("ann"))
     library.add(
-        Draft(scenario=Scenario.model_validate({**raw("openai/gpt-oss-120b"), "name": "third"})), by=owner("ann")
+        ScenarioDraft(scenario=Scenario.model_validate({**raw("openai/gpt-oss-120b"), "name": "third"})),
+        by=owner("ann"),
     )
     assert names(library.search()) == ["third", "other_case", "Größe 100%"]
     for query, expected in [
-        (Query(text="GRÖSSE acme"), ["Größe 100%"]),
-        (Query(text="0%"), ["Größe 100%"]),
-        (Query(text="r_c"), ["other_case"]),
-        (Query(text="\\"), []),
-        (Query(text="case acme"), []),
-        (Query(customer="bolt"), ["other_case"]),
-        (Query(project="chat"), ["Größe 100%"]),
-        (Query(tag="EU"), ["Größe 100%"]),
-        (Query(model="GPT-OSS"), ["third"]),
-        (Query(text="'; drop table scenarios; --"), []),
+        (ScenarioQuery(text="GRÖSSE acme"), ["Größe 100%"]),
+        (ScenarioQuery(text="0%"), ["Größe 100%"]),
+        (ScenarioQuery(text="r_c"), ["other_case"]),
+        (ScenarioQuery(text="\\"), []),
+        (ScenarioQuery(text="case acme"), []),
+        (ScenarioQuery(customer="bolt"), ["other_case"]),
+        (ScenarioQuery(project="chat"), ["Größe 100%"]),
+        (ScenarioQuery(tag="EU"), ["Größe 100%"]),
+        (ScenarioQuery(model="GPT-OSS"), ["third"]),
+        (ScenarioQuery(text="'; drop table scenarios; --"), []),
     ]:
         assert names(library.search(query)) == expected, query
-    page = library.search(Query(limit=1, offset=1))
+    page = library.search(ScenarioQuery(limit=1, offset=1))
     assert (names(page), page.total) == (["other_case"], 3)
 
 
@@ -245,9 +250,9 @@ SCENARIOS = st.builds(
 @given(given=SCENARIOS, word=st.text(max_size=20), tags=st.lists(st.text(max_size=10), max_size=3))
 def test_any_scenario_comes_back_as_it_was(library, given, word, tags):
     try:
-        one = Draft(scenario=given, tags=tags)
+        one = ScenarioDraft(scenario=given, tags=tags)
     except InvalidEntry:
-        one = Draft(scenario=given)
+        one = ScenarioDraft(scenario=given)
     kept = library.add(one, by=owner("ann"))
     assert library.version(kept.scenario_id).scenario() == given
-    library.search(Query(text=word, tag=word, model=word, customer=word))
+    library.search(ScenarioQuery(text=word, tag=word, model=word, customer=word))

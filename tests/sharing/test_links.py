@@ -14,7 +14,7 @@ from sharing.library.schema import LINKS
 from sharing.links import Holder, Links
 from sharing.links import holder as holding
 from sharing.links.holder import FREE_GUESSES, NOWHERE
-from sharing.links.records import State, Terms, Unlocked
+from sharing.links.records import LinkState, Terms, Unlocked
 from sharing.links.secrets import COST, password_hash
 from sharing.report.content import FORMAT_VERSION, Fact, Facts, Released, Report, Section
 from tests.sharing.test_library import draft
@@ -113,7 +113,7 @@ def test_guessed_and_malformed_tokens_are_refused_alike(links, token):
 
 def test_a_revoked_link_shows_nothing_again(links):
     one, other = made(links), made(links)
-    assert links.revoke(one.link.id, by=ANN).state(links.library.now()) is State.REVOKED
+    assert links.revoke(one.link.id, by=ANN).state(links.library.now()) is LinkState.REVOKED
     first = links.revoke(one.link.id, by=ANN)
     assert (first.revoked_by, first.revoked_at) == ("ann", links.revoke(one.link.id, by=owner("eve")).revoked_at)
     assert refusal(Holder(links.library, one.token)) is Refusal.REVOKED

@@ -8,7 +8,7 @@ from sqlalchemy import select
 from sharing.author import owner
 from sharing.errors import LinkRefused, NotInLibrary, Refusal, StillInUse
 from sharing.library.migrate import migrate
-from sharing.library.records import Project, Query
+from sharing.library.records import Project, ScenarioQuery
 from sharing.library.schema import METADATA
 from sharing.links import Holder, Links
 from sharing.links.records import Terms
@@ -47,8 +47,8 @@ def test_nothing_is_left_of_it(library, links):
     for look in (library.history, library.version, library.entry):
         with pytest.raises(NotInLibrary):
             look(1)
-    assert library.search(Query(deleted=True)).total == 0
-    assert library.search(Query(text=SECRET)).total == 0
+    assert library.search(ScenarioQuery(deleted=True)).total == 0
+    assert library.search(ScenarioQuery(text=SECRET)).total == 0
     assert [total.project for total in library.totals()] == [ACME]
     assert library.history(2)[0].project == ACME
 

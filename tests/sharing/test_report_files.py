@@ -23,9 +23,9 @@ from sharing.formats.brand import VARIABLE, BadBrand, Brand, configured_brand, r
 from sharing.formats.charts import picture
 from sharing.formats.frame import width_of
 from sharing.formats.markdown import plain
-from sharing.formats.picture import Box, Label, Line
+from sharing.formats.picture import Box, Label, Stroke
 from sharing.formats.source import ReportSource
-from sharing.report.content import Chart, Mark, Report, Series
+from sharing.report.content import Chart, ChartSeries, Mark, Report
 from sizing.base.markdown import NO_BREAK
 from tests.inert import live
 from tests.sharing.report_cases import CASES, MADE_AT, source
@@ -184,7 +184,7 @@ def shapes(chart: Chart, width: float) -> Iterator[tuple[float, float]]:
         if isinstance(shape, Box):
             yield shape.x, shape.y
             yield shape.x + shape.width, shape.y + shape.height
-        elif isinstance(shape, Line):
+        elif isinstance(shape, Stroke):
             yield from shape.points
         else:
             yield shape.x, shape.y
@@ -203,7 +203,7 @@ def test_charts_stay_within_their_picture(name: str, width: float) -> None:
 
 @pytest.mark.parametrize("width", [760.0, 340.0])
 def test_names_of_ticks_stand_beside_each_other(width: float) -> None:
-    series = (Series(name="low", values=(3100.0,)), Series(name="high", values=(4400.0,)))
+    series = (ChartSeries(name="low", values=(3100.0,)), ChartSeries(name="high", values=(4400.0,)))
     chart = Chart(title="t", draws="tornado", x_label="", y_label="USD", x=("PUE",), series=series, base=3590.0)
     shown = [one for one in picture(chart, width).shapes if isinstance(one, Label) and one.anchor == "middle"]
     ends = [(one.x - width_of(one.text) / 2.0, one.x + width_of(one.text) / 2.0) for one in shown]
@@ -213,7 +213,7 @@ def test_names_of_ticks_stand_beside_each_other(width: float) -> None:
 
 
 def test_the_name_of_a_limit_does_not_run_into_the_legend() -> None:
-    series = (Series(name="TTFT", values=(100.0, 200.0)),)
+    series = (ChartSeries(name="TTFT", values=(100.0, 200.0)),)
     marks = (Mark(label="limit 2 s", axis="y", at=2000.0),)
     chart = Chart(title="t", draws="line", x_label="x", y_label="ms", x=(0.0, 1.0), series=series, marks=marks)
     labels = [shape for shape in picture(chart, 760.0).shapes if isinstance(shape, Label)]

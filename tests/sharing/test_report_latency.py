@@ -7,7 +7,7 @@ import pytest
 from sharing.formats.chart_shape import ends_of_marks
 from sharing.formats.charts import picture
 from sharing.formats.picture import Label
-from sharing.report.content import Block, Chart, Mark, Paragraph, Released, Section, Series, Table
+from sharing.report.content import Block, Chart, ChartSeries, Mark, Paragraph, Released, Section, Table
 from sharing.report.latency import FAR, LATENCIES, latency
 from sharing.report.subject import subject_of
 from sizing.base.format import ms
@@ -85,7 +85,7 @@ def test_a_value_that_holds_at_one_place_is_a_short_line_about_it(share: float) 
         x_label="x",
         y_label="y",
         x=places,
-        series=(Series(name="s", values=places),),
+        series=(ChartSeries(name="s", values=places),),
         marks=(mark,),
     )
     ((start, end),) = ends_of_marks(chart)

@@ -14,7 +14,7 @@ import numpy as np
 
 from collectors.backends.scrape.backend import RingBackend
 from collectors.backends.scrape.promql.samples import Track, Tracks
-from collectors.backends.scrape.scraper import Target
+from collectors.backends.scrape.scraper import ScrapeTarget
 from collectors.source import Source, source_from
 from reality.compare import Planned, planned_of
 from reality.diagnosis.causes import Cause
@@ -263,7 +263,7 @@ def tracks_of(history: History, given: Ground, *, end_s: float) -> list[Track]:
 def backend_of(history: History, given: Ground) -> tuple[RingBackend, Source]:
     """A history as the product reads it; its end is :data:`NOW`."""
     tracks = tracks_of(history, given, end_s=NOW)
-    backend = RingBackend(KeptRing(tracks), [Target("http://server-0:8000/metrics")], clock=lambda: NOW)  # type: ignore[arg-type]
+    backend = RingBackend(KeptRing(tracks), [ScrapeTarget("http://server-0:8000/metrics")], clock=lambda: NOW)  # type: ignore[arg-type]
     raw = {"schema_version": 1, "name": "truth", "prometheus": {"url": "http://127.0.0.1:9"}, "window_s": WINDOW_S}
     return backend, source_from(raw)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from collectors.benchmarks import BenchmarkPoint, Deployment, engine_of_tool
+from collectors.benchmarks import BenchmarkPoint, MeasuredSystem, engine_of_tool
 from sharing.form.choices import gpu_names, label, labels, model_ids
 from sizing.base.deployed import Deployed
 from sizing.base.errors import SizingError
@@ -94,7 +94,7 @@ def _parallelism(stated: dict[str, Any], planned: Deployed | None, *, moe: bool,
     return {"tp": tp, "pp": pp, "ep": ep, "dp": dp, "gpus": gpus} | beyond
 
 
-def draw_measured(curve: tuple[BenchmarkPoint, ...], scenario_model: str) -> Deployment | None:
+def draw_measured(curve: tuple[BenchmarkPoint, ...], scenario_model: str) -> MeasuredSystem | None:
     """The fields; what they hold wins over the file. None while one of them is empty."""
     with st.container(border=True, gap="small"):
         st.markdown("**What was measured**")
@@ -111,7 +111,7 @@ def draw_measured(curve: tuple[BenchmarkPoint, ...], scenario_model: str) -> Dep
             parallelism = {name: _count(name) for name in _PARALLELISM}
         if None in (model, gpu, engine, weights, kv, *parallelism.values()):
             return None
-    return Deployment(
+    return MeasuredSystem(
         model=scenario_model if model == OF_SCENARIO else model,
         gpu=gpu,
         engine=engine,

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from collectors.benchmarks import BenchmarkPoint, Deployment, RowError, to_measurements
+from collectors.benchmarks import BenchmarkPoint, MeasuredSystem, RowError, to_measurements
 from sharing.form.problems import message_of
 from sizing.scenario.schema import Benchmark
 from sizing.scenario.schema import BenchmarkPoint as Measured
@@ -19,7 +19,7 @@ MOST_POINTS = 200
 """Runs that a scenario holds; of more, as many spread evenly over the loads."""
 
 
-def benchmark_of(curve: Sequence[BenchmarkPoint], stated: Deployment) -> tuple[Benchmark | None, list[RowError]]:
+def benchmark_of(curve: Sequence[BenchmarkPoint], stated: MeasuredSystem) -> tuple[Benchmark | None, list[RowError]]:
     """The benchmark that a scenario holds, and the runs that say too little for it."""
     points, left_out = [], []
     for point, row in zip(curve, to_measurements(curve, stated), strict=True):

@@ -16,7 +16,7 @@ from ui import state
 from ui.compare.column_text import column_of, column_text
 from ui.shell.notes import draw_wrong_in_link
 from ui.size.what_if import answers_for
-from ui.state import Answer, answer_of
+from ui.state import FormAnswer, answer_of
 
 KEY = "beside"
 OWN = "columns_of_ones_own"
@@ -48,14 +48,14 @@ def offered(scenario_json: str) -> tuple[Offered, ...]:
     return tuple(one for text in texts if (one := as_offered(text, answer)) is not None)
 
 
-def as_offered(text: str, answer: Answer) -> Offered | None:
+def as_offered(text: str, answer: FormAnswer) -> Offered | None:
     """The column that a text means; None where it means none, or cannot stand beside the scenario's other values."""
     column = column_of(text)
     scenario = None if column is None else column.scenario(answer)
     return None if scenario is None else Offered(word=text, name=text, in_address=text, scenario=scenario)
 
 
-def every_column(answer: Answer) -> list[Offered]:
+def every_column(answer: FormAnswer) -> list[Offered]:
     """What one click adds, then the columns that were put together here or stand in the address."""
     at_a_click = offered(answer.scenario.model_dump_json())
     known = {one.word for one in at_a_click}
@@ -134,7 +134,7 @@ def _named(scenario_json: str, others: tuple[tuple[str, str], ...], name: str) -
     ]
 
 
-def named(answer: Answer) -> str:
+def named(answer: FormAnswer) -> str:
     """The scenario beside its columns."""
     return answer.scenario.name if answer.scenario.name != Scenario.model_fields["name"].default else "This scenario"
 

@@ -44,7 +44,7 @@ from ui.shell import (
 )
 from ui.size.above import draw_above
 from ui.size.what_if import draw_what_if
-from ui.state import Answer
+from ui.state import FormAnswer
 
 _PER_ROW, _PER_ROW_PRESENTED = 3, 2
 _FIELD_AND_ADDING = (4, 1)
@@ -59,7 +59,7 @@ def draw() -> None:
         draw_views(answer, dark=st.context.theme.type == "dark")
 
 
-def _presented(answer: Answer, *, dark: bool) -> None:
+def _presented(answer: FormAnswer, *, dark: bool) -> None:
     """For a projector: what drives the differences, and the charts."""
     currency = chosen_currency()
     chosen = chosen_columns([*every_column(answer), *kept_scenarios()])
@@ -70,7 +70,7 @@ def _presented(answer: Answer, *, dark: bool) -> None:
     _charts(comparison, currency, dark=dark, per_row=_PER_ROW_PRESENTED)
 
 
-def _views(answer: Answer, *, dark: bool) -> None:
+def _views(answer: FormAnswer, *, dark: bool) -> None:
     key, currency, kept = answer.scenario.model_dump_json(), draw_currency(), kept_scenarios()
     draw_own_prices(present=any(map(has_own_prices, [answer.scenario, *(one.scenario for one in kept)])))
     draw_tabs(
@@ -84,7 +84,7 @@ def _views(answer: Answer, *, dark: bool) -> None:
     )
 
 
-def _variants(answer: Answer, kept: list[Offered], currency: Currency, *, dark: bool) -> None:
+def _variants(answer: FormAnswer, kept: list[Offered], currency: Currency, *, dark: bool) -> None:
     choices = [*every_column(answer), *kept]
     field, adding = st.columns(_FIELD_AND_ADDING, gap="medium", vertical_alignment="bottom")
     with field:
@@ -118,7 +118,7 @@ def _without_layouts(comparison: Comparison, chosen: list[Offered]) -> Compariso
     return comparison.model_copy(update={"differences": tuple(filter(differs_elsewhere, comparison.differences))})
 
 
-def _ways_to_size(answer: Answer, chosen: list[Offered]) -> None:
+def _ways_to_size(answer: FormAnswer, chosen: list[Offered]) -> None:
     """A button for each column that makes the form ask for it: Size then shows the same plan."""
     with st.container(horizontal=True):
         for one in chosen:
@@ -133,7 +133,7 @@ def _ways_to_size(answer: Answer, chosen: list[Offered]) -> None:
                 st.switch_page("pages/size.py", query_params=state.address_of("size"))
 
 
-def _compared(answer: Answer, chosen: list[Offered], currency: Currency) -> Comparison | None:
+def _compared(answer: FormAnswer, chosen: list[Offered], currency: Currency) -> Comparison | None:
     """The scenario beside what is chosen; None where nothing is, or where it cannot be computed, which is said."""
     if not chosen:
         return None

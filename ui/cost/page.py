@@ -54,7 +54,7 @@ from ui.shell import (
     is_presenting,
 )
 from ui.size.above import draw_above
-from ui.state import Answer
+from ui.state import FormAnswer
 
 COUNTED = {"month": "Each month", "total": "Since the start", "paid": "Payments and present value"}
 PAID_HELP = "What is left out, region, payment terms, growth and ramp-up, API."
@@ -68,7 +68,7 @@ def draw() -> None:
         draw_money(answer, dark=st.context.theme.type == "dark")
 
 
-def _money(answer: Answer, *, dark: bool) -> None:
+def _money(answer: FormAnswer, *, dark: bool) -> None:
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         with st.popover("What is counted and how it is paid for", icon=":material/tune:", help=PAID_HELP):
             chosen = costs(answer.question.model.id)
@@ -199,7 +199,7 @@ def _break_even(cost: CostAnswer, key: str, constants: str, currency: Currency, 
     draw_table(lambda: over_load_table(curve, currency), key="over_load", what="Cost over the load")
 
 
-def _prices(cost: CostAnswer, chosen: Costs, answer: Answer, currency: Currency) -> None:
+def _prices(cost: CostAnswer, chosen: Costs, answer: FormAnswer, currency: Currency) -> None:
     deployment = answer.plan.deployment
     draw_price_book(answer)
     draw_book(chosen)
@@ -220,7 +220,7 @@ def _prices(cost: CostAnswer, chosen: Costs, answer: Answer, currency: Currency)
         draw_live_prices(deployment.gpu, answer.scenario, currency)
 
 
-def draw_presented(answer: Answer, *, dark: bool) -> None:
+def draw_presented(answer: FormAnswer, *, dark: bool) -> None:
     """What the plan costs each way, in sentences, and in charts by its parts and over 36 months."""
     with st.popover("How it is paid for", icon=":material/tune:", type="tertiary", help="Region, instances, growth."):
         chosen = costs(answer.question.model.id)

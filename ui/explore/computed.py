@@ -21,7 +21,7 @@ from sizing.explore.length_map import on_gpu
 from sizing.explore.load_band import LoadBand, load_band
 from sizing.explore.measured_points import MeasuredPoint, measured_points
 from sizing.explore.operating_point import XAxis, YAxis
-from sizing.explore.shared_pool import Pool, PoolObjective, place
+from sizing.explore.shared_pool import PoolObjective, SharedPool, place
 from sizing.scenario.schema import Scenario
 from ui.state import answer_of
 
@@ -69,6 +69,6 @@ def pushed_of(scenario_json: str, gpu: str, gpus: int) -> tuple[Pushed, ...]:
 
 
 @_kept
-def pool_of(scenario_jsons: tuple[str, ...], objective: PoolObjective) -> Pool:
+def pool_of(scenario_jsons: tuple[str, ...], objective: PoolObjective) -> SharedPool:
     """The shared pool of several scenarios. Raises SizingError."""
     return place([_scenario(one) for one in scenario_jsons], objective)

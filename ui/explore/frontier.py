@@ -19,7 +19,7 @@ from ui.explore.controls import draw_controls
 from ui.figures.frontier import build_frontier, frontier_alt_text
 from ui.figures.frontier_tables import frontier_table, measured_table
 from ui.shell import CONFIG, draw_table
-from ui.state import Answer
+from ui.state import FormAnswer
 
 _CHART, _TAKEN = "frontier", "frontier_point_taken"
 _COUNTED: dict[YAxis, str] = {
@@ -59,7 +59,7 @@ def follow_click() -> None:
         st.switch_page("pages/size.py", query_params=shell.parameters())
 
 
-def draw_frontier(answer: Answer, *, dark: bool) -> None:
+def draw_frontier(answer: FormAnswer, *, dark: bool) -> None:
     """Controls, chart, tables. A click pins the form to the point's deployment; see :func:`follow_click`."""
     key = answer.scenario.model_dump_json()
     view = draw_controls(answer)
@@ -97,7 +97,7 @@ def _take(shown: OperatingPoints, scenario: Scenario) -> None:
         st.session_state[_TAKEN] = _Taken(point=point, scenario=scenario)
 
 
-def _notes(shown: OperatingPoints, answer: Answer, measured: Sequence[MeasuredPoint]) -> list[str]:
+def _notes(shown: OperatingPoints, answer: FormAnswer, measured: Sequence[MeasuredPoint]) -> list[str]:
     notes = [
         "Click a point to size with its GPU, engine, precision and parallelism. One point is one deployment at "
         "one load, from many requests in flight to few."

@@ -21,7 +21,7 @@ from ui.shell import draw_chart, draw_own_prices, draw_problems, draw_table, dra
 from ui.size import jobs
 from ui.size.above import draw_above
 from ui.size.origin import draw_curve_origin
-from ui.state import Answer
+from ui.state import FormAnswer
 
 _Job: TypeAlias = jobs.Job[LengthMap, str]
 _JOB = "length_map_job"
@@ -47,7 +47,7 @@ def draw() -> None:
         _views(answer, dark=st.context.theme.type == "dark")
 
 
-def _views(answer: Answer, *, dark: bool) -> None:
+def _views(answer: FormAnswer, *, dark: bool) -> None:
     draw_tabs(
         {
             "Latency against throughput": partial(draw_frontier, answer, dark=dark),
@@ -60,7 +60,7 @@ def _views(answer: Answer, *, dark: bool) -> None:
     )
 
 
-def draw_load(answer: Answer, *, dark: bool) -> None:
+def draw_load(answer: FormAnswer, *, dark: bool) -> None:
     """Latency of one instance against its load, with the knee and the 80 % range."""
     plan, limits = answer.plan, answer.scenario.limits
     band = computed.band_of(answer.scenario.model_dump_json())
@@ -77,7 +77,7 @@ def draw_load(answer: Answer, *, dark: bool) -> None:
     draw_table(lambda: load_curve_table(plan, limits=limits), key="load", what="Load curve")
 
 
-def draw_lengths(answer: Answer, *, dark: bool) -> None:
+def draw_lengths(answer: FormAnswer, *, dark: bool) -> None:
     """GPUs needed on one kind of GPU for prompts and outputs up to eight times shorter and longer."""
     where, _ = st.columns([1, 2])
     with where:
@@ -91,7 +91,7 @@ def draw_lengths(answer: Answer, *, dark: bool) -> None:
     st.fragment(_map, run_every=None if job.done else _LOOK_EVERY_S)(job, answer, dark=dark, watched=not job.done)
 
 
-def _map(job: _Job, answer: Answer, *, dark: bool, watched: bool) -> None:
+def _map(job: _Job, answer: FormAnswer, *, dark: bool, watched: bool) -> None:
     """The map, or how far it is: every cell is decided as a plan is, by simulation."""
     job.look()
     if watched and job.done:
@@ -114,7 +114,7 @@ def _map(job: _Job, answer: Answer, *, dark: bool, watched: bool) -> None:
     draw_table(lambda: heat_map_table(lengths), key="lengths", what="GPUs over lengths")
 
 
-def _why_it_falls(lengths: LengthMap, answer: Answer) -> str:
+def _why_it_falls(lengths: LengthMap, answer: FormAnswer) -> str:
     if not lengths.falls_somewhere:
         return ""
     return _BY_CHANCE if answer.scenario.limits.itl_ms is None else _BY_ITL

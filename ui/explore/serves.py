@@ -15,7 +15,7 @@ from ui.explore.controls import draw_gpu_choice
 from ui.format import as_markdown, bullets, counted
 from ui.shell import draw_choice, draw_problems
 from ui.size.origin import draw_estimates
-from ui.state import Answer
+from ui.state import FormAnswer
 
 _HAVE = {"gpus": "GPUs", "usd": "Monthly budget"}
 _ASKED = {
@@ -29,7 +29,7 @@ _SPLIT = (
 )
 
 
-def draw_serves(answer: Answer) -> None:
+def draw_serves(answer: FormAnswer) -> None:
     """Hardware or budget in; requests/s, users, longest prompt and tightest limits out."""
     have, amount, kind = st.columns([1, 1, 2], gap="medium", vertical_alignment="top")
     with have:

@@ -11,14 +11,14 @@ from sharing.form.numbers import show_number
 from sharing.form.presets import presets
 from sharing.form.problems import BadInput, sentence
 from sizing.base.errors import SizingError
-from sizing.explore.shared_pool import Pool, PoolObjective
+from sizing.explore.shared_pool import PoolObjective, SharedPool
 from sizing.scenario.bounds import MAX_RPS
 from sizing.scenario.schema import RATES, Scenario
 from ui.explore import computed
 from ui.format import as_markdown, known
 from ui.shell import draw_choice, draw_problems
 from ui.size.origin import ESTIMATES
-from ui.state import Answer
+from ui.state import FormAnswer
 
 THIS = "this"
 """Option that stands for the scenario of the page."""
@@ -27,7 +27,7 @@ MOST = 6
 _OBJECTIVES: dict[PoolObjective, str] = {"cost": "Least cost", "systems": "Fewest systems"}
 
 
-def draw_pool(answer: Answer) -> None:
+def draw_pool(answer: FormAnswer) -> None:
     """The choice of workloads, one load each, and the pool that serves them all."""
     scenarios = {THIS: answer.scenario} | {p.id: p.scenario for p in presets().values() if p.scenario.measured is None}
     which, by = st.columns([3, 1], gap="medium")
@@ -67,11 +67,11 @@ def draw_pool(answer: Answer) -> None:
     _pool(pool)
 
 
-def _name(one: str, answer: Answer) -> str:
+def _name(one: str, answer: FormAnswer) -> str:
     return f"{answer.scenario.name} (this page)" if one == THIS else presets()[one].title
 
 
-def _load(one: str, scenario: Scenario, answer: Answer) -> str:
+def _load(one: str, scenario: Scenario, answer: FormAnswer) -> str:
     peak = answer.plan.sustained_rps if one == THIS else scenario.workload.peak_rps
     return st.text_input(
         f"{_name(one, answer)} (requests/s)",
@@ -92,7 +92,7 @@ def _with_load(scenario: Scenario, typed: str, name: str) -> Scenario:
     )
 
 
-def _pool(pool: Pool) -> None:
+def _pool(pool: SharedPool) -> None:
     if not pool.feasible:
         st.error(as_markdown(pool.answer), icon=":material/block:")
         return
@@ -110,7 +110,7 @@ def _pool(pool: Pool) -> None:
     )
 
 
-def placed_table(pool: Pool) -> pd.DataFrame:
+def placed_table(pool: SharedPool) -> pd.DataFrame:
     """What serves each workload."""
     rows = [
         {
@@ -125,7 +125,7 @@ def placed_table(pool: Pool) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def systems_table(pool: Pool) -> pd.DataFrame:
+def systems_table(pool: SharedPool) -> pd.DataFrame:
     """The systems that all workloads share."""
     rows = [
         {

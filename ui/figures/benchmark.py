@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, assert_never
 
 import plotly.graph_objects as go
 
-from sizing.calibration.check import Compared, Quantity
+from sizing.calibration.check import CheckedQuantity, Quantity
 from sizing.scenario.schema import BenchmarkPoint
 from ui.figures.template import INK, NEUTRAL, alpha, axis, layout, message, palette, spread_out
 
@@ -36,7 +36,7 @@ def words(quantity: Quantity, mode: str) -> Words:
             assert_never(unknown)
 
 
-def load_of(point: BenchmarkPoint, row: Compared) -> float:
+def load_of(point: BenchmarkPoint, row: CheckedQuantity) -> float:
     """The load that was asked; offline, the requests in flight that fit."""
     return {"fixed_concurrency": point.concurrency, "fixed_rate": point.request_rate_rps}.get(point.mode) or row.load
 
@@ -49,7 +49,7 @@ def load_title(mode: str) -> str:
 
 
 def build_benchmark(
-    points: Sequence[BenchmarkPoint], rows: Sequence[Compared], quantity: Quantity, *, dark: bool = False
+    points: Sequence[BenchmarkPoint], rows: Sequence[CheckedQuantity], quantity: Quantity, *, dark: bool = False
 ) -> go.Figure:
     """One quantity against the load: measured points, predicted line with interval, calibrated line."""
     shown = sorted((load_of(points[r.point], r), r.point, r) for r in rows if r.quantity == quantity)
@@ -79,7 +79,7 @@ def build_benchmark(
     )
 
 
-def benchmark_alt_text(points: Sequence[BenchmarkPoint], rows: Sequence[Compared], quantity: Quantity) -> str:
+def benchmark_alt_text(points: Sequence[BenchmarkPoint], rows: Sequence[CheckedQuantity], quantity: Quantity) -> str:
     """The chart in one sentence, for those who do not see it."""
     compared = [r for r in rows if r.quantity == quantity]
     if not compared:
@@ -114,7 +114,7 @@ def _measured(name: str, x: list[float], y: list[float], *, dark: bool) -> dict[
     }
 
 
-def _band(x: list[float], rows: Sequence[Compared], colour: str) -> list[dict[str, Any]]:
+def _band(x: list[float], rows: Sequence[CheckedQuantity], colour: str) -> list[dict[str, Any]]:
     """The interval as an area; as an error bar where there is one load only."""
     if len(x) < 2:
         one = rows[0]

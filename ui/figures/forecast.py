@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from reality.forecast.result import Forecast
 from sizing.base.format import requests_per_s, rounded, significant
 from sizing.base.units import S_PER_DAY
-from ui.figures.live_lines import Band, Chart, Level, Line, build_lines
+from ui.figures.live_lines import Band, Chart, ChartLine, Level, build_lines
 
 _DAYS = "%d %b\n%Y"
 """How the axis writes a day: the year below."""
@@ -27,15 +27,15 @@ def _chart(forecast: Forecast) -> Chart:
     past, ahead = forecast.past_days, forecast.days
     times = [*(_seconds(one.at) for one in past), *(_seconds(one.at) for one in ahead)]
     before, after = [float("nan")] * len(past), [float("nan")] * len(ahead)
-    lines = [Line(name="Busiest hour of a day", values=[one.rps for one in past] + after)]
+    lines = [ChartLine(name="Busiest hour of a day", values=[one.rps for one in past] + after)]
     if ahead:
-        lines.append(Line(name="Forecast", values=before + [one.value for one in ahead], dash=1, colour=1))
+        lines.append(ChartLine(name="Forecast", values=before + [one.value for one in ahead], dash=1, colour=1))
     low, high = [one.low for one in ahead], [one.high for one in ahead]
     reached = forecast.reaches_limit_at
     if forecast.capacity is not None and reached is not None and reached.value is not None:
         at = _seconds(reached.value)
         marked = [forecast.capacity.rps if at <= t < at + S_PER_DAY else float("nan") for t in _days(times)]
-        lines.append(Line(name=f"Reached {reached.value[:10]}", values=marked, colour=4, marks=True))
+        lines.append(ChartLine(name=f"Reached {reached.value[:10]}", values=marked, colour=4, marks=True))
     return Chart(
         unit="requests/s",
         quantity="Load",

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from sizing.base.format import significant
 from sizing.catalog.engines import engines
 from sizing.catalog.precisions import precisions
-from sizing.explore.frontier import Curve, OperatingPoints
+from sizing.explore.frontier import FrontierCurve, OperatingPoints
 from sizing.explore.measured_points import MeasuredPoint
 from ui.figures.frontier_axes import AXES, allowed_label, allowed_region, percentile_of, scale, value_of
 from ui.figures.frontier_marks import coordinates, measured_points, own_points, planned_point, point_text
@@ -77,13 +77,13 @@ def frontier_alt_text(shown: OperatingPoints) -> str:
     )
 
 
-def variant_name(curve: Curve) -> str:
+def variant_name(curve: FrontierCurve) -> str:
     """Label of the engine that a curve is held to, its kind of serving, or the width of its weights."""
     known = engines().get(curve.variant)
     return known.label if known else _SERVING.get(curve.variant, f"{curve.variant} weights")
 
 
-def _look(curve: Curve, shown: OperatingPoints, *, dark: bool) -> Look:
+def _look(curve: FrontierCurve, shown: OperatingPoints, *, dark: bool) -> Look:
     """The look of the GPU; where curves are split, the dash is that of the width or engine."""
     look = hardware_look(curve.gpu, name=curve.gpu_name, dark=dark)
     variants = list(dict.fromkeys(c.variant for c in shown.curves))
@@ -93,7 +93,7 @@ def _look(curve: Curve, shown: OperatingPoints, *, dark: bool) -> Look:
     return Look(name=look.name, colour=look.colour, dash=dash, symbol=look.symbol)
 
 
-def _curve(curve: Curve, number: int, shown: OperatingPoints, *, dark: bool) -> list[dict[str, Any]]:
+def _curve(curve: FrontierCurve, number: int, shown: OperatingPoints, *, dark: bool) -> list[dict[str, Any]]:
     """The line within the limits, and small pale markers beyond them."""
     look = _look(curve, shown, dark=dark)
     first = next(c for c in shown.curves if c.gpu == curve.gpu) is curve
@@ -131,7 +131,7 @@ def _curve(curve: Curve, number: int, shown: OperatingPoints, *, dark: bool) -> 
     ]
 
 
-def _ranged(curve: Curve, shown: OperatingPoints, ranges: Collection[str]) -> bool:
+def _ranged(curve: FrontierCurve, shown: OperatingPoints, ranges: Collection[str]) -> bool:
     """Whether the range is tinted: of several curves of a single GPU only that of the plan."""
     if curve.gpu not in ranges or not curve.points:
         return False
@@ -141,7 +141,7 @@ def _ranged(curve: Curve, shown: OperatingPoints, ranges: Collection[str]) -> bo
     return curve.variant in (plan.engine, precisions()[plan.weight_precision].width, plan.serving)
 
 
-def _range(curve: Curve, shown: OperatingPoints, *, dark: bool) -> dict[str, Any]:
+def _range(curve: FrontierCurve, shown: OperatingPoints, *, dark: bool) -> dict[str, Any]:
     """A tint between the fast and the slow end of every point."""
     ends = [(p.fast, p.slow) for p in curve.points if p.fast and p.slow]
     way = [fast for fast, _ in ends] + [slow for _, slow in reversed(ends)]

@@ -45,7 +45,7 @@ a legend higher than half of the chart would cover it."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class ChartLine:
     """One line; NaN is a gap. ``colour`` and ``dash`` count within the palette and the dashes."""
 
     name: str
@@ -84,7 +84,7 @@ class Chart:
 
     unit: str
     times_s: Sequence[float]
-    lines: tuple[Line, ...]
+    lines: tuple[ChartLine, ...]
     span_s: tuple[float, float]
     levels: tuple[Level, ...] = ()
     band: Band | None = None

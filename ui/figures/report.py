@@ -11,7 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sharing.formats.chart_shape import about
-from sharing.report.content import Chart, Mark, Series
+from sharing.report.content import Chart, ChartSeries, Mark
 from ui.figures.template import DASHES, INK, NEUTRAL, alpha, axis, layout, palette, spread_out
 
 _PATTERNS = ("", "/", "\\", "x", "-", "|")
@@ -65,7 +65,7 @@ def report_chart_alt_text(chart: Chart) -> str:
     return f"{chart.title}: {names}; {chart.y_label} over {chart.x_label}."
 
 
-def _lines(chart: Chart, series: Series, n: int, dark: bool) -> list[dict[str, Any]]:
+def _lines(chart: Chart, series: ChartSeries, n: int, dark: bool) -> list[dict[str, Any]]:
     colour, places = _colour(n, dark), _places(chart)
     line = {
         "type": "scatter",
@@ -83,7 +83,7 @@ def _lines(chart: Chart, series: Series, n: int, dark: bool) -> list[dict[str, A
     return [low, high, line]
 
 
-def _bars(chart: Chart, series: Series, n: int, dark: bool) -> list[dict[str, Any]]:
+def _bars(chart: Chart, series: ChartSeries, n: int, dark: bool) -> list[dict[str, Any]]:
     bar = {"type": "bar", "name": _text(series.name), "x": _places(chart), "y": series.values, "marker": _fill(n, dark)}
     if series.low and series.high:
         ends = zip(series.values, series.low, series.high, strict=True)
@@ -93,14 +93,14 @@ def _bars(chart: Chart, series: Series, n: int, dark: bool) -> list[dict[str, An
     return [bar]
 
 
-def _tornado(chart: Chart, series: Series, n: int, dark: bool) -> list[dict[str, Any]]:
+def _tornado(chart: Chart, series: ChartSeries, n: int, dark: bool) -> list[dict[str, Any]]:
     base = chart.base or 0.0
     reach = [None if value is None else value - base for value in series.values]
     bar = {"type": "bar", "orientation": "h", "name": _text(series.name), "base": base, "x": reach, "y": _places(chart)}
     return [{**bar, "marker": _fill(n, dark), "customdata": series.values, "hovertemplate": "%{y}: %{customdata}"}]
 
 
-_DRAWN: Mapping[str, Callable[[Chart, Series, int, bool], list[dict[str, Any]]]] = {
+_DRAWN: Mapping[str, Callable[[Chart, ChartSeries, int, bool], list[dict[str, Any]]]] = {
     "line": _lines,
     "bar": _bars,
     "stacked": _bars,

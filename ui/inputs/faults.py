@@ -9,7 +9,7 @@ from contextvars import ContextVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from sharing.form.problems import Fault
+from sharing.form.problems import FieldFault
 from ui import state
 from ui.format import as_markdown
 
@@ -38,7 +38,7 @@ def leave_place(*keys: str) -> None:
         places.update(dict.fromkeys(keys, st.container(gap="xsmall")))
 
 
-def draw_faults(places: Places, faults: Iterable[Fault]) -> None:
+def draw_faults(places: Places, faults: Iterable[FieldFault]) -> None:
     """Each fault under its field. What nobody has filled in yet is asked for, not marked as wrong."""
     for fault in faults:
         if fault.at not in places:
@@ -51,7 +51,7 @@ def draw_faults(places: Places, faults: Iterable[Fault]) -> None:
             _draw_readings(fault)
 
 
-def _draw_readings(fault: Fault) -> None:
+def _draw_readings(fault: FieldFault) -> None:
     """A button for each number that may have been meant."""
     if not fault.readings:
         return

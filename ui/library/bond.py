@@ -13,7 +13,7 @@ from sharing.errors import SharingError
 from ui.access import actor, allowed
 from ui.format import as_markdown
 from ui.library.connection import bonds, refused
-from ui.library.opening import KEPT, Kept
+from ui.library.opening import KEPT, OpenedVersion
 
 SOURCE, DEPLOYMENT = "source", "deployment"
 """Session keys of the choice of a source and of one of its deployments, see :mod:`ui.sources.picker`."""
@@ -60,7 +60,7 @@ def planned_at_sources() -> dict[str, PlannedThere]:
 
 def draw_bond(source: str, deployment: str) -> None:
     """Whether the scenario of the library that is open runs here, what was found last, and a button to say so."""
-    kept: Kept | None = st.session_state.get(KEPT)
+    kept: OpenedVersion | None = st.session_state.get(KEPT)
     if kept is None:
         return
     place = Place(source=source, deployment=deployment)

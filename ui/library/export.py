@@ -22,14 +22,14 @@ from ui.currency import Currency
 from ui.library.manifests import draw_manifests
 from ui.library.released import PRICES, offered
 from ui.shell import chosen_currency, draw_problems, progress_bar, refreshed
-from ui.state import Answer
+from ui.state import FormAnswer
 
 _PLANNING = "Planning what moves the answer"
 _BUILT, _PROBLEM, _ANSWERS = "export_built", "export_problem", "export_answers"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class ExportRequest:
     """What a file is to be made of; as long as it stays the same, the file that was built is offered."""
 
     scenario: str
@@ -45,7 +45,7 @@ class Wanted:
 class Built:
     """A file with what it was made of."""
 
-    wanted: Wanted
+    wanted: ExportRequest
     name: str
     content: bytes
 
@@ -73,7 +73,7 @@ def draw_export() -> None:
             draw_manifests(answer, key="export_manifests")
 
 
-def _draw(answer: Answer) -> None:
+def _draw(answer: FormAnswer) -> None:
     try:
         scenario = state.with_costs(answer.scenario)
     except ValidationError:
@@ -100,7 +100,7 @@ def _draw(answer: Answer) -> None:
         )
 
 
-def _questions(scenario: Scenario) -> Wanted:
+def _questions(scenario: Scenario) -> ExportRequest:
     suffix = st.selectbox(
         "Format",
         list(FORMATS),
@@ -126,7 +126,7 @@ def _questions(scenario: Scenario) -> Wanted:
         key="export_logo",
         help="Stands on the first page; without one the customer's name does.",
     )
-    return Wanted(
+    return ExportRequest(
         scenario=scenario.model_dump_json(),
         suffix=suffix,
         released=released,
@@ -158,7 +158,7 @@ def _people() -> tuple[str, str]:
     return customer.strip(), author.strip()
 
 
-def _build(answer: Answer, scenario: Scenario, wanted: Wanted) -> None:
+def _build(answer: FormAnswer, scenario: Scenario, wanted: ExportRequest) -> None:
     """Make the file, with a bar meanwhile. What goes wrong is a sentence."""
     from sharing.formats.source import source_of
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sharing.document import file_stem
 from ui.shell import draw_download
-from ui.state import Answer
+from ui.state import FormAnswer
 
 
-def draw_manifests(answer: Answer, *, key: str = "get_manifests") -> None:
+def draw_manifests(answer: FormAnswer, *, key: str = "get_manifests") -> None:
     """A button that makes and downloads them; none where the plan deploys nothing."""
     if answer.plan.deployment is None:
         return
@@ -23,7 +23,7 @@ def draw_manifests(answer: Answer, *, key: str = "get_manifests") -> None:
     )
 
 
-def manifests_zip(answer: Answer) -> bytes:
+def manifests_zip(answer: FormAnswer) -> bytes:
     """All files of the plan; the same answer makes the same bytes."""
     from sharing.manifests import manifests, zipped
 

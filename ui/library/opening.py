@@ -20,7 +20,7 @@ _UNHELD = "keys_not_in_the_form"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kept:
+class OpenedVersion:
     """A version in the library that the next one is saved on top of."""
 
     scenario_id: int
@@ -29,7 +29,7 @@ class Kept:
 
 def keep(version: Version, on_top_of: int | None = None) -> None:
     """From now on Save goes on top of this version, or of a later one of the same scenario."""
-    st.session_state[KEPT] = Kept(scenario_id=version.scenario_id, number=on_top_of or version.number)
+    st.session_state[KEPT] = OpenedVersion(scenario_id=version.scenario_id, number=on_top_of or version.number)
 
 
 def open_version(version: Version, on_top_of: int | None = None) -> None:

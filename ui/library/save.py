@@ -8,13 +8,13 @@ import streamlit as st
 
 from sharing.errors import NotInLibrary, SharingError
 from sharing.form.fields import FIELDS
-from sharing.library.records import NAME_LENGTH, Change, Conflict, Draft, Project, figures_of
+from sharing.library.records import NAME_LENGTH, Conflict, KeyChange, Project, ScenarioDraft, figures_of
 from sizing.decision.text import name_of
 from ui import state
 from ui.access import actor
 from ui.database import library
 from ui.format import as_markdown
-from ui.library.opening import KEPT, Kept, keep, open_version
+from ui.library.opening import KEPT, OpenedVersion, keep, open_version
 from ui.library.unsaved import forget, remember
 from ui.shell import draw_problems
 
@@ -24,7 +24,7 @@ _CONFLICT, _PROBLEM, _SAVED, _NAME = "save_conflict", "save_problem", "save_done
 def draw_save() -> None:
     """A button that opens the few questions of saving."""
     with st.popover("Save", icon=":material/save:", help="Keep this scenario in the library, with its history."):
-        kept: Kept | None = st.session_state.get(KEPT)
+        kept: OpenedVersion | None = st.session_state.get(KEPT)
         _questions()
         if kept is not None:
             st.button(
@@ -74,7 +74,7 @@ def _rename() -> None:
     state.write({"name": st.session_state[_NAME]})
 
 
-def save(kept: Kept | None) -> None:
+def save(kept: OpenedVersion | None) -> None:
     """Save what the form says (for callbacks). The draft stays in the session until the library has it."""
     for key in (_PROBLEM, _SAVED, _CONFLICT):
         st.session_state.pop(key, None)
@@ -94,7 +94,7 @@ def save(kept: Kept | None) -> None:
         st.session_state[_PROBLEM] = f"{error} Not saved: your inputs stay in this session, save again later."
 
 
-def _write(draft: Draft, kept: Kept | None) -> None:
+def _write(draft: ScenarioDraft, kept: OpenedVersion | None) -> None:
     by = actor()
     if kept is None:
         result = library().add(draft, by=by)
@@ -111,11 +111,11 @@ def _write(draft: Draft, kept: Kept | None) -> None:
     st.session_state[_SAVED] = f"Saved as version {result.number} of scenario {result.scenario_id}."
 
 
-def _draft_of(answer: state.Answer) -> Draft:
+def _draft_of(answer: state.FormAnswer) -> ScenarioDraft:
     customer, project, tags = (str(st.session_state.get(f"save_{key}", "")) for key in ("customer", "project", "tags"))
     name = project.strip() or customer.strip()
     filed = Project(name=name, customer=customer) if name else None
-    return Draft(scenario=answer.scenario, project=filed, tags=tags.split(","))
+    return ScenarioDraft(scenario=answer.scenario, project=filed, tags=tags.split(","))
 
 
 def _draw_conflict(conflict: Conflict) -> None:
@@ -138,7 +138,7 @@ def _draw_conflict(conflict: Conflict) -> None:
     st.button("Open theirs", key="open_theirs", on_click=_open_theirs, args=(conflict,), help="Yours is given up.")
 
 
-def changes_table(made: tuple[Change, ...]) -> dict[str, list[str]]:
+def changes_table(made: tuple[KeyChange, ...]) -> dict[str, list[str]]:
     """Changes as columns."""
     return {
         "Input": [name_of(change.key) for change in made],
@@ -151,7 +151,7 @@ def _keep_mine(conflict: Conflict) -> None:
     if conflict.mine is None:
         return
     try:
-        _write(conflict.mine, Kept(scenario_id=conflict.theirs.scenario_id, number=conflict.theirs.number))
+        _write(conflict.mine, OpenedVersion(scenario_id=conflict.theirs.scenario_id, number=conflict.theirs.number))
     except SharingError as error:
         st.session_state[_PROBLEM] = str(error)
 

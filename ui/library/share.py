@@ -10,7 +10,7 @@ from sharing.access import Right
 from sharing.document import whole_document
 from sharing.library.records import Version
 from sharing.links.live import live_link
-from sharing.links.records import Link, State, Terms
+from sharing.links.records import Link, LinkState, Terms
 from sharing.report.content import Released
 from sizing.base.errors import SizingError
 from ui import shell, state
@@ -18,7 +18,7 @@ from ui.access import actor, allowed
 from ui.database import library
 from ui.format import as_markdown
 from ui.library.connection import links, refused
-from ui.library.opening import KEPT, Kept
+from ui.library.opening import KEPT, OpenedVersion
 from ui.library.released import PRICES, offered
 from ui.library.save import draw_saved, save
 from ui.shell import draw_problems, progress_bar
@@ -58,7 +58,7 @@ def _draw_live(address: str) -> None:
 
 
 def _draw_frozen() -> None:
-    kept: Kept | None = st.session_state.get(KEPT)
+    kept: OpenedVersion | None = st.session_state.get(KEPT)
     version = library().version(kept.scenario_id, kept.number) if kept else None
     if version is not None and _is_on_the_page(version):
         draw_making(version)
@@ -148,7 +148,7 @@ def draw_links(scenario_id: int) -> None:
         st.markdown("**Frozen links of this scenario**")
     for link in latest:
         with st.container(horizontal=True, vertical_alignment="center"):
-            is_open = link.state(library().now()) is State.OPEN
+            is_open = link.state(library().now()) is LinkState.OPEN
             st.markdown(as_markdown(_described(link)), width="stretch")
             if is_open and allowed(Right.REVOKE):
                 st.button("Revoke", key=f"revoke_{link.id}", on_click=_revoke, args=(link.id,), help="Refused then.")
@@ -158,7 +158,7 @@ def _described(link: Link) -> str:
     views = "1 view" if link.views == 1 else f"{link.views:,} views"
     until = f"until {link.expires_at:%Y-%m-%d}" if link.expires_at else "without end"
     how = link.state(library().now())
-    ends = until if how is State.OPEN else how.value
+    ends = until if how is LinkState.OPEN else how.value
     locked = ", password" if link.has_password else ""
     made = f"{link.made_at:%Y-%m-%d %H:%M} by {link.made_by}"
     return f"{link.id}: version {link.version}, {made}, {PRICES[link.released].lower()}{locked}, {ends}, {views}"

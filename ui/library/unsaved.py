@@ -8,12 +8,12 @@ import streamlit as st
 
 from sharing.access import Right
 from sharing.errors import NotInLibrary
-from sharing.library.records import Draft, Version
+from sharing.library.records import ScenarioDraft, Version
 from ui.access import actor, allowed
 from ui.database import library
 from ui.format import as_markdown
 from ui.library.connection import refused
-from ui.library.opening import Kept
+from ui.library.opening import OpenedVersion
 
 _UNSAVED = "unsaved_drafts"
 
@@ -22,11 +22,11 @@ _UNSAVED = "unsaved_drafts"
 class Unsaved:
     """A draft, and the version it was to be saved on top of; None: as a new scenario."""
 
-    draft: Draft
-    kept: Kept | None
+    draft: ScenarioDraft
+    kept: OpenedVersion | None
 
 
-def remember(draft: Draft, kept: Kept | None) -> Draft:
+def remember(draft: ScenarioDraft, kept: OpenedVersion | None) -> ScenarioDraft:
     """Keep a draft until the library has it. The same one keeps the key of its first act: it becomes one version."""
     for one in _drafts():
         if one.kept == kept and replace(draft, key=one.draft.key) == one.draft:
@@ -35,7 +35,7 @@ def remember(draft: Draft, kept: Kept | None) -> Draft:
     return draft
 
 
-def forget(draft: Draft) -> None:
+def forget(draft: ScenarioDraft) -> None:
     """The library has it, or its author has decided."""
     st.session_state[_UNSAVED] = [one for one in _drafts() if one.draft.key != draft.key]
 

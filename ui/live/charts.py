@@ -10,9 +10,9 @@ import streamlit as st
 from collectors.prometheus.histograms import QUANTILES, SHOWN
 from collectors.queries.live_numbers import lines_of
 from collectors.questions.history import History
-from ui.figures.live_lines import Band, Chart, Level, Line, build_lines, lines_alt_text, lines_table
-from ui.live.moment import Moment
-from ui.live.planned import Planned
+from ui.figures.live_lines import Band, Chart, ChartLine, Level, build_lines, lines_alt_text, lines_table
+from ui.live.moment import LiveWindow
+from ui.live.planned import PlannedQuantities
 from ui.shell import draw_chart, draw_choice, draw_table
 
 PERCENT = 100.0
@@ -28,7 +28,7 @@ _LATENCIES = {
 
 
 def draw_latency(
-    lines: History, span: tuple[float, float], moment: Moment, planned: Planned | None, *, dark: bool
+    lines: History, span: tuple[float, float], moment: LiveWindow, planned: PlannedQuantities | None, *, dark: bool
 ) -> None:
     """TTFT, TPOT, ITL and E2E: quantiles, the mean, and the bucket of one quantile as a tint."""
     chosen = draw_choice(
@@ -53,7 +53,7 @@ def draw_latency(
 
 
 def draw_load(
-    lines: History, span: tuple[float, float], moment: Moment, planned: Planned | None, *, dark: bool
+    lines: History, span: tuple[float, float], moment: LiveWindow, planned: PlannedQuantities | None, *, dark: bool
 ) -> None:
     """Requests, tokens, queue, and KV cache with prefix hits."""
     left, right = st.columns(2, gap="medium")
@@ -69,7 +69,7 @@ def draw_load(
             draw_lines(chart, moment, key=key, dark=dark)
 
 
-def draw_lines(chart: Chart, moment: Moment, *, key: str, dark: bool) -> None:
+def draw_lines(chart: Chart, moment: LiveWindow, *, key: str, dark: bool) -> None:
     """A chart with its table."""
     draw_chart(build_lines(chart, zone=moment.zone, dark=dark), key=f"live_{key}", alt=lines_alt_text(chart))
     draw_table(lambda: lines_table(chart, zone=moment.zone), key=f"live_{key}", what=chart.title)
@@ -81,7 +81,7 @@ def latency_chart(
     """One latency with its quantiles, mean and bucket."""
     place, (name, unit, scale) = list(QUANTILES).index(chosen), _LATENCIES[quantity]
     drawn = [
-        Line(
+        ChartLine(
             name=f"{q} {name}",
             values=line(lines, f"{quantity}.{q}"),
             colour=i,
@@ -90,7 +90,7 @@ def latency_chart(
         )
         for i, q in enumerate(QUANTILES)
     ]
-    mean = Line(name="Mean", values=line(lines, f"{quantity}.mean"), colour=len(QUANTILES), dash=3, width=1.5)
+    mean = ChartLine(name="Mean", values=line(lines, f"{quantity}.mean"), colour=len(QUANTILES), dash=3, width=1.5)
     band = Band(
         name=f"Certain range of {chosen}",
         low=line(lines, f"{quantity}.{chosen}_low"),
@@ -115,9 +115,9 @@ def kv_chart(lines: History, span: tuple[float, float]) -> Chart:
     most, preempted = line(lines, "kv_usage_max"), line(lines, "preemptions_per_s")
     hit = [use if rate > 0 else math.nan for use, rate in zip(most, preempted, strict=True)]
     shares = lines_of("shares").items()
-    drawn = [Line(name=name, values=line(lines, key), colour=i, dash=i) for i, (key, name) in enumerate(shares)]
+    drawn = [ChartLine(name=name, values=line(lines, key), colour=i, dash=i) for i, (key, name) in enumerate(shares)]
     if any(math.isfinite(v) for v in hit):
-        drawn.append(Line(name="Preemptions", values=hit, colour=len(drawn), marks=True))
+        drawn.append(ChartLine(name="Preemptions", values=hit, colour=len(drawn), marks=True))
     return Chart(quantity="KV cache", unit="%", times_s=lines.times_s, lines=tuple(drawn), span_s=span, scale=PERCENT)
 
 
@@ -126,7 +126,7 @@ def line(lines: History, name: str) -> Sequence[float]:
     return lines.lines.get(name) or (math.nan,) * len(lines.times_s)
 
 
-def levels(planned: Planned | None, quantity: str) -> tuple[Level, ...]:
+def levels(planned: PlannedQuantities | None, quantity: str) -> tuple[Level, ...]:
     """The plan's lines of a chart."""
     return planned.levels(quantity) if planned else ()
 
@@ -144,7 +144,7 @@ def quantity_chart(
 ) -> Chart:
     """Quantities of the history with their names in the legend, in one unit."""
     drawn = tuple(
-        Line(name=name, values=line(lines, key), colour=i, dash=i) for i, (key, name) in enumerate(names.items())
+        ChartLine(name=name, values=line(lines, key), colour=i, dash=i) for i, (key, name) in enumerate(names.items())
     )
     return Chart(
         quantity=quantity,

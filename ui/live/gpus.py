@@ -16,7 +16,7 @@ from ui import sources
 from ui.figures.gpu_map import MEASURES, Measure, build_gpu_map, gpu_map_alt_text, gpu_table, trouble_of
 from ui.format import as_markdown
 from ui.live.charts import PERCENT, draw_lines, quantity_chart
-from ui.live.moment import Moment
+from ui.live.moment import LiveWindow
 from ui.shell import draw_chart, draw_choice, draw_table
 from ui.sources.picker import Picked
 
@@ -52,7 +52,7 @@ def draw_gpus(
     observed: Observation,
     lines: History | None,
     span: tuple[float, float],
-    moment: Moment,
+    moment: LiveWindow,
     *,
     dark: bool,
 ) -> None:
@@ -91,7 +91,7 @@ def first_exported(observed: Observation) -> str:
     return next((key for key, number in _TELLING.items() if observed.number(number) is not None), "sm_active")
 
 
-def _asked(picked: Picked, moment: Moment, *measures: Measure) -> sources.Answer[tuple[Device, ...]]:
+def _asked(picked: Picked, moment: LiveWindow, *measures: Measure) -> sources.LatestAnswer[tuple[Device, ...]]:
     """Every GPU with some measures, and with what shows trouble."""
     columns = dict.fromkeys(key for measure in measures for key in (*measure.keys, *TROUBLE))
     return sources.per_device(picked.known, columns=tuple(columns), end_s=moment.end_s, wait_s=WAIT_S)
@@ -133,7 +133,7 @@ def filtered(devices: tuple[Device, ...], wanted: str) -> tuple[Device, ...]:
     return tuple(d for d in devices if part in d.host.lower() or part in d.pod.lower()) if part else devices
 
 
-def _draw_trouble(picked: Picked, devices: tuple[Device, ...], span: tuple[float, float], moment: Moment) -> None:
+def _draw_trouble(picked: Picked, devices: tuple[Device, ...], span: tuple[float, float], moment: LiveWindow) -> None:
     log, slow = st.columns(2, gap="medium")
     with log:
         _draw_xids(picked, span, moment)
@@ -155,7 +155,7 @@ def _draw_trouble(picked: Picked, devices: tuple[Device, ...], span: tuple[float
         )
 
 
-def _draw_xids(picked: Picked, span: tuple[float, float], moment: Moment) -> None:
+def _draw_xids(picked: Picked, span: tuple[float, float], moment: LiveWindow) -> None:
     st.markdown("**XID errors in this range**")
     answer = sources.xids_of(picked.known, span_s=moment.span_s, end_s=moment.end_s, now_s=span[1], wait_s=WAIT_S)
     if answer.good is None:
@@ -183,7 +183,7 @@ def _draw_xids(picked: Picked, span: tuple[float, float], moment: Moment) -> Non
     st.caption("The exporter keeps the last code until the driver is loaded anew: a repeated error shows once.")
 
 
-def _draw_lines(lines: History, span: tuple[float, float], moment: Moment, *, dark: bool) -> None:
+def _draw_lines(lines: History, span: tuple[float, float], moment: LiveWindow, *, dark: bool) -> None:
     activity = quantity_chart(
         lines,
         span,

@@ -20,7 +20,7 @@ from ui import sources
 from ui.format import as_markdown
 from ui.shell import draw_problems
 from ui.sources import known as sessions
-from ui.sources.known import Known
+from ui.sources.known import KnownSource
 from ui.sources.picker import Picked
 
 TRIAL_S = 20.0
@@ -113,7 +113,7 @@ def _draw_edited(name: str, edited: Mapping[str, Candidate]) -> None:
     st.button("Back to the built-in mapping", key="map_reset", on_click=_use, args=(name, {}), icon=":material/undo:")
 
 
-def _draw_inputs(known: Known) -> None:
+def _draw_inputs(known: KnownSource) -> None:
     with st.form("mapping", border=True):
         quantity, kind, scale = st.columns([2, 2, 1])
         with quantity:
@@ -153,7 +153,7 @@ def _use(name: str, mapping: dict[str, Candidate]) -> None:
     st.session_state[_CHANGED] = True
 
 
-def _apply(known: Known) -> None:
+def _apply(known: KnownSource) -> None:
     """Validate what was typed, try it on the source, and use it; a problem is a sentence."""
     quantity, kind, text, scale = (str(st.session_state.get(f"map_{field}") or "").strip() for field in _FIELDS)
     mapping = sessions.mapping_of(known.name)
@@ -201,7 +201,7 @@ def _said(invalid: ValidationError) -> str:
     return message_of(invalid.errors()[0]).rstrip(".") + "."
 
 
-def _try(known: Known, changed: Source, quantity: str) -> None:
+def _try(known: KnownSource, changed: Source, quantity: str) -> None:
     """Ask the source once. Raises ValueError when it rejects the expression or has nothing for it."""
     trial = replace(known, source=changed)
     answer = sources.ask(trial, "trial", lambda backend, source: read_from(backend, source), wait_s=TRIAL_S)

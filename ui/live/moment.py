@@ -12,14 +12,14 @@ import streamlit as st
 from sharing.links.live import without_addresses
 from ui import state
 from ui.sources.known import Origin
-from ui.sources.moment import RANGES, Window, asked_end, draw_range, hold, written_out
+from ui.sources.moment import RANGES, LinkedWindow, asked_end, draw_range, hold, written_out
 from ui.sources.picker import Picked
 
 SHOWN_AT = "live_shown_at"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Moment(Window):
+class LiveWindow(LinkedWindow):
     """The window, refreshed as time goes on while it has no end, and the time zone of the viewer."""
 
     zone: tzinfo
@@ -34,7 +34,7 @@ class Moment(Window):
         return f"{datetime.fromtimestamp(at_s, self.zone):%Y-%m-%d %H:%M:%S} {self.zone}"
 
 
-def draw_moment(picked: Picked) -> Moment:
+def draw_moment(picked: Picked) -> LiveWindow:
     """The range, a pause, and the link to what is seen."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", width="content"):
         label = draw_range(
@@ -43,7 +43,7 @@ def draw_moment(picked: Picked) -> Moment:
         end_s, problem = asked_end()
         _draw_pause(paused=end_s is not None)
         _draw_link(picked, label, end_s)
-    return Moment(label=label, span_s=RANGES[label], end_s=end_s, zone=_zone(), problem=problem)
+    return LiveWindow(label=label, span_s=RANGES[label], end_s=end_s, zone=_zone(), problem=problem)
 
 
 def _draw_pause(*, paused: bool) -> None:

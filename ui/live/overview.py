@@ -13,7 +13,7 @@ from ui.format import as_markdown
 from ui.library.bond import PlannedThere, planned_at_sources
 from ui.live.verdict import ATTENTION, WORDS, duration, word_for
 from ui.shell import in_percent
-from ui.sources import Answer, Known, Origin
+from ui.sources import KnownSource, LatestAnswer, Origin
 
 ASKING = "Being read"
 SEVERITY = (
@@ -49,7 +49,7 @@ def draw_overview(*, key: str = "overview") -> None:
             st.error(as_markdown(f"{one.file}: {problem}"), icon=":material/error:")
 
 
-def overview_table(known: tuple[Known, ...]) -> pd.DataFrame:
+def overview_table(known: tuple[KnownSource, ...]) -> pd.DataFrame:
     """The sources with what is known of them, the worst first, of equals the one that is nearest to its planned load;
     an empty cell is unknown. What is planned stands beside it where a scenario of the library runs there.
 
@@ -74,7 +74,7 @@ def _without_plan(row: dict[str, object]) -> dict[str, object]:
     return {name: value for name, value in row.items() if not name.startswith("Planned") and name != "Scenario"}
 
 
-def _row(known: Known, answer: Answer[Observation], plan: PlannedThere | None) -> dict[str, object]:
+def _row(known: KnownSource, answer: LatestAnswer[Observation], plan: PlannedThere | None) -> dict[str, object]:
     newest, good = answer.newest, answer.good
     state = word_for(newest) if newest is not None else WORDS[State.UNREACHABLE] if answer.problem else ASKING
     why = (newest.reasons[0] if newest is not None and newest.reasons else answer.problem) or ""

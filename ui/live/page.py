@@ -15,9 +15,9 @@ from ui.format import as_markdown
 from ui.live.charts import draw_latency, draw_load
 from ui.live.gpus import draw_gpus
 from ui.live.mapping import draw_mapping, follow_change
-from ui.live.moment import SHOWN_AT, Moment, draw_moment
+from ui.live.moment import SHOWN_AT, LiveWindow, draw_moment
 from ui.live.overview import draw_overview
-from ui.live.planned import Planned, draw_plan_switch
+from ui.live.planned import PlannedQuantities, draw_plan_switch
 from ui.live.serving_cost import draw_cost, draw_price, draw_serving_cost
 from ui.live.tiles import draw_tiles
 from ui.live.verdict import draw_first_time, draw_verdict
@@ -57,7 +57,7 @@ def draw() -> None:
     refreshed(_body, every)(picked, moment, planned, price, waiting=waiting)
 
 
-def _nothing_yet(picked: Picked, moment: Moment) -> bool:
+def _nothing_yet(picked: Picked, moment: LiveWindow) -> bool:
     """Whether something that the page needs is asked for and was never answered."""
     if picked.pending:
         return True
@@ -68,7 +68,9 @@ def _nothing_yet(picked: Picked, moment: Moment) -> bool:
     return lines.pending and lines.good is None
 
 
-def _body(picked: Picked, moment: Moment, planned: Planned | None, price: float | None, *, waiting: bool) -> None:
+def _body(
+    picked: Picked, moment: LiveWindow, planned: PlannedQuantities | None, price: float | None, *, waiting: bool
+) -> None:
     follow_change()
     if picked.pending:  # which deployments there are decides what is asked; a run of the whole page draws the choice
         if not sources.deployments_of(picked.known).pending:
@@ -102,7 +104,7 @@ def _body(picked: Picked, moment: Moment, planned: Planned | None, price: float 
     _tabs(picked, shown, lines, moment, planned, otherwise=READING if pending else NOTHING, dark=dark)
 
 
-def _lines(picked: Picked, moment: Moment, seen: Observation) -> sources.Answer[History]:
+def _lines(picked: Picked, moment: LiveWindow, seen: Observation) -> sources.LatestAnswer[History]:
     return sources.over_time(picked.known, span_s=moment.span_s, end_s=moment.end_s, now_s=seen.at_s)
 
 
@@ -110,8 +112,8 @@ def _tabs(
     picked: Picked,
     shown: Observation | None,
     lines: History | None,
-    moment: Moment,
-    planned: Planned | None,
+    moment: LiveWindow,
+    planned: PlannedQuantities | None,
     *,
     otherwise: str,
     dark: bool,

@@ -21,7 +21,7 @@ percentiles say nothing about gaps between single tokens."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Planned:
+class PlannedQuantities:
     """The plan, and what it puts beside each quantity."""
 
     name: str
@@ -78,7 +78,7 @@ class Planned:
         }
 
 
-def draw_plan_switch() -> Planned | None:
+def draw_plan_switch() -> PlannedQuantities | None:
     """A switch for the plan lines, where something was asked that has a plan."""
     answer = state.last_answer()
     if answer is None:
@@ -91,4 +91,4 @@ def draw_plan_switch() -> Planned | None:
         persist_state="session",
         help="What the scenario on Size plans, dashed in the charts. Its peak load, not the load of now.",
     )
-    return Planned(name=name, plan=answer.plan, limits=answer.scenario.limits) if shown else None
+    return PlannedQuantities(name=name, plan=answer.plan, limits=answer.scenario.limits) if shown else None

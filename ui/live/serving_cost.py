@@ -27,8 +27,8 @@ from sizing.base.units import HOURS_PER_MONTH
 from sizing.scenario.bounds import MAX_USD
 from ui import sources, state
 from ui.format import as_markdown, known
-from ui.live.planned import Planned
-from ui.sources.known import Known
+from ui.live.planned import PlannedQuantities
+from ui.sources.known import KnownSource
 
 BASES: Mapping[Basis, str] = {"allocation": "Allocation", "usage": "Usage"}
 MEANS: Mapping[Basis, str] = {
@@ -49,7 +49,7 @@ def _planned(scenario_json: str) -> PlannedCost | None:
         return None
 
 
-def draw_serving_cost(source: Known, end_s: float | None, planned: Planned | None) -> None:
+def draw_serving_cost(source: KnownSource, end_s: float | None, planned: PlannedQuantities | None) -> None:
     """A table where OpenCost knows what is served here; nothing without it."""
     answer = sources.serving_costs_of(source, end_s=end_s)
     if not answer.good:
@@ -153,7 +153,7 @@ def draw_price() -> float | None:
     return price
 
 
-def draw_cost(observed: Observation, planned: Planned | None, own_usd_per_gpu_hour: float | None) -> None:
+def draw_cost(observed: Observation, planned: PlannedQuantities | None, own_usd_per_gpu_hour: float | None) -> None:
     """Cost per million output tokens now and as planned, in one line; nothing without any price."""
     if own_usd_per_gpu_hour is None and planned is None:
         return

@@ -12,7 +12,7 @@ from collectors.questions.history import History
 from collectors.reading.observation import Observation
 from sizing.base.format import count, ms, percent, significant
 from ui.format import as_markdown, unbroken_percent
-from ui.live.planned import Planned
+from ui.live.planned import PlannedQuantities
 
 NOTHING = "No data"
 _PER_ROW, _NARROWEST = 4, 150
@@ -39,7 +39,7 @@ class Tile(NamedTuple):
     line_of: str = ""
 
 
-def draw_tiles(observed: Observation, lines: History | None, planned: Planned | None, *, late: bool) -> None:
+def draw_tiles(observed: Observation, lines: History | None, planned: PlannedQuantities | None, *, late: bool) -> None:
     """Eight tiles; grey where the data is not of now."""
     grid = st.grid(_PER_ROW, min_column_width=_NARROWEST, gap="small", border=True)
     for tile in tiles(observed):

@@ -10,8 +10,8 @@ from collectors.vocabulary import engine_vocabularies, gpu_vocabularies
 from sizing.base.format import count, significant
 from sizing.base.units import S_PER_HOUR, S_PER_MINUTE
 from ui.format import as_markdown, counted
-from ui.live.moment import Moment
-from ui.sources import Answer, Origin
+from ui.live.moment import LiveWindow
+from ui.sources import LatestAnswer, Origin
 from ui.sources.connection import DEMO_FIRST_HOURS, DEMO_HOURS
 from ui.sources.moment import window_in_words
 from ui.sources.picker import Picked
@@ -45,7 +45,7 @@ def word_for(observed: Observation) -> str:
     return ATTENTION if observed.state is State.OK and alerts(observed) else WORDS[observed.state]
 
 
-def draw_verdict(answer: Answer[Observation], picked: Picked, moment: Moment) -> Observation | None:
+def draw_verdict(answer: LatestAnswer[Observation], picked: Picked, moment: LiveWindow) -> Observation | None:
     """The box, and what stands below it; returns the observation whose figures are to be shown."""
     newest, good = answer.newest, answer.good
     if picked.known.origin is Origin.DEMO:
@@ -88,7 +88,7 @@ def draw_first_time(picked: Picked) -> None:
     )
 
 
-def _box(observed: Observation, moment: Moment) -> None:
+def _box(observed: Observation, moment: LiveWindow) -> None:
     reasons = [*observed.reasons, *(alert.sentence for alert in alerts(observed))]
     title = f"**{_verdict(observed, moment)}.**"
     single = f"{title} {as_markdown(reasons[0])}" if len(reasons) == 1 else title
@@ -108,7 +108,7 @@ def _box(observed: Observation, moment: Moment) -> None:
         st.caption(f":material/info: {as_markdown(warning)}")
 
 
-def _verdict(observed: Observation, moment: Moment) -> str:
+def _verdict(observed: Observation, moment: LiveWindow) -> str:
     """The word, with the time that it is about: pages that look at a longer window may say another."""
     if observed.state not in OF_A_WINDOW:
         return word_for(observed)
@@ -116,7 +116,7 @@ def _verdict(observed: Observation, moment: Moment) -> str:
     return f"{word_for(observed)} {window_in_words(observed.window_s, until)}"
 
 
-def _seconds_since(good: Observation, newest: Observation | None, answer: Answer[Observation]) -> float | None:
+def _seconds_since(good: Observation, newest: Observation | None, answer: LatestAnswer[Observation]) -> float | None:
     """Age of the last good data: by the clock of the source where the newest answer has it."""
     if newest is not None and newest.state is not State.UNREACHABLE:
         return max(0.0, newest.at_s - good.at_s)
@@ -136,7 +136,7 @@ def duration(seconds: float) -> str:
     return f"{significant(seconds / S_PER_HOUR, 2)} h"
 
 
-def _facts(observed: Observation, moment: Moment, *, late: bool) -> None:
+def _facts(observed: Observation, moment: LiveWindow, *, late: bool) -> None:
     """One line: engine, size, age, window. The age of old data is said above."""
     replicas, gpus = observed.number("replicas"), observed.number("gpus")
     engine = engine_vocabularies().get(observed.engine or "")

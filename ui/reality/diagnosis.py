@@ -20,7 +20,7 @@ from ui.library.opening import open_document
 from ui.reality.learned import draw_learned
 from ui.shell import chosen_currency, draw_chart, draw_problems, draw_rows, draw_table, refreshed
 from ui.shell.progress import Held
-from ui.sources.moment import Window
+from ui.sources.moment import LinkedWindow
 from ui.sources.picker import Picked
 from ui.state import answer_of
 
@@ -49,7 +49,13 @@ def _held(key: tuple[str, ...]) -> Held[Diagnosis]:
 
 
 def draw_diagnosis(
-    picked: Picked, scenario: Scenario, window: Window, served_as: str, learned: Accepted | None, *, every_s: float
+    picked: Picked,
+    scenario: Scenario,
+    window: LinkedWindow,
+    served_as: str,
+    learned: Accepted | None,
+    *,
+    every_s: float,
 ) -> None:
     """What is concluded of the window, or that it is being read; read as often as the comparison beside it.
     ``learned``: the step times accepted for the scenario."""
@@ -70,14 +76,14 @@ def draw_diagnosis(
     _draw(diagnosis, learned, dark=st.context.theme.type == "dark")
 
 
-def _await(picked: Picked, scenario: Scenario, window: Window, every_s: float) -> None:
+def _await(picked: Picked, scenario: Scenario, window: LinkedWindow, every_s: float) -> None:
     """Says what is waited for, until it is there. What a source that fails says stands above."""
     if not _asked(picked, scenario, window, every_s).pending:
         st.rerun()
     st.info("Reading what limits and replicas did: the diagnosis appears then.", icon=":material/hourglass_top:")
 
 
-def _asked(picked: Picked, scenario: Scenario, window: Window, every_s: float) -> sources.Answer[Reading]:
+def _asked(picked: Picked, scenario: Scenario, window: LinkedWindow, every_s: float) -> sources.LatestAnswer[Reading]:
     """The deployment with everything a diagnosis needs, once for all viewers of the same limits."""
     span, end = window.span_s, window.end_s
     limits = LatencyLimits.of(scenario.limits, scenario.workload.mode)

@@ -45,7 +45,7 @@ def draw_foresight(picked: Picked, scenario: Scenario, end_s: float | None) -> N
         refreshed(_body, LOOK_EVERY_S if waits else None)(picked, scenario, label, end_s, waiting=waits)
 
 
-def _loaded(picked: Picked, days: int, end_s: float | None) -> sources.Answer[LoadHistory]:
+def _loaded(picked: Picked, days: int, end_s: float | None) -> sources.LatestAnswer[LoadHistory]:
     """The history until ``end_s`` (None: now), read once an hour for all viewers."""
 
     def read(backend: Backend, source: Source) -> LoadHistory:
@@ -98,8 +98,8 @@ def forecast_of(
 ) -> Forecast:
     """The forecast of a history that was read, shared by all who look at both. Raises SizingError."""
     from reality.forecast.door import forecast  # what only this panel needs is loaded when it is opened
-    from reality.forecast.foresee import Wanted
+    from reality.forecast.foresee import ForecastRequest
 
     scenario = Scenario.model_validate_json(scenario_json)
     end_s = _loaded.start_s + (len(_loaded.rps) - 1) * _loaded.step_s
-    return forecast(scenario, plan_of(scenario_json), _loaded, source_name=title, at_s=end_s, wanted=Wanted())
+    return forecast(scenario, plan_of(scenario_json), _loaded, source_name=title, at_s=end_s, wanted=ForecastRequest())

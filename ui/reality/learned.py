@@ -10,9 +10,9 @@ from sharing.access import Right
 from sharing.errors import SharingError
 from sizing.base.format import percent
 from ui.access import actor, allowed
+from ui.database import library
 from ui.format import as_markdown
-from ui.library.connection import library
-from ui.library.opening import KEPT, Kept
+from ui.library.opening import KEPT, OpenedVersion
 from ui.reality.scenario import of_size
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def _calibrations() -> Calibrations:
 
 def _kept() -> int | None:
     """The number of the scenario that is compared, where it is one of the library."""
-    kept: Kept | None = st.session_state.get(KEPT) if of_size() else None
+    kept: OpenedVersion | None = st.session_state.get(KEPT) if of_size() else None
     return None if kept is None else kept.scenario_id
 
 

@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
-from ui.sources.moment import EARLIEST, RANGES, Window, asked_end, draw_range, hold
+from ui.sources.moment import EARLIEST, RANGES, LinkedWindow, asked_end, draw_range, hold
 
 UNTIL = "until"
 
 
-def draw_window() -> Window:
+def draw_window() -> LinkedWindow:
     """Length and end of the window. The end is that of the address, to the second; the field shows its minute."""
     length, end = st.columns([3, 2], gap="small")
     with length:
@@ -32,7 +32,7 @@ def draw_window() -> Window:
             on_change=_hold,
             help="End of the window. Empty: now.",
         )
-    return Window(label=label, span_s=RANGES[label], end_s=end_s, problem=problem)
+    return LinkedWindow(label=label, span_s=RANGES[label], end_s=end_s, problem=problem)
 
 
 def _hold() -> None:

@@ -27,7 +27,7 @@ from ui.reality.moment import draw_window
 from ui.reality.results import draw_results
 from ui.reality.scenario import draw_scenario
 from ui.shell import draw_problems, refreshed
-from ui.sources.moment import Window, address_of, period
+from ui.sources.moment import LinkedWindow, address_of, period
 from ui.sources.picker import Picked
 from ui.state import answer_of
 
@@ -80,7 +80,7 @@ def draw() -> None:
         draw_bond(picked.known.name, picked.deployment or "")
 
 
-def _asked(picked: Picked, window: Window) -> sources.Answer[Read]:
+def _asked(picked: Picked, window: LinkedWindow) -> sources.LatestAnswer[Read]:
     """The deployment over the window: read once per sixtieth of the window for all viewers."""
     span, end = window.span_s, window.end_s
 
@@ -99,16 +99,16 @@ def _read(source: Source, backend: Backend, end_s: float | None, window_s: float
     return Read(observed=observed, deployed=deployed)
 
 
-def _every(window: Window) -> float:
+def _every(window: LinkedWindow) -> float:
     """Seconds between two readings of a window that ends now."""
     return max(sources.REFRESH_S, window.span_s / READINGS_PER_WINDOW)
 
 
-def _waits(answer: sources.Answer[Read]) -> bool:
+def _waits(answer: sources.LatestAnswer[Read]) -> bool:
     return answer.pending and answer.newest is None and answer.good is None
 
 
-def _body(picked: Picked, scenario: Scenario, window: Window, *, waiting: bool) -> None:
+def _body(picked: Picked, scenario: Scenario, window: LinkedWindow, *, waiting: bool) -> None:
     if picked.pending:
         if not sources.deployments_of(picked.known).pending:
             st.rerun()
@@ -135,7 +135,7 @@ def _body(picked: Picked, scenario: Scenario, window: Window, *, waiting: bool) 
     _compared(picked, scenario, window, read)
 
 
-def _compared(picked: Picked, scenario: Scenario, window: Window, read: Read) -> None:
+def _compared(picked: Picked, scenario: Scenario, window: LinkedWindow, read: Read) -> None:
     names = read.deployed.models
     stated = st.session_state.get(SERVED_AS)
     served_as = stated if stated in names else ""
@@ -170,7 +170,7 @@ def _compared(picked: Picked, scenario: Scenario, window: Window, read: Read) ->
         )
 
 
-def _draw_other_verdict(picked: Picked, window: Window, observed: Observation) -> None:
+def _draw_other_verdict(picked: Picked, window: LinkedWindow, observed: Observation) -> None:
     """The verdict of Live where it is another: that of the last minutes of this window alone. A link has one line."""
     newest = sources.observed(picked.known, end_s=window.end_s, wait_s=0.0).newest
     if newest is None or newest.state is observed.state or not {newest.state, observed.state} <= {*OF_A_WINDOW}:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from sharing.library.records import Action, Change, Version
+from sharing.library.records import KeyChange, LibraryAction, Version
 from sharing.report.engines import engines
 from sizing.decision.text import name_of
 from ui import state
@@ -61,7 +61,7 @@ def _cost(currency: Currency) -> str:
 
 def summary(version: Version) -> str:
     """What a version did, in a line."""
-    if version.action is not Action.SAVED:
+    if version.action is not LibraryAction.SAVED:
         return version.action.value.capitalize()
     if not version.changes:
         return "Saved without a change"
@@ -70,12 +70,12 @@ def summary(version: Version) -> str:
     return f"{named}; and {more} more" if more > 0 else named
 
 
-def _written(change: Change) -> str:
+def _written(change: KeyChange) -> str:
     return f"{name_of(change.key)}: {change.before or 'none'} → {change.after or 'none'}"
 
 
 def _draw_version(version: Version, *, latest: int) -> None:
-    if version.action is Action.SAVED and version.changes:
+    if version.action is LibraryAction.SAVED and version.changes:
         st.dataframe(
             changes_table(version.changes),
             hide_index=True,

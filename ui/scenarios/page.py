@@ -11,7 +11,7 @@ import streamlit as st
 
 from sharing.access import Right
 from sharing.document import read_document
-from sharing.library.records import Entry, Query
+from sharing.library.records import Entry, ScenarioQuery
 from sizing.base.errors import SizingError
 from sizing.decision.comparison import MOST_COMPARED
 from sizing.scenario.file import MAX_FILE_MB
@@ -61,7 +61,7 @@ def _scenarios(currency: Currency) -> None:
         deleted = allowed(Right.RESTORE) and st.toggle(
             "Deleted", key="scenarios_deleted", help="Show what was deleted, to restore it."
         )
-    listed = library().search(Query(text=text, deleted=deleted, limit=MOST_SHOWN))
+    listed = library().search(ScenarioQuery(text=text, deleted=deleted, limit=MOST_SHOWN))
     if not listed.entries:
         hint = " Save a scenario on Size, or import a file." if allowed(Right.SAVE) else ""
         st.info(f"Nothing here.{hint}", icon=":material/inventory_2:")

@@ -11,7 +11,7 @@ import streamlit as st
 
 from sharing.errors import LinkRefused, Refusal, SharingError
 from sharing.links import Holder
-from sharing.links.freezing import Compared, Today, today
+from sharing.links.freezing import FrozenFigure, Today, today
 from sharing.links.records import Shared, Unlocked
 from sharing.report.content import Report
 from sharing.report.engines import engines
@@ -154,5 +154,5 @@ def _draw(report: Report, now: Today) -> None:
     st.caption(as_markdown(f"Today: engine {now.engine_version}, data {now.data_version}."))
 
 
-def _mark(one: Compared) -> str:
+def _mark(one: FrozenFigure) -> str:
     return "yes" if one.stored != one.today else ""

@@ -9,10 +9,10 @@ import streamlit as st
 from ui import inputs, shell, state
 from ui.library import draw_bar, draw_not_held
 from ui.size.answer import draw_outcome
-from ui.state import Answer
+from ui.state import FormAnswer
 
 
-def draw_above(title: str) -> Answer | None:
+def draw_above(title: str) -> FormAnswer | None:
     """Title, form and answer; None where the inputs have no answer.
 
     Inputs that nothing can serve have one all the same: charts show what is missing.
@@ -34,7 +34,7 @@ def draw_above(title: str) -> Answer | None:
     return draw_outcome(replace(outcome, last=None) if outcome.answer else outcome) or outcome.answer
 
 
-def draw_presented_above(title: str) -> Answer | None:
+def draw_presented_above(title: str) -> FormAnswer | None:
     """The same for a projector: the scenario's name and the answer to it."""
     shell.draw_presented_header(state.value("name").strip() or title)
     outcome = state.outcome()

@@ -12,7 +12,7 @@ from sizing.base.result import AnswerPart, Excluded, Fix, Plan
 from sizing.scenario.schema import Scenario
 from ui import shell, state
 from ui.format import as_markdown, bullets
-from ui.state import Answer, Outcome
+from ui.state import FormAnswer, PageOutcome
 
 _LOOKS: dict[Severity, tuple[Callable[[str], object], str]] = {
     "error": (st.error, ":material/error:"),
@@ -28,7 +28,7 @@ _RELAXATIONS = 4
 """Relaxations shown where nothing fits; the table of excluded GPUs has them all."""
 
 
-def draw_outcome(outcome: Outcome) -> Answer | None:
+def draw_outcome(outcome: PageOutcome) -> FormAnswer | None:
     """Problem or answer; returns the answer whose figures are to be shown below, which may be an earlier one."""
     now = outcome.answer
     if now and now.provisional:
@@ -66,7 +66,7 @@ def _draw_again_when_compiled() -> None:
         st.rerun()
 
 
-def _problem(outcome: Outcome) -> None:
+def _problem(outcome: PageOutcome) -> None:
     """What is wrong with the inputs; what was only not filled in yet is no error."""
     if outcome.unfinished:
         st.info(as_markdown(outcome.problem), icon=":material/edit:")
@@ -95,7 +95,7 @@ def _how_sure(plan: Plan, further: Sequence[str]) -> None:
             st.markdown(bullets(filter(None, (*further, plan.how_sure))))
 
 
-def _infeasible(answer: Answer) -> None:
+def _infeasible(answer: FormAnswer) -> None:
     with st.container(border=True):
         st.error(as_markdown(answer.plan.answer), icon=":material/block:")
         nearest = nearest_to_fit(answer.plan)[:_RELAXATIONS]
@@ -118,14 +118,14 @@ def _how_much(excluded: Excluded) -> tuple[str, float]:
     return excluded.fix.key, float(value) if isinstance(value, int | float) else math.inf
 
 
-def _relaxation(excluded: Excluded, answer: Answer, *, key: str) -> None:
+def _relaxation(excluded: Excluded, answer: FormAnswer, *, key: str) -> None:
     words, remedy = st.columns([5, 2], vertical_alignment="center")
     words.markdown(as_markdown(f"{answer.question.gpu_name(excluded.gpu)}: {excluded.relaxation}"))
     with remedy:
         fix_button(excluded.fix, answer.scenario, key=key)
 
 
-def draw_warnings(answer: Answer, *severities: Severity) -> None:
+def draw_warnings(answer: FormAnswer, *severities: Severity) -> None:
     """The warnings of these severities, in that order, each with its one-click fix."""
     for severity in severities:
         for warning in (w for w in answer.plan.warnings if w.severity == severity):

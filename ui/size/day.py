@@ -20,7 +20,7 @@ from ui.figures.day import build_day, day_alt_text, day_table, hourly_table
 from ui.format import as_markdown
 from ui.shell import draw_chart, draw_number, draw_problems, draw_table
 from ui.size import jobs
-from ui.state import Answer
+from ui.state import FormAnswer
 
 _JOB, _EDITED = "day_job", "day_hours"
 _LOOK_EVERY_S, _MOMENT_S = 0.4, 0.6
@@ -31,7 +31,7 @@ _STARTUP_MIN = 3.0
 Job = jobs.Job[DayPlan, jobs.DayAsked]
 
 
-def draw_day(answer: Answer, *, dark: bool) -> None:
+def draw_day(answer: FormAnswer, *, dark: bool) -> None:
     """The panel; the day is planned beside the page, whenever inputs change."""
     if not answer.scenario.deployment.allows("aggregated"):
         st.info(
@@ -62,7 +62,7 @@ def draw_day(answer: Answer, *, dark: bool) -> None:
     )
 
 
-def _has_pools(answer: Answer) -> bool:
+def _has_pools(answer: FormAnswer) -> bool:
     deployed = answer.plan.deployment
     return deployed is not None and deployed.pools is not None
 

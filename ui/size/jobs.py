@@ -27,7 +27,7 @@ T = TypeVar("T")
 About = TypeVar("About")
 
 
-class Run(NamedTuple):
+class SimulationJob(NamedTuple):
     """What a simulation was asked for beside its scenario."""
 
     what_if: WhatIf
@@ -119,12 +119,13 @@ def start_simulation(
     hours: float | None,
     what_if: WhatIf,
     trace: Trace | None = None,
-) -> Job[SimulationResult, Run]:
+) -> Job[SimulationResult, SimulationJob]:
     """Start to simulate some hours of what was asked, or of the ``simulated`` scenario that stands for it, or a trace,
     on what the plan deploys."""
     scenario = scenario_or_answer.scenario if isinstance(scenario_or_answer, Answer) else scenario_or_answer
-    job: Job[SimulationResult, Run] = Job(
-        scenario=scenario, about=Run(what_if=what_if, hours=hours, simulated=simulated, replayed=trace is not None)
+    job: Job[SimulationResult, SimulationJob] = Job(
+        scenario=scenario,
+        about=SimulationJob(what_if=what_if, hours=hours, simulated=simulated, replayed=trace is not None),
     )
 
     def work() -> SimulationResult:

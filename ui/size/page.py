@@ -29,7 +29,7 @@ from ui.size.simulate import draw_simulate
 from ui.size.tables import USE, alternatives_table, draw_alternatives, draw_excluded
 from ui.size.trade_off import draw_trade_off
 from ui.size.what_if import draw_what_if
-from ui.state import Answer, answer_of
+from ui.state import FormAnswer, answer_of
 
 _FORM_AND_ANSWER = (2, 5)
 """Widths of the columns. Chosen: at 1440 pixels two fields of the form fit side by side, the rest is the answer's."""
@@ -69,7 +69,7 @@ def draw() -> None:
     shell.watch_window()
 
 
-def _tabs(answer: Answer, *, dark: bool) -> None:
+def _tabs(answer: FormAnswer, *, dark: bool) -> None:
     shell.draw_tabs(
         {
             "Alternatives": partial(_alternatives, answer),
@@ -85,7 +85,7 @@ def _tabs(answer: Answer, *, dark: bool) -> None:
     )
 
 
-def _memory(answer: Answer, *, dark: bool) -> None:
+def _memory(answer: FormAnswer, *, dark: bool) -> None:
     plan = answer.plan
     shell.draw_chart(build_memory_bar(plan, dark=dark), key="memory", alt=memory_alt_text(plan))
     lines = start_up_lines(plan)
@@ -98,7 +98,7 @@ def _memory(answer: Answer, *, dark: bool) -> None:
         st.caption("How near such lines were to printed ones so far: Methodology, Accuracy, Memory at start-up.")
 
 
-def _alternatives(answer: Answer) -> None:
+def _alternatives(answer: FormAnswer) -> None:
     draw_alternatives(answer)
     st.page_link(
         "pages/compare.py",
@@ -125,7 +125,7 @@ def draw_presented() -> None:
     _charts(answer, dark=st.context.theme.type == "dark")
 
 
-def _charts(answer: Answer, *, dark: bool) -> None:
+def _charts(answer: FormAnswer, *, dark: bool) -> None:
     plan = answer.plan
     left, right = st.columns(2, gap="medium") if len(plan.trade_off) > 1 else (st.container(), None)
     with left:
@@ -141,12 +141,12 @@ def _charts(answer: Answer, *, dark: bool) -> None:
             )
 
 
-def alternatives_csv(answer: Answer) -> str:
+def alternatives_csv(answer: FormAnswer) -> str:
     """The ranking, one row per deployment."""
     return alternatives_table(answer).drop(columns=USE, errors="ignore").to_csv(index=False)
 
 
-def draw_downloads(answer: Answer) -> None:
+def draw_downloads(answer: FormAnswer) -> None:
     """Files of this answer, made when they are asked for; at list prices unless the user's own are asked for."""
     if has_own_prices(answer.scenario) and not draw_own_prices(present=True):
         listed = at_list_prices(answer.scenario)

@@ -9,7 +9,7 @@ from sizing.base.result import Fix, Proposal
 from sizing.planning.proposal_text import NAMES, balanced_of, chance, gives_up, is_the_plan, made_of, room
 from ui import state
 from ui.format import as_markdown
-from ui.state import Answer
+from ui.state import FormAnswer
 
 _NARROWEST = 220
 """Pixels of a card below which they stand one below the other. Chosen: the name of a system fits on two lines."""
@@ -21,7 +21,7 @@ _CHOICES = {
 """What makes another proposal the plan."""
 
 
-def draw_proposals(answer: Answer, *, to_choose: bool = True) -> None:
+def draw_proposals(answer: FormAnswer, *, to_choose: bool = True) -> None:
     """The proposals of a plan; nothing where it has none. ``to_choose``: with what makes another one the plan."""
     balanced = balanced_of(answer.plan)
     if balanced is None:
@@ -32,7 +32,7 @@ def draw_proposals(answer: Answer, *, to_choose: bool = True) -> None:
             _draw(one, balanced, answer, to_choose=to_choose)
 
 
-def _draw(one: Proposal, balanced: Proposal, answer: Answer, *, to_choose: bool) -> None:
+def _draw(one: Proposal, balanced: Proposal, answer: FormAnswer, *, to_choose: bool) -> None:
     """A card: two lines of figures, and what it gives up."""
     with st.container(gap="xxsmall"):
         same = "" if one.name != "balanced" else " :green-badge[the plan]"
@@ -46,7 +46,7 @@ def _draw(one: Proposal, balanced: Proposal, answer: Answer, *, to_choose: bool)
         _button(one, answer)
 
 
-def _button(one: Proposal, answer: Answer) -> None:
+def _button(one: Proposal, answer: FormAnswer) -> None:
     fix = _CHOICES[one.name]
     st.button(
         fix.label,

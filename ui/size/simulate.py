@@ -21,7 +21,7 @@ from ui.figures.simulated import build_simulated, simulated_alt_text, simulated_
 from ui.format import as_markdown, counted
 from ui.shell import draw_chart, draw_choice, draw_number, draw_problems, draw_table, grouped
 from ui.size import jobs
-from ui.state import Answer
+from ui.state import FormAnswer
 
 _JOB = "simulation_job"
 _LOOK_EVERY_S = 0.4
@@ -40,10 +40,10 @@ _FAILS: Mapping[Fails, str] = {"instance": "An instance", "system": "A system"}
 """What may fail, in the words of the control."""
 _PEAK, _DAY, _TRACE = "Busiest time", "Whole day", "Replay the trace"
 
-Job = jobs.Job[SimulationResult, jobs.Run]
+Job = jobs.Job[SimulationResult, jobs.SimulationJob]
 
 
-def draw_simulate(answer: Answer, *, dark: bool) -> None:
+def draw_simulate(answer: FormAnswer, *, dark: bool) -> None:
     """The panel; it refreshes itself only while a simulation runs, and never holds up the page."""
     job: Job | None = st.session_state.get(_JOB)
     running = job is not None and not job.done
@@ -52,7 +52,7 @@ def draw_simulate(answer: Answer, *, dark: bool) -> None:
     st.fragment(_panel, run_every=_LOOK_EVERY_S if running else None)(answer, dark=dark, watched=running)
 
 
-def _panel(answer: Answer, *, dark: bool, watched: bool) -> None:
+def _panel(answer: FormAnswer, *, dark: bool, watched: bool) -> None:
     job: Job | None = st.session_state.get(_JOB)
     running = job is not None and not job.done
     if job is not None:
@@ -76,7 +76,7 @@ def _panel(answer: Answer, *, dark: bool, watched: bool) -> None:
         _finished(job, answer, as_asked_now=(job.scenario, job.about) == (answer.scenario, run), dark=dark)
 
 
-def _traffic(answer: Answer, *, disabled: bool) -> tuple[str, float]:
+def _traffic(answer: FormAnswer, *, disabled: bool) -> tuple[str, float]:
     """Which traffic, and how many hours of it."""
     choices = [_PEAK]
     choices += [_DAY] if isinstance(answer.scenario.workload.arrivals, Profile) else []
@@ -135,16 +135,16 @@ def _what_if(*, disabled: bool) -> WhatIf:
     return WhatIf(static_batching=static, fail_minutes=minutes, fails=fails)
 
 
-def _run(answer: Answer, traffic: str, hours: float, what_if: WhatIf) -> jobs.Run:
+def _run(answer: FormAnswer, traffic: str, hours: float, what_if: WhatIf) -> jobs.SimulationJob:
     """What the controls ask for now."""
     if traffic == _TRACE:
-        return jobs.Run(what_if=what_if, hours=None, simulated=None, replayed=True)
+        return jobs.SimulationJob(what_if=what_if, hours=None, simulated=None, replayed=True)
     at_its_peak = traffic == _PEAK and isinstance(answer.scenario.workload.arrivals, Profile)
     stands_for = at_peak(answer.scenario, answer.plan.sustained_rps, "poisson") if at_its_peak else None
-    return jobs.Run(what_if=what_if, hours=hours, simulated=stands_for, replayed=False)
+    return jobs.SimulationJob(what_if=what_if, hours=hours, simulated=stands_for, replayed=False)
 
 
-def _start(answer: Answer, run: jobs.Run) -> Job:
+def _start(answer: FormAnswer, run: jobs.SimulationJob) -> Job:
     trace = state.trace() if run.replayed else None
     return jobs.start_simulation(
         answer,
@@ -168,7 +168,7 @@ def _progress(job: Job) -> None:
     )
 
 
-def _finished(job: Job, answer: Answer, *, as_asked_now: bool, dark: bool) -> None:
+def _finished(job: Job, answer: FormAnswer, *, as_asked_now: bool, dark: bool) -> None:
     result = job.outcome()
     if isinstance(result, tuple):
         draw_problems(result)
@@ -188,7 +188,7 @@ def _finished(job: Job, answer: Answer, *, as_asked_now: bool, dark: bool) -> No
         st.caption(as_markdown(note))
 
 
-def _figures(job: Job, result: SimulationResult, answer: Answer, *, dark: bool) -> None:
+def _figures(job: Job, result: SimulationResult, answer: FormAnswer, *, dark: bool) -> None:
     """Percentiles beside those of the plan, why they differ, and how it went over time."""
     table = compared(result, answer)
     st.dataframe(
@@ -212,7 +212,7 @@ def _figures(job: Job, result: SimulationResult, answer: Answer, *, dark: bool) 
     )
 
 
-def compared(result: SimulationResult, answer: Answer) -> pd.DataFrame:
+def compared(result: SimulationResult, answer: FormAnswer) -> pd.DataFrame:
     """One row per latency: limit, simulated percentiles, the plan's value at the asked one."""
     limits, planned = answer.scenario.limits, answer.plan.latency
     at = f"p{limits.percentile:g}"

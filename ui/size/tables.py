@@ -18,7 +18,7 @@ from ui import state
 from ui.format import known
 from ui.size.key_figures import gpu_range, parallelism
 from ui.size.origin import ORIGIN, origin_of
-from ui.state import Answer
+from ui.state import FormAnswer
 
 Name = Callable[[str], str]
 """What an accelerator is called, by its id."""
@@ -31,7 +31,7 @@ _CLICK, _LET_IN = "use_alternative", "let_in"
 _HARDWARE = "Hardware before power and operation; or the rented instances."
 
 
-def draw_alternatives(answer: Answer) -> None:
+def draw_alternatives(answer: FormAnswer) -> None:
     """The plan and the ranking below it; a click restricts the form to that deployment."""
     plan = answer.plan
     if plan.deployment is None:
@@ -74,7 +74,7 @@ def draw_alternatives(answer: Answer) -> None:
         )
 
 
-def alternatives_table(answer: Answer) -> pd.DataFrame:
+def alternatives_table(answer: FormAnswer) -> pd.DataFrame:
     """The plan as the first row, then one row per other deployment; numbers to three significant digits."""
     plan, name = answer.plan, answer.question.gpu_name
     if plan.deployment is None:
@@ -156,7 +156,7 @@ def _difference(one: float | None, planned: float | None) -> str | None:
     return f"{'+' if more > 0 else '-'}{percent(abs(more) / planned) if planned > 0 else usd(abs(more))}"
 
 
-def draw_excluded(answer: Answer) -> None:
+def draw_excluded(answer: FormAnswer) -> None:
     """GPUs that cannot serve the scenario: why, and what would change it."""
     shown = answer.plan.excluded
     if not shown:
@@ -188,13 +188,13 @@ def draw_excluded(answer: Answer) -> None:
     )
 
 
-def _let_in(answer: Answer) -> None:
+def _let_in(answer: FormAnswer) -> None:
     fix = answer.plan.excluded[st.session_state[_LET_IN].row].fix
     if fix:
         state.apply_fix(fix, answer.scenario)
 
 
-def _use(answer: Answer) -> None:
+def _use(answer: FormAnswer) -> None:
     click = st.session_state[_CLICK]
     if click.row > 0:  # the first row is the plan itself
         state.use_candidate(in_order(answer.plan.alternatives)[click.row - 1], answer.scenario)

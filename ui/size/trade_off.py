@@ -13,10 +13,10 @@ from ui.format import counted
 from ui.shell import draw_chart
 from ui.size.key_figures import gpu_range, parallelism, with_coverage
 from ui.size.origin import draw_estimates
-from ui.state import Answer
+from ui.state import FormAnswer
 
 
-def describe(candidate: Candidate, answer: Answer) -> str:
+def describe(candidate: Candidate, answer: FormAnswer) -> str:
     """A deployment in a few words: GPUs, engine, precision, parallelism."""
     chosen = candidate.deployment
     return (
@@ -25,7 +25,7 @@ def describe(candidate: Candidate, answer: Answer) -> str:
     )
 
 
-def draw_trade_off(answer: Answer, *, dark: bool) -> None:
+def draw_trade_off(answer: FormAnswer, *, dark: bool) -> None:
     """Slider, what it selects, and the chart."""
     steps = answer.plan.trade_off
     if len(steps) < 2:
@@ -59,7 +59,7 @@ def draw_trade_off(answer: Answer, *, dark: bool) -> None:
     )
 
 
-def _selected(chosen: Candidate, answer: Answer, *, fewest: bool) -> None:
+def _selected(chosen: Candidate, answer: FormAnswer, *, fewest: bool) -> None:
     """What a step gives, and the button that asks for it. A range of what the load needs is told of the fewest GPUs
     alone: a larger step has more than it needs."""
     at, systems = f"p{answer.scenario.limits.percentile:g}", chosen.deployment.systems

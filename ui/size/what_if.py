@@ -25,7 +25,7 @@ from ui.format import as_markdown
 from ui.shell import chosen_currency, draw_csv, draw_problems, progress_bar
 from ui.shell.progress import Held
 from ui.size.key_figures import parallelism
-from ui.state import Answer, answer_of
+from ui.state import FormAnswer, answer_of
 
 _kept = st.cache_resource(max_entries=64, ttl="6h", show_spinner=False)
 
@@ -59,7 +59,7 @@ def kept_at(scenario_json: str, factors: tuple[tuple[MovedInput, float], ...]) -
     return at(answer_of(scenario_json), dict(factors), answers_for(scenario_json))
 
 
-def draw_what_if(answer: Answer) -> None:
+def draw_what_if(answer: FormAnswer) -> None:
     """Sliders with the answer to them, then what customers usually ask next."""
     deployed = answer.plan.deployment
     if deployed is None or not answer.plan.feasible:
@@ -82,7 +82,7 @@ def _money() -> Money:
     return lambda usd: currency.written(None if usd is None else currency.of(usd))
 
 
-def _sliders(answer: Answer) -> None:
+def _sliders(answer: FormAnswer) -> None:
     """A slider for each input that can be moved, and the answer to all of them together."""
     if st.session_state.pop(_TAKEN, False):
         st.rerun()  # the whole page, not this part of it
@@ -133,7 +133,7 @@ def _reset() -> None:
         st.session_state[f"what_if_{name}"] = 1.0
 
 
-def _answered(answer: Answer, factors: Mapping[MovedInput, float]) -> None:
+def _answered(answer: FormAnswer, factors: Mapping[MovedInput, float]) -> None:
     """The answer to the sliders; where they cannot be, that in a sentence, and the last answer that held."""
     key = answer.scenario.model_dump_json()
     try:
@@ -153,7 +153,7 @@ def _answered(answer: Answer, factors: Mapping[MovedInput, float]) -> None:
         _draw_kept(answer, last)
 
 
-def _draw_kept(answer: Answer, kept: Kept) -> None:
+def _draw_kept(answer: FormAnswer, kept: Kept) -> None:
     """Both answers side by side, each with what makes the form ask for it."""
     same, other = st.columns(2, gap="medium")
     with same.container(border=True):
@@ -170,7 +170,7 @@ def _draw_kept(answer: Answer, kept: Kept) -> None:
             _use(answer, kept.moved_scenario, "what_if_use_any", "Size with this, any hardware")
 
 
-def _figures(one: Outcome, answer: Answer) -> None:
+def _figures(one: Outcome, answer: FormAnswer) -> None:
     if not one.feasible:
         return
     at_percentile = f"p{answer.scenario.limits.percentile:g}"
@@ -184,7 +184,7 @@ def _figures(one: Outcome, answer: Answer) -> None:
     st.caption(" · ".join(f"{name} **{as_markdown(value)}**" for name, value in figures.items()))
 
 
-def _use(answer: Answer, scenario: Scenario | None, key: str, title: str) -> None:
+def _use(answer: FormAnswer, scenario: Scenario | None, key: str, title: str) -> None:
     """The button that writes a what-if into the form; none for what a form cannot hold: a trace that was scaled."""
     workload = answer.scenario.workload
     traced = any(isinstance(one, LengthTrace) for one in (workload.input_tokens, workload.output_tokens))
@@ -206,7 +206,7 @@ def _take(before: Scenario, after: Scenario) -> None:
     st.session_state[_TAKEN] = True
 
 
-def _usual(answer: Answer) -> None:
+def _usual(answer: FormAnswer) -> None:
     """What customers ask once they have seen a plan, each in a row."""
     key, money = answer.scenario.model_dump_json(), _money()
     with progress_bar() as progress:
@@ -229,7 +229,7 @@ def _usual(answer: Answer) -> None:
     draw_csv(table, key="what_if", what="What is asked next")
 
 
-def _asked(answer: Answer, answers: Answers, progress: Progress) -> Rows:
+def _asked(answer: FormAnswer, answers: Answers, progress: Progress) -> Rows:
     """The usual what-ifs that can be asked, with their answers. Raises InvalidScenario."""
     names = questions(answer.scenario)
     rows = []

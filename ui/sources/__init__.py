@@ -4,8 +4,8 @@
 refresh for all viewers, the last good answer kept with its age.
 """
 
-from ui.sources.known import FOLDER_SETTING, TYPED_SETTING, Broken, Known, Listing, Origin, listing
-from ui.sources.latest import Answer
+from ui.sources.known import FOLDER_SETTING, TYPED_SETTING, Broken, KnownSource, Listing, Origin, listing
+from ui.sources.latest import LatestAnswer
 from ui.sources.picker import pick, pick_deployment
 from ui.sources.reading import (
     REFRESH_S,
@@ -23,9 +23,9 @@ __all__ = [
     "FOLDER_SETTING",
     "REFRESH_S",
     "TYPED_SETTING",
-    "Answer",
     "Broken",
-    "Known",
+    "KnownSource",
+    "LatestAnswer",
     "Listing",
     "Origin",
     "ask",

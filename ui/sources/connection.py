@@ -17,7 +17,7 @@ from collectors.errors import SourceError
 from collectors.queries.query import Query
 from collectors.source import Source
 from sizing.base.units import S_PER_HOUR
-from ui.sources.known import Known, Origin
+from ui.sources.known import KnownSource, Origin
 
 IDLE_S = 600.0
 """After this long without a question, a typed source is closed, though its sessions are still open."""
@@ -145,7 +145,7 @@ class Connections:
         self._closed = threading.Event()
         self._looking: threading.Thread | None = None
 
-    def hold(self, known: Known, session: str | None) -> None:
+    def hold(self, known: KnownSource, session: str | None) -> None:
         """A session asks about a source; a typed one stays open for it."""
         if known.origin is not Origin.TYPED:
             return
@@ -154,7 +154,7 @@ class Connections:
             held = sessions | ({session} if session else set())
             self._held[known.connection_key] = (self._clock(), held)
 
-    def backend(self, known: Known) -> Backend:
+    def backend(self, known: KnownSource) -> Backend:
         """The backend of a source, opened by the first who asks. Raises SourceError. May take seconds."""
         key = known.connection_key
         with self._lock:
@@ -185,7 +185,7 @@ class Connections:
         while not self._closed.wait(LOOK_S):
             self.close_ended()
 
-    def generation(self, known: Known) -> int:
+    def generation(self, known: KnownSource) -> int:
         """See Connection; 0 for a source that is not open."""
         connection = self._open.get(known.connection_key)
         return connection.generation if connection else 0
@@ -216,7 +216,7 @@ class Connections:
         return self._clock() - used_s <= IDLE_S and any(map(self._is_alive, sessions))
 
 
-def _opened(known: Known) -> Connection:
+def _opened(known: KnownSource) -> Connection:
     if known.origin is Origin.DEMO:
         return DemoConnection()
     source = known.source

@@ -53,7 +53,7 @@ class Origin(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Known:
+class KnownSource:
     """A source with the name that stands in the picker and in links, and where it comes from."""
 
     name: str
@@ -83,7 +83,7 @@ class Known:
             ]
         )
 
-    def within(self, labels: Mapping[str, LabelValue]) -> Known:
+    def within(self, labels: Mapping[str, LabelValue]) -> KnownSource:
         """Only the series of the source with these labels."""
         return replace(self, source=self.source.model_copy(update={"selector": {**self.source.selector, **labels}}))
 
@@ -100,10 +100,10 @@ class Broken:
 class Listing:
     """Every source that can be picked, in order, and the files that cannot be used."""
 
-    sources: tuple[Known, ...]
+    sources: tuple[KnownSource, ...]
     broken: tuple[Broken, ...]
 
-    def named(self, name: str | None) -> Known | None:
+    def named(self, name: str | None) -> KnownSource | None:
         """The source of that name."""
         return next((known for known in self.sources if known.name == name), None)
 
@@ -114,15 +114,15 @@ def listing() -> Listing:
     # What somebody typed before a role was taken away is theirs no longer.
     own = st.session_state.get(_TYPED, ()) if may_type() else ()
     veiled = bool(own) and not access.is_owners_machine()
-    typed = [Known(name=raw.name, origin=Origin.TYPED, source=raw, veiled=veiled) for raw in own]
-    demo = Known(name=DEMO_NAME, origin=Origin.DEMO, source=demo_source())
+    typed = [KnownSource(name=raw.name, origin=Origin.TYPED, source=raw, veiled=veiled) for raw in own]
+    demo = KnownSource(name=DEMO_NAME, origin=Origin.DEMO, source=demo_source())
     told_apart = _named_apart([*files, *typed, demo])
     edited = st.session_state.get(_OVERRIDES, {})
     sources = [_with_mapping(known, edited[known.name]) if known.name in edited else known for known in told_apart]
     return Listing(sources=tuple(sources), broken=tuple(broken))
 
 
-def _with_mapping(known: Known, mapping: Mapping[str, Any]) -> Known:
+def _with_mapping(known: KnownSource, mapping: Mapping[str, Any]) -> KnownSource:
     """A source whose quantities are read by the expressions of this session instead; see :func:`may_write`."""
     if not may_write():
         mapping = {quantity: one for quantity, one in mapping.items() if one.kind not in FREE_KINDS}
@@ -173,13 +173,13 @@ def add_typed(raw: Mapping[str, Any]) -> str:
     return place.name
 
 
-def forget_typed(known: Known) -> None:
+def forget_typed(known: KnownSource) -> None:
     """Take a typed source out of this session."""
     kept = tuple(one for one in st.session_state.get(_TYPED, ()) if one.name != known.source.name)
     st.session_state[_TYPED] = kept
 
 
-def _files() -> tuple[list[Known], list[Broken]]:
+def _files() -> tuple[list[KnownSource], list[Broken]]:
     """The source files of the folder. One that cannot be read takes none of the others with it."""
     named = _setting(FOLDER_SETTING, "sources")
     folder = Path(named) if named else FOLDER
@@ -191,7 +191,7 @@ def _files() -> tuple[list[Known], list[Broken]]:
         stat = path.stat()
         read = _read(path, stat.st_mtime_ns, stat.st_size)
         if isinstance(read, Source):
-            usable.append(Known(name=read.name, origin=Origin.FILE, source=read, file=path.name))
+            usable.append(KnownSource(name=read.name, origin=Origin.FILE, source=read, file=path.name))
         else:
             broken.append(Broken(file=path.name, problems=read))
     return usable, broken
@@ -206,7 +206,7 @@ def _read(path: Path, changed_ns: int, size: int) -> Source | tuple[str, ...]:
         return tuple(problem.replace(f"{path.parent}{os.sep}", "") for problem in error.problems)
 
 
-def _named_apart(sources: list[Known]) -> list[Known]:
+def _named_apart(sources: list[KnownSource]) -> list[KnownSource]:
     """No two of the same name: the later ones get their file, or a number, behind it."""
     seen: Counter[str] = Counter()
     renamed = []

@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer(Generic[T]):
+class LatestAnswer(Generic[T]):
     """What is known now: the newest try, the last one that was good with its moment, and why the newest is not."""
 
     newest: T | None = None
@@ -46,7 +46,7 @@ class Answer(Generic[T]):
 class _Entry:
     """One question: what it was answered, for which refresh it was asked last, and the try that is under way."""
 
-    answer: Answer[Any] = field(default_factory=Answer)
+    answer: LatestAnswer[Any] = field(default_factory=LatestAnswer)
     slot: Hashable = None
     retry: Hashable = None
     asked_s: float = 0.0
@@ -76,7 +76,7 @@ class Latest:
         wait_s: float,
         retry: Hashable = None,
         why_bad: Callable[[T], str] = always_good,
-    ) -> Answer[T]:
+    ) -> LatestAnswer[T]:
         """The answer to ``key`` for the refresh ``slot``; nobody waits for longer than ``wait_s`` since it was asked.
 
         Only the first caller of a slot asks; while a try is under way nobody starts another. A try that failed is
@@ -97,12 +97,12 @@ class Latest:
             wait([future], timeout=left)
         return self.peek(key)
 
-    def peek(self, key: Hashable) -> Answer[Any]:
+    def peek(self, key: Hashable) -> LatestAnswer[Any]:
         """What is known, without asking."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is None:
-                return Answer()
+                return LatestAnswer()
             return entry.answer if entry.future is None else replace(entry.answer, pending=True)
 
     @property
@@ -119,11 +119,11 @@ class Latest:
 
     def _run(self, entry: _Entry, question: Callable[[], T], why_bad: Callable[[T], str]) -> None:
         before = entry.answer
-        kept = Answer[T](good=before.good, good_at_s=before.good_at_s)
+        kept = LatestAnswer[T](good=before.good, good_at_s=before.good_at_s)
         try:
             newest = question()
             problem = why_bad(newest)
-            good = Answer(newest=newest, good=newest, good_at_s=self._clock())
+            good = LatestAnswer(newest=newest, good=newest, good_at_s=self._clock())
             answer = replace(kept, newest=newest, problem=problem) if problem else good
         except SourceError as error:
             answer = replace(kept, problem=str(error))

@@ -32,7 +32,7 @@ EARLIEST = datetime(2015, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Window:
+class LinkedWindow:
     """A range of ``span_s`` up to ``end_s``; None: up to now. ``problem`` says what is wrong with the link's moment."""
 
     label: str

@@ -12,7 +12,7 @@ from ui import state
 from ui.format import as_markdown, bullets, counted
 from ui.shell import draw_problems
 from ui.sources import known as sources
-from ui.sources.known import Broken, Known, Listing, Origin
+from ui.sources.known import Broken, KnownSource, Listing, Origin
 from ui.sources.reading import deployments_of
 
 SOURCE, DEPLOYMENT = "source", "deployment"
@@ -27,7 +27,7 @@ _PROBLEMS = "own_source_problems"
 class Picked:
     """The chosen source, or one deployment of it."""
 
-    known: Known
+    known: KnownSource
     deployment: str | None = None
     pending: bool = False
     """Whether the source has not yet said which deployments it has."""
@@ -65,7 +65,7 @@ def pick(*, deployments: bool = True) -> Picked:
     return picked
 
 
-def pick_deployment(known: Known) -> Picked:
+def pick_deployment(known: KnownSource) -> Picked:
     """Choose among the deployments of a source; nothing is drawn for one that has a single one."""
     answer = deployments_of(known)
     listed = answer.good or ()
@@ -97,7 +97,7 @@ def _say_what_is_unknown() -> None:
         )
 
 
-def _draw_more(known: Known, known_sources: Listing) -> None:
+def _draw_more(known: KnownSource, known_sources: Listing) -> None:
     with st.popover(
         "Connect",
         icon=":material/add_link:",

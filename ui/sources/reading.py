@@ -17,7 +17,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from collectors.backends.backend import Backend
 from collectors.prometheus.promql import step_for
-from collectors.questions.deployments import Deployment, find_deployments
+from collectors.questions.deployments import LabelledDeployment, find_deployments
 from collectors.questions.devices import COLUMNS, Device, read_devices
 from collectors.questions.history import DEFAULT, POINTS, History, history, whole_history
 from collectors.questions.serving_cost import ServingCost, serving_costs
@@ -26,8 +26,8 @@ from collectors.reading import read_from
 from collectors.reading.observation import Observation, State
 from collectors.source import Source
 from ui.sources.connection import Connections
-from ui.sources.known import Known
-from ui.sources.latest import Answer, Latest, always_good
+from ui.sources.known import KnownSource
+from ui.sources.latest import Latest, LatestAnswer, always_good
 
 REFRESH_S = 15.0
 """Seconds between two readings of a deployment, for all its viewers together."""
@@ -63,7 +63,7 @@ def registry() -> Registry:
 
 
 def ask(
-    known: Known,
+    known: KnownSource,
     what: str,
     question: Callable[[Backend, Source], T],
     *,
@@ -71,7 +71,7 @@ def ask(
     every_s: float = REFRESH_S,
     wait_s: float = WAIT_S,
     why_bad: Callable[[T], str] = always_good,
-) -> Answer[T]:
+) -> LatestAnswer[T]:
     """The answer to any question about a source, shared by all who ask ``what`` of it.
 
     ``end_s`` is the moment in the past that the question is about; None: it is about now. ``what`` must name
@@ -98,8 +98,8 @@ def good_observation(observed: Observation) -> bool:
 
 
 def observed(
-    known: Known, *, window_s: float | None = None, end_s: float | None = None, wait_s: float = WAIT_S
-) -> Answer[Observation]:
+    known: KnownSource, *, window_s: float | None = None, end_s: float | None = None, wait_s: float = WAIT_S
+) -> LatestAnswer[Observation]:
     """The deployment over ``window_s`` (None: that of the source) up to ``end_s`` (None: now).
 
     An observation without values (stale, no data, unreachable) is the newest answer, but not a good one.
@@ -115,7 +115,7 @@ def observed(
 
 
 def over_time(
-    known: Known,
+    known: KnownSource,
     *,
     span_s: float,
     end_s: float | None = None,
@@ -123,7 +123,7 @@ def over_time(
     concepts: Sequence[str] = DEFAULT,
     points: int = POINTS,
     wait_s: float = WAIT_S,
-) -> Answer[History]:
+) -> LatestAnswer[History]:
     """Lines over the ``span_s`` before ``end_s`` (None: now, which is ``now_s`` by the clock of the source).
 
     A long range is read when its step has passed, not at every refresh: nothing of it would be new. A fleet's is read
@@ -148,8 +148,8 @@ def over_time(
 
 
 def per_device(
-    known: Known, *, columns: Sequence[str] = COLUMNS, end_s: float | None = None, wait_s: float = WAIT_S
-) -> Answer[tuple[Device, ...]]:
+    known: KnownSource, *, columns: Sequence[str] = COLUMNS, end_s: float | None = None, wait_s: float = WAIT_S
+) -> LatestAnswer[tuple[Device, ...]]:
     """Every GPU of the deployment at ``end_s`` (None: now), with the values of ``columns`` only."""
     return ask(
         known,
@@ -161,8 +161,8 @@ def per_device(
 
 
 def xids_of(
-    known: Known, *, span_s: float, end_s: float | None = None, now_s: float | None = None, wait_s: float = WAIT_S
-) -> Answer[tuple[XidEvent, ...]]:
+    known: KnownSource, *, span_s: float, end_s: float | None = None, now_s: float | None = None, wait_s: float = WAIT_S
+) -> LatestAnswer[tuple[XidEvent, ...]]:
     """XID errors within the ``span_s`` before ``end_s`` (None: now, which is ``now_s`` by the clock of the source)."""
     until = end_s if end_s is not None else now_s if now_s is not None else registry().clock()
     return ask(
@@ -176,8 +176,8 @@ def xids_of(
 
 
 def serving_costs_of(
-    known: Known, *, end_s: float | None = None, wait_s: float = WAIT_S
-) -> Answer[tuple[ServingCost, ...]]:
+    known: KnownSource, *, end_s: float | None = None, wait_s: float = WAIT_S
+) -> LatestAnswer[tuple[ServingCost, ...]]:
     """What the models of the source cost by OpenCost at ``end_s`` (None: now); empty without OpenCost."""
     return ask(
         known,
@@ -189,16 +189,16 @@ def serving_costs_of(
     )
 
 
-def age_of(answer: Answer[T]) -> float | None:
+def age_of(answer: LatestAnswer[T]) -> float | None:
     """Seconds since the last good answer came; None without one."""
     return None if answer.good_at_s is None else max(0.0, registry().clock() - answer.good_at_s)
 
 
-def demo_is_whole(known: Known) -> bool:
+def demo_is_whole(known: KnownSource) -> bool:
     """Whether the day of the demo is there, or still being made behind its last hour."""
     return registry().connections.generation(known) > 0
 
 
-def deployments_of(known: Known, *, wait_s: float = WAIT_S) -> Answer[tuple[Deployment, ...]]:
+def deployments_of(known: KnownSource, *, wait_s: float = WAIT_S) -> LatestAnswer[tuple[LabelledDeployment, ...]]:
     """The deployments that can be told apart at a source."""
     return ask(known, "deployments", find_deployments, every_s=DEPLOYMENTS_EVERY_S, wait_s=wait_s)

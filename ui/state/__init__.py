@@ -2,7 +2,18 @@
 
 from sharing.form.link_versions import LINK_VERSION
 from sharing.form.presets import defaults
-from ui.state.answers import Answer, Outcome, answer_of, last_answer, model, outcome, plan_of, ready, untouched, warm_up
+from ui.state.answers import (
+    FormAnswer,
+    PageOutcome,
+    answer_of,
+    last_answer,
+    model,
+    outcome,
+    plan_of,
+    ready,
+    untouched,
+    warm_up,
+)
 from ui.state.changes import (
     add_own_gpu,
     apply_fix,
@@ -49,8 +60,8 @@ __all__ = [
     "LINK_VERSION",
     "PRICE_BOOK",
     "TRACE",
-    "Answer",
-    "Outcome",
+    "FormAnswer",
+    "PageOutcome",
     "add_own_gpu",
     "address_of",
     "answer_of",

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from sharing.form.check import faults
 from sharing.form.fields import FIELDS
 from sharing.form.presets import defaults, presets
-from sharing.form.problems import BadInput, Fault, in_short, sentence
+from sharing.form.problems import BadInput, FieldFault, in_short, sentence
 from sharing.form.read import to_scenario
 from sizing.base.errors import SizingError
 from sizing.base.result import Plan
@@ -59,29 +59,29 @@ def ready() -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Answer(answered.Answer):
+class FormAnswer(answered.Answer):
     """The answer to what the form says; ``provisional``: the analytic estimate, until the simulator is compiled."""
 
     provisional: bool = False
 
 
-def answer_of(scenario_json: str) -> Answer:
+def answer_of(scenario_json: str) -> FormAnswer:
     """The answer to a scenario with the question as it was understood. Raises SizingError."""
-    return Answer.of(Scenario.model_validate_json(scenario_json), lambda _: plan_of(scenario_json))
+    return FormAnswer.of(Scenario.model_validate_json(scenario_json), lambda _: plan_of(scenario_json))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class PageOutcome:
     """What the page shows: the answer to these inputs, or what is wrong with them; ``last`` is the last that held.
 
     ``faults`` are what is wrong with single fields. ``unfinished``: nothing is wrong but that something was not filled
     in yet.
     """
 
-    answer: Answer | None
+    answer: FormAnswer | None
     problem: str
-    last: Answer | None
-    faults: tuple[Fault, ...] = ()
+    last: FormAnswer | None
+    faults: tuple[FieldFault, ...] = ()
 
     @property
     def unfinished(self) -> bool:
@@ -89,7 +89,7 @@ class Outcome:
         return bool(self.faults) and all(untouched(fault) for fault in self.faults)
 
 
-def outcome() -> Outcome:
+def outcome() -> PageOutcome:
     """Read the form and answer it. What is wrong with the inputs is a sentence, never an exception."""
     last = st.session_state.get(_LAST)
     files: dict[str, Any] = {
@@ -104,29 +104,29 @@ def outcome() -> Outcome:
         answer = _answer(scenario)
     except (BadInput, ValidationError):
         wrong = faults(values(), **files)
-        return Outcome(answer=None, problem=in_short(wrong), last=last, faults=wrong)
+        return PageOutcome(answer=None, problem=in_short(wrong), last=last, faults=wrong)
     except SizingError as error:
-        return Outcome(answer=None, problem=sentence(error), last=last)
+        return PageOutcome(answer=None, problem=sentence(error), last=last)
     if answer.plan.feasible:
         st.session_state[_LAST] = last = answer
-    return Outcome(answer=answer, problem="", last=last)
+    return PageOutcome(answer=answer, problem="", last=last)
 
 
-def _answer(scenario: Scenario) -> Answer:
+def _answer(scenario: Scenario) -> FormAnswer:
     from sizing.planning.analytic import analytic_plan
     from sizing.question.understand import understand
 
     if ready():
-        return Answer(understand(scenario), plan_of(scenario.model_dump_json()))
-    return Answer(understand(scenario), analytic_plan(scenario), provisional=True)
+        return FormAnswer(understand(scenario), plan_of(scenario.model_dump_json()))
+    return FormAnswer(understand(scenario), analytic_plan(scenario), provisional=True)
 
 
-def untouched(fault: Fault) -> bool:
+def untouched(fault: FieldFault) -> bool:
     """Whether a field is empty because it always was: one that the form starts with a value in was emptied."""
     return fault.empty and not (FIELDS[fault.at].kind == "number" and defaults()[fault.at])
 
 
-def last_answer() -> Answer | None:
+def last_answer() -> FormAnswer | None:
     """The last answer to what this session asks that held; None as long as nothing was asked: an untouched form asks
     nothing. Pages beside the form may be the first of a session, or come from the browser's history."""
     if _LAST not in st.session_state and values() == defaults():

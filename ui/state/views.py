@@ -15,7 +15,7 @@ import streamlit as st
 _VIEWS, _LINK = "views_by_page", "views_of_the_link"
 
 
-class Kept(TypedDict):
+class KeptWidget(TypedDict):
     """How a linked widget keeps its value over pages that do not draw it."""
 
     persist_state: Literal["session"]
@@ -86,7 +86,9 @@ def stay(page: str) -> None:
         st.session_state[_LINK] = _Link(page=page)
 
 
-def linked(key: str, labels: Mapping[Any, str] | None = None, *, default: Any = None, several: bool = False) -> Kept:
+def linked(
+    key: str, labels: Mapping[Any, str] | None = None, *, default: Any = None, several: bool = False
+) -> KeptWidget:
     """Let the address keep the value of the widget with this key; call it before the widget is drawn.
 
     ``labels`` are the options with the words for them; None: any text.

@@ -7,10 +7,10 @@ from collectors.backends.backend import Ranges, Vectors
 from collectors.backends.scrape.promql import evaluate, parse
 from collectors.backends.scrape.promql.samples import LOOK_BACK_S, Tracks
 from collectors.backends.scrape.promql.tree import Aggregate, Binary, Call, Negative, Node, Selector, Subquery
-from collectors.backends.scrape.scraper import Target
+from collectors.backends.scrape.scraper import ScrapeTarget
 from collectors.backends.scrape.store import Ring
 from collectors.errors import Unreachable, UnsupportedExpression
-from collectors.prometheus.answers import Notes, Series
+from collectors.prometheus.answers import Notes, TimeSeries
 from collectors.queries.query import Query, Subject
 from collectors.units import ROUNDING
 
@@ -23,7 +23,7 @@ class RingBackend:
 
     dedicated = True
 
-    def __init__(self, ring: Ring, targets: Sequence[Target], *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, ring: Ring, targets: Sequence[ScrapeTarget], *, clock: Callable[[], float] = time.time) -> None:
         self._ring, self._targets, self._clock = ring, tuple(targets), clock
         first = self._targets[0].instance if self._targets else "nothing"
         more = len(self._targets) - 1
@@ -100,12 +100,12 @@ def _reach(node: Node) -> float:
     return 0.0
 
 
-def _over_time(tree: Node, tracks: Tracks, moments: Sequence[float]) -> tuple[Series, ...]:
+def _over_time(tree: Node, tracks: Tracks, moments: Sequence[float]) -> tuple[TimeSeries, ...]:
     points: dict[tuple[tuple[str, str], ...], list[tuple[float, float]]] = {}
     for moment in moments:
         for sample in evaluate(tree, tracks, moment):
             points.setdefault(tuple(sorted(sample.labels.items())), []).append((moment, sample.value))
     return tuple(
-        Series(labels=dict(key), times_s=tuple(t for t, _ in line), values=tuple(v for _, v in line))
+        TimeSeries(labels=dict(key), times_s=tuple(t for t, _ in line), values=tuple(v for _, v in line))
         for key, line in points.items()
     )

@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Target:
+class ScrapeTarget:
     """One page to read."""
 
     url: str
@@ -56,7 +56,7 @@ class Scraper:
 
     def __init__(
         self,
-        targets: Sequence[Target],
+        targets: Sequence[ScrapeTarget],
         ring: Ring,
         fetcher: Fetcher,
         *,
@@ -80,7 +80,7 @@ class Scraper:
         read = partial(self._one, at_s=at_s)
         return any(side_by_side(read, self.targets, at_once=self._at_once, name="scrape"))
 
-    def _one(self, target: Target, at_s: float) -> bool:
+    def _one(self, target: ScrapeTarget, at_s: float) -> bool:
         """Read one target; whether it answered. Its failure is in the ring."""
         if self._stop.is_set():
             return False
@@ -106,11 +106,11 @@ class Scraper:
         self._ring.add_failure(target.url, at_s, self._clock() - begun, problem)
         return False
 
-    def _answered(self, target: Target) -> None:
+    def _answered(self, target: ScrapeTarget) -> None:
         if self._veil is not None:
             self._veil.lift(target.instance)
 
-    def _told(self, target: Target, error: SourceError, begun_s: float) -> str:
+    def _told(self, target: ScrapeTarget, error: SourceError, begun_s: float) -> str:
         return str(error if self._veil is None else self._veil.over(target.instance, error, begun_s))
 
     def start(self) -> None:

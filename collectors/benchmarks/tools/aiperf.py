@@ -14,7 +14,7 @@ from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields
 from collectors.benchmarks.nvidia_metrics import COMMON_NOTES, blocks_of, point_of
 from collectors.benchmarks.records import BenchmarkPoint, Imported
-from collectors.benchmarks.rows import EVEN_NOTE, Load, capped_note, moment, read_objects, read_rows
+from collectors.benchmarks.rows import EVEN_NOTE, BenchmarkLoad, capped_note, moment, read_objects, read_rows
 from collectors.errors import BadRow, NotAResultFile
 
 FORMAT = "AIPerf"
@@ -83,7 +83,7 @@ def _from_csv(file: str, row: int, fields: Fields) -> BenchmarkPoint:
     return replace(point, mode=load.mode, concurrency=load.concurrency, request_rate_rps=load.rate_rps)
 
 
-def _load(fields: Fields, config: Fields) -> Load:
+def _load(fields: Fields, config: Fields) -> BenchmarkLoad:
     """The profiling phase (0.13), the load generator (before), or the command line where neither is understood."""
     for phase in config.items("phases"):
         if isinstance(phase, dict) and phase.get("kind", phase.get("name")) == "profiling":
@@ -101,31 +101,31 @@ def _load(fields: Fields, config: Fields) -> Load:
     return _as_load(Fields(values=values, cells=True), "request-rate", None)
 
 
-def _as_load(fields: Fields, rate_key: str, pattern: object) -> Load:
+def _as_load(fields: Fields, rate_key: str, pattern: object) -> BenchmarkLoad:
     rate, concurrency = fields.number(rate_key), fields.number("concurrency")
     if rate:
         notes: tuple[str, ...] = (EVEN_NOTE,) if pattern == "constant" else ()
         if concurrency:
             notes += (capped_note(concurrency),)
-        return Load(mode="fixed_rate", rate_rps=rate, concurrency=concurrency or None, notes=notes)
-    return Load(mode="fixed_concurrency", concurrency=concurrency) if concurrency else Load()
+        return BenchmarkLoad(mode="fixed_rate", rate_rps=rate, concurrency=concurrency or None, notes=notes)
+    return BenchmarkLoad(mode="fixed_concurrency", concurrency=concurrency) if concurrency else BenchmarkLoad()
 
 
-def load_of_path(path: str) -> Load:
+def load_of_path(path: str) -> BenchmarkLoad:
     """The load from the folder's name, which both tools build from it: "...-concurrency10/", "...-request_rate5.0/"."""
     matches = _FOLDER.findall(path)
     if not matches:
-        return Load()
+        return BenchmarkLoad()
     kind, digits = matches[-1]
     try:
         value = float(digits)
     except ValueError:
-        return Load()
+        return BenchmarkLoad()
     if not 0 < value <= 1e6:
-        return Load()
+        return BenchmarkLoad()
     if kind == "concurrency":
-        return Load(mode="fixed_concurrency", concurrency=value)
-    return Load(mode="fixed_rate", rate_rps=value)
+        return BenchmarkLoad(mode="fixed_concurrency", concurrency=value)
+    return BenchmarkLoad(mode="fixed_rate", rate_rps=value)
 
 
 def _model(config: Fields) -> str | None:

@@ -10,7 +10,7 @@ from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields
 from collectors.benchmarks.nvidia_metrics import COMMON_NOTES, blocks_of, point_of
 from collectors.benchmarks.records import BenchmarkPoint, Imported
-from collectors.benchmarks.rows import EVEN_NOTE, Load, engine_of, read_objects, read_rows
+from collectors.benchmarks.rows import EVEN_NOTE, BenchmarkLoad, engine_of, read_objects, read_rows
 from collectors.benchmarks.tools.aiperf import load_of_path
 from collectors.errors import NotAResultFile
 
@@ -60,7 +60,7 @@ def _from_csv(file: str, row: int, fields: Fields) -> BenchmarkPoint:
     return _with_load(point_of(file, row, FORMAT, fields), load_of_path(file), None, None)
 
 
-def _with_load(point: BenchmarkPoint, load: Load, model: str | None, engine: str | None) -> BenchmarkPoint:
+def _with_load(point: BenchmarkPoint, load: BenchmarkLoad, model: str | None, engine: str | None) -> BenchmarkPoint:
     return replace(
         point,
         model=model,
@@ -72,14 +72,14 @@ def _with_load(point: BenchmarkPoint, load: Load, model: str | None, engine: str
     )
 
 
-def _load(config: Fields) -> Load:
+def _load(config: Fields) -> BenchmarkLoad:
     """A rate wins over a concurrency, which has a default of one in some versions."""
     stimulus = config.child("perf_analyzer").child("stimulus")
     rate = stimulus.number("request_rate") or config.number("request_rate")
     if rate:
-        return Load(mode="fixed_rate", rate_rps=rate, notes=(EVEN_NOTE,))
+        return BenchmarkLoad(mode="fixed_rate", rate_rps=rate, notes=(EVEN_NOTE,))
     concurrency = stimulus.number("concurrency") or config.number("concurrency")
-    return Load(mode="fixed_concurrency", concurrency=concurrency) if concurrency else Load()
+    return BenchmarkLoad(mode="fixed_concurrency", concurrency=concurrency) if concurrency else BenchmarkLoad()
 
 
 def _model(config: Fields) -> str | None:

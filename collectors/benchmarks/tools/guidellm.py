@@ -8,7 +8,7 @@ metrics. E2E is in seconds, everything else in milliseconds.
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats
 from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
-from collectors.benchmarks.rows import EVEN_NOTE, Load, moment, read_rows
+from collectors.benchmarks.rows import EVEN_NOTE, BenchmarkLoad, moment, read_rows
 from collectors.errors import BadRow, BenchmarkFileError
 from collectors.format import percent
 from collectors.units import MS_PER_S
@@ -104,21 +104,23 @@ def _strategy(fields: Fields, config: Fields) -> Fields:
     return Fields()
 
 
-def strategy_load(strategy: Fields) -> Load:
+def strategy_load(strategy: Fields) -> BenchmarkLoad:
     """Synchronous is a concurrency of one; throughput sends everything; constant, poisson and async keep a rate."""
     kind = strategy.text("type_", "type")
     if kind == "synchronous":
-        return Load(mode="fixed_concurrency", concurrency=1.0)
+        return BenchmarkLoad(mode="fixed_concurrency", concurrency=1.0)
     if kind == "concurrent":
-        return Load(mode="fixed_concurrency", concurrency=strategy.number("streams", "max_concurrency", "rate"))
+        return BenchmarkLoad(
+            mode="fixed_concurrency", concurrency=strategy.number("streams", "max_concurrency", "rate")
+        )
     if kind == "throughput":
         cap = strategy.number("max_concurrency")
         note = (f"at most {cap:g} requests were in flight",) if cap else ()
-        return Load(mode="offline", concurrency=cap, notes=note)
+        return BenchmarkLoad(mode="offline", concurrency=cap, notes=note)
     if kind in ("constant", "poisson", "async"):
         note = () if kind == "poisson" else (EVEN_NOTE,)
-        return Load(mode="fixed_rate", rate_rps=strategy.number("rate"), notes=note)
-    return Load(notes=(f"unknown strategy “{kind}”",) if kind else ())
+        return BenchmarkLoad(mode="fixed_rate", rate_rps=strategy.number("rate"), notes=note)
+    return BenchmarkLoad(notes=(f"unknown strategy “{kind}”",) if kind else ())
 
 
 def cut_off_note(completed: int | None, cut_off: int | None) -> tuple[str, ...]:

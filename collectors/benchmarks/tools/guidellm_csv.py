@@ -11,7 +11,7 @@ import re
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats, number
 from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
-from collectors.benchmarks.rows import Load, moment, read_rows
+from collectors.benchmarks.rows import BenchmarkLoad, moment, read_rows
 from collectors.benchmarks.tools import guidellm
 from collectors.benchmarks.tools.guidellm import NOTES, cut_off_note, strategy_load
 from collectors.errors import BadRow
@@ -99,12 +99,12 @@ def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
     )
 
 
-def _load(fields: Fields) -> Load:
+def _load(fields: Fields) -> BenchmarkLoad:
     """From "poisson@4.00", "concurrent@16" or "synchronous"."""
     text = fields.text("Benchmark|Strategy|", "Name") or ""
     match = _STRATEGY.fullmatch(text)
     if match is None:
-        return Load(notes=(f"unknown strategy “{text[:40]}”",) if text else ())
+        return BenchmarkLoad(notes=(f"unknown strategy “{text[:40]}”",) if text else ())
     value = None if match["value"] is None else number("Strategy", match["value"], cells=True)
     kind = match["type_"]
     values: dict[str, object] = {"type_": kind, "streams" if kind == "concurrent" else "rate": value}

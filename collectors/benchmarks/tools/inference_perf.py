@@ -8,7 +8,7 @@ Read from real files of a public run on H100 (KubeCon NA 2025); closed-loop stag
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats, median_or_key, quotient
 from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
-from collectors.benchmarks.rows import Load, read_objects
+from collectors.benchmarks.rows import BenchmarkLoad, read_objects
 from collectors.errors import NotAResultFile
 from collectors.units import MS_PER_S
 
@@ -75,18 +75,18 @@ def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
     )
 
 
-def _load(offered: Fields) -> Load:
+def _load(offered: Fields) -> BenchmarkLoad:
     """A stage keeps a rate or a concurrency; the summary over all stages neither."""
     concurrency = offered.number("concurrency")
     if concurrency:
-        return Load(mode="fixed_concurrency", concurrency=concurrency)
+        return BenchmarkLoad(mode="fixed_concurrency", concurrency=concurrency)
     requested, sent = offered.number("requested_rate"), offered.number("achieved_rate")
     if not requested:
-        return Load(notes=(SUMMARY_NOTE,))
+        return BenchmarkLoad(notes=(SUMMARY_NOTE,))
     notes: tuple[str, ...] = ()
     if sent is not None and abs(sent / requested - 1) > RATE_TOLERANCE:
         notes = (f"{sent:.4g} requests/s were sent where {requested:.4g} were asked",)
-    return Load(mode="fixed_rate", rate_rps=requested, notes=notes)
+    return BenchmarkLoad(mode="fixed_rate", rate_rps=requested, notes=notes)
 
 
 def _late(offered: Fields) -> tuple[str, ...]:

@@ -13,9 +13,9 @@ from difflib import get_close_matches
 from collectors.benchmarks.csv_columns import COLUMNS, LATENCIES, STATISTICS, latency_column
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats
-from collectors.benchmarks.measurements import Deployment
+from collectors.benchmarks.measurements import MeasuredSystem
 from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats, Mode, RowError
-from collectors.benchmarks.rows import Load, moment, read_rows
+from collectors.benchmarks.rows import BenchmarkLoad, moment, read_rows
 from collectors.errors import BadRow, BenchmarkFileError
 from commandline.foreign_text import shown
 from commandline.percentiles import key_of
@@ -32,7 +32,7 @@ MODES: dict[str, Mode] = {
     "offline_max_throughput": "offline",
 }
 ALIASES = {"isl": "isl_tokens", "osl": "osl_tokens", "concurrency_or_batch": "concurrency"}
-STATED = tuple(name for field in fields(Deployment) if (name := field.name) != "software_year")
+STATED = tuple(name for field in fields(MeasuredSystem) if (name := field.name) != "software_year")
 """What a user may state of a deployment and a file may, too."""
 NAMES = tuple(column.name for column in COLUMNS)
 NEEDED = tuple(column.name for column in COLUMNS if column.group == "needed")
@@ -137,7 +137,7 @@ def _lengths(fields: Fields) -> tuple[float, float]:
     return isl, osl
 
 
-def _load(fields: Fields) -> Load:
+def _load(fields: Fields) -> BenchmarkLoad:
     """Mode and what it needs. Raises BadRow."""
     mode = _mode(fields)
     concurrency, rate = fields.number("concurrency") or None, fields.number("request_rate_rps") or None
@@ -145,7 +145,7 @@ def _load(fields: Fields) -> Load:
         raise BadRow("concurrency is empty, which fixed_concurrency needs")
     if mode == "fixed_rate" and rate is None:
         raise BadRow("request_rate_rps is empty, which fixed_rate needs")
-    return Load(mode=mode, concurrency=concurrency, rate_rps=rate)
+    return BenchmarkLoad(mode=mode, concurrency=concurrency, rate_rps=rate)
 
 
 def _mode(fields: Fields) -> Mode:
@@ -179,7 +179,7 @@ _DIGITS = 6
 """Significant digits that are written. Chosen: finer than any measurement."""
 
 
-def write_csv(points: Iterable[BenchmarkPoint], stated: Deployment | None = None) -> str:
+def write_csv(points: Iterable[BenchmarkPoint], stated: MeasuredSystem | None = None) -> str:
     """One line a run, only columns in which some run says something; what the user stated wins over the file.
 
     A run without mode or lengths keeps empty cells there, and is refused when the file is read again.

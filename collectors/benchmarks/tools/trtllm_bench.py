@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats
 from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
-from collectors.benchmarks.rows import Load, read_objects, read_rows
+from collectors.benchmarks.rows import BenchmarkLoad, read_objects, read_rows
 from collectors.errors import NotAResultFile
 from commandline.percentiles import key_of
 
@@ -134,13 +134,13 @@ def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
     )
 
 
-def _load(completed: int | None, in_flight: float | None) -> Load:
+def _load(completed: int | None, in_flight: float | None) -> BenchmarkLoad:
     if not completed or not in_flight:
-        return Load()
+        return BenchmarkLoad()
     if in_flight >= ALL_QUEUED_SHARE * completed and completed > 1:
-        return Load(mode="offline")
+        return BenchmarkLoad(mode="offline")
     concurrency = float(max(1, round(in_flight)))
-    return Load(
+    return BenchmarkLoad(
         mode="fixed_concurrency",
         concurrency=concurrency,
         notes=(f"the concurrency of {concurrency:g} is the mean number of requests in flight, rounded",),

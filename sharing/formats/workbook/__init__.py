@@ -8,7 +8,7 @@ from sharing.formats.workbook.book import Book
 from sharing.formats.workbook.cash_flow import CashFlow
 from sharing.formats.workbook.cost import write_cost
 from sharing.formats.workbook.counts import Counts
-from sharing.formats.workbook.figures import Figures
+from sharing.formats.workbook.figures import WorkbookFigures
 from sharing.formats.workbook.inputs import CalculatorSheet, write_sources
 from sharing.formats.workbook.months import Months
 from sharing.formats.workbook.sections import write_section, write_summary
@@ -42,7 +42,7 @@ def _calculate(book: Book, calculator: Calculator) -> list[str]:
     before = len(book.workbook.worksheets())
     main = CalculatorSheet(book, calculator)
     if calculator.ways:
-        write_cost(book, calculator, Figures(calculator))
+        write_cost(book, calculator, WorkbookFigures(calculator))
     counts = Counts(book, calculator)
     months = Months(book, calculator, counts)
     counts.write()

@@ -9,7 +9,7 @@ from xlsxwriter.chart import Chart as Drawn
 from sharing.formats.chart_shape import is_numeric, lies, place_ends, value_ends
 from sharing.formats.palette import series_colour
 from sharing.formats.workbook.book import Book, Sheet
-from sharing.report.content import Chart, Series
+from sharing.report.content import Chart, ChartSeries
 
 MARK = {"color": "#5A6B7B", "dash_type": "dash", "width": 1.25}
 POINT = {"color": "#5A6B7B", "width": 3.0}
@@ -57,7 +57,7 @@ def _kind(chart: Chart, numeric: bool) -> dict[str, str]:
     return bars | {"subtype": "stacked"} if chart.draws == "stacked" else bars
 
 
-def _look(chart: Chart, series: Series, colour: str) -> dict[str, Any]:
+def _look(chart: Chart, series: ChartSeries, colour: str) -> dict[str, Any]:
     if chart.draws == "line":
         look: dict[str, Any] = {"line": {"color": colour, "width": 2}, "marker": {"type": "none"}}
     else:
@@ -69,7 +69,7 @@ def _look(chart: Chart, series: Series, colour: str) -> dict[str, Any]:
     return look
 
 
-def _interval(series: Series) -> dict[str, Any]:
+def _interval(series: ChartSeries) -> dict[str, Any]:
     """The interval of each value as an error bar; none where an end is not known."""
     ends = list(zip(series.values, series.low, series.high, strict=True))
     known = [(v, low, high) if None not in (v, low, high) else (0.0, 0.0, 0.0) for v, low, high in ends]

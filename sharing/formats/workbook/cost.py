@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sharing.formats.workbook.book import Book, Sheet
-from sharing.formats.workbook.figures import Figures
+from sharing.formats.workbook.figures import WorkbookFigures
 from sharing.report.calculator import Calculator, WayName
 
 NAME = "Calculated cost"
@@ -81,7 +81,7 @@ def power_formula(calculator: Calculator, systems: str, utilisation: str, workin
     return f"({systems}*idle_power_share+{beyond})*system_kw*pue*730*electricity_price"
 
 
-def write_cost(book: Book, calculator: Calculator, figures: Figures) -> None:
+def write_cost(book: Book, calculator: Calculator, figures: WorkbookFigures) -> None:
     """The sheet; names ``cost_on_prem``, ``cost_cloud`` and ``cost_api``."""
     sheet = book.sheet(NAME, [46, 22, 80])
     sheet.title(0, "Cost of a month")
@@ -103,7 +103,7 @@ def write_cost(book: Book, calculator: Calculator, figures: Figures) -> None:
         )
 
 
-def _way(book: Book, sheet: Sheet, row: int, calculator: Calculator, name: WayName, figures: Figures) -> int:
+def _way(book: Book, sheet: Sheet, row: int, calculator: Calculator, name: WayName, figures: WorkbookFigures) -> int:
     way = calculator.way(name)
     assert way is not None
     sheet.heading(row, f"{WAY_LABEL[name]}: {way.system}", 3)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from sharing.formats.workbook.book import Book, Sheet
-from sharing.report.calculator import Calculator, Kind
+from sharing.report.calculator import Calculator, InstanceKind
 
 NAME = "Engine counts"
 CLOSE = "1E-9"
@@ -137,7 +137,7 @@ class Counts:
             counts = [self._held(each, kind, system_gpus) for each, kind in zip(working, kinds, strict=True)]
         return systems_formula(counts, [kind.gpus for kind in kinds], system_gpus)
 
-    def _held(self, working: str, kind: Kind, system_gpus: int) -> str:
+    def _held(self, working: str, kind: InstanceKind, system_gpus: int) -> str:
         """The instances for which there is room in systems, as :func:`sizing.prices.packing.held_in_systems` counts."""
         in_one = max(system_gpus // kind.gpus, 1)
         match self.calculator.redundancy:

@@ -13,7 +13,7 @@ MILLION = 1e6
 
 
 @dataclass(frozen=True)
-class Figures:
+class WorkbookFigures:
     """The planned figures of a calculator."""
 
     calculator: Calculator

@@ -8,7 +8,7 @@ from itertools import groupby
 from sharing.formats.workbook.book import INPUT_FILL, INPUT_INK, Book, Sheet
 from sharing.formats.workbook.cost import BORDER, WAY_LABEL
 from sharing.formats.workbook.counts import PLANNED_BASIS, Counts, basis_formula
-from sharing.formats.workbook.figures import Figures
+from sharing.formats.workbook.figures import WorkbookFigures
 from sharing.formats.workbook.months import Months
 from sharing.report.calculator import Calculator, Group, Input
 
@@ -51,7 +51,7 @@ class CalculatorSheet:
     """Made first, so that it stands first; written once the names that it shows are known."""
 
     def __init__(self, book: Book, calculator: Calculator) -> None:
-        self.book, self.calculator, self.figures = book, calculator, Figures(calculator)
+        self.book, self.calculator, self.figures = book, calculator, WorkbookFigures(calculator)
         self.sheet: Sheet = book.sheet(NAME, [64, 14, 30, 3, 46, 18, 18])
 
     def write(self, counts: Counts, months: Months) -> None:

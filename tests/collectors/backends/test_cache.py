@@ -11,7 +11,7 @@ from collectors.backends.backend import Ranges, Vectors
 from collectors.backends.cache import CachingBackend
 from collectors.demo.feed import DemoFeed
 from collectors.errors import TimedOut
-from collectors.prometheus.answers import Notes, Sample, Series
+from collectors.prometheus.answers import Notes, Sample, TimeSeries
 from collectors.queries.query import LIVE, Query, Subject, of_source
 from collectors.queries.ttl import FIRST, MINUTE_S, slow
 from collectors.questions.history import history
@@ -44,7 +44,7 @@ class Source:
     def ranges(self, queries: Sequence[Query], *, start_s: float, end_s: float, step_s: float) -> Ranges:
         self.ranged.append((start_s, end_s))
         times = tuple(start_s + i * step_s for i in range(round((end_s - start_s) / step_s) + 1))
-        line = (Series(labels={"le": "1"}, times_s=times, values=times),)
+        line = (TimeSeries(labels={"le": "1"}, times_s=times, values=times),)
         series = dict.fromkeys([query.subject for query in queries], line)
         return Ranges(series=series, start_s=start_s, end_s=end_s, step_s=step_s, problems=self.problems)
 

@@ -6,7 +6,7 @@ from statistics import mean, pstdev
 import pandas as pd
 import pytest
 
-from collectors.benchmarks import Deployment, read_benchmark, read_benchmarks, to_measurements
+from collectors.benchmarks import MeasuredSystem, read_benchmark, read_benchmarks, to_measurements
 from sizing.evidence.points import points_of
 
 # The header of the evidence library, in its order, without the columns that describe a source.
@@ -63,7 +63,7 @@ def test_what_the_user_states_fills_what_the_file_lacks(samples):
     files = [(f"{rate}.json", (samples / f"vllm/bench_rate{rate}.json").read_bytes()) for rate in (4, 2)]
     imported = read_benchmarks(files)
     assert len(points_of(pd.DataFrame(to_measurements(imported.points)))[1]) == 2, "no GPU is stated"
-    stated = Deployment(model="meta-llama/Llama-3.1-8B-Instruct", engine="vllm", gpu="L40S", gpus=1, tp=1)
+    stated = MeasuredSystem(model="meta-llama/Llama-3.1-8B-Instruct", engine="vllm", gpu="L40S", gpus=1, tp=1)
     rows = to_measurements(imported.points, stated)
     points, errors = points_of(pd.DataFrame(rows))
     assert errors == {}

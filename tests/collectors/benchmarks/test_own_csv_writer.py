@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from collectors.benchmarks import Deployment, LatencyStats, read_benchmark
+from collectors.benchmarks import LatencyStats, MeasuredSystem, read_benchmark
 from collectors.benchmarks.tools.own_csv import write_csv
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -46,7 +46,7 @@ def about(value):
 
 def test_what_the_user_states_is_written():
     points = read_benchmark((SAMPLES / "vllm/bench_rate8.json").read_bytes(), "a.json").points
-    again = read_benchmark(write_csv(points, Deployment(gpu="h100_sxm", tp=2)).encode(), "b.csv").points[0]
+    again = read_benchmark(write_csv(points, MeasuredSystem(gpu="h100_sxm", tp=2)).encode(), "b.csv").points[0]
     assert (again.gpu, again.tp, again.model) == ("h100_sxm", 2, "tiny-llama")
 
 

@@ -94,7 +94,7 @@ class TestTwoJobs:
         return feed
 
     def test_whatever_address_each_job_has(self) -> None:
-        from collectors.reading.layout import Layout, counted_once
+        from collectors.reading.layout import ReplicaLayout, counted_once
         from collectors.vocabulary.expressions import Scope
 
         rows = tuple(
@@ -102,17 +102,17 @@ class TestTwoJobs:
             for job, space, host in (("pods", {"namespace": "n"}, "10.0.0."), ("services", {}, "vllm-"))
             for pod, address in ((f"vllm-{i}", f"{host}{i}") for i in range(2))
         )
-        layout = Layout(live=rows, seen=(), newest_s=0, oldest_s=0, interval_s=15)
+        layout = ReplicaLayout(live=rows, seen=(), newest_s=0, oldest_s=0, interval_s=15)
         once, scope = counted_once(layout, Scope(window_s=300))
         assert (layout.replicas, once.replicas, scope.labels) == (4, 2, {"job": "pods"})
 
     def test_pods_of_one_name_in_two_namespaces_are_two(self) -> None:
-        from collectors.reading.layout import Layout, counted_once
+        from collectors.reading.layout import ReplicaLayout, counted_once
         from collectors.vocabulary.expressions import Scope
 
         rows = tuple({"job": f"{n}/vllm", "namespace": n, "pod": "vllm-0", "instance": f"{n}:1"} for n in ("a", "b"))
         once, scope = counted_once(
-            Layout(live=rows, seen=(), newest_s=0, oldest_s=0, interval_s=15), Scope(window_s=300)
+            ReplicaLayout(live=rows, seen=(), newest_s=0, oldest_s=0, interval_s=15), Scope(window_s=300)
         )
         assert (once.replicas, scope.labels) == (2, {})
 

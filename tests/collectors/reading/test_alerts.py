@@ -4,7 +4,7 @@ import pytest
 
 from collectors.reading.alerts import alerts
 from collectors.reading.observation import Observation, State, unknown_distributions, unknown_numbers
-from collectors.reading.remarks import Kind, Names, remark
+from collectors.reading.remarks import Names, RemarkKind, remark
 
 
 def observed(state: State = State.OK, **numbers: float) -> Observation:
@@ -55,7 +55,9 @@ def test_what_is_normal_or_too_little_is_none(numbers: dict[str, float]) -> None
 
 
 def test_gpus_in_trouble_are_named() -> None:
-    said = remark(Kind.GPUS_SLOWED_DOWN, gpus=2, which=Names(("a/0", "a/1")), causes=Names(("hardware slowdown",)))
+    said = remark(
+        RemarkKind.GPUS_SLOWED_DOWN, gpus=2, which=Names(("a/0", "a/1")), causes=Names(("hardware slowdown",))
+    )
     (alert,) = alerts(observed(gpus_throttled=2.0).model_copy(update={"remarks": (said,)}))
     assert alert.sentence == "2 GPUs are slowed down (a/0, a/1): hardware slowdown."
 

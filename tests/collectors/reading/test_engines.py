@@ -7,7 +7,7 @@ import pytest
 from collectors.backends.backend import Vectors
 from collectors.backends.scrape.text import read_page
 from collectors.prometheus.answers import read_vector
-from collectors.queries.query import Part, Subject
+from collectors.queries.query import QuantityPart, Subject
 from collectors.reading.engine_values import engine_distributions
 from collectors.reading.observation import State
 from collectors.vocabulary import engine_vocabularies, engine_vocabulary
@@ -184,7 +184,9 @@ def test_native_histogram_without_buckets_is_read() -> None:
     samples = read_vector(answer, "test").samples
     engine = DetectedEngine(vocabulary=engine_vocabularies()["vllm"])
     chosen = {"ttft": choose("ttft", engine, {"vllm:time_to_first_token_seconds"}, None)}
-    found = engine_distributions(Vectors(samples={Subject("ttft", Part.BUCKETS): samples}), chosen, Scope(window_s=1))
+    found = engine_distributions(
+        Vectors(samples={Subject("ttft", QuantityPart.BUCKETS): samples}), chosen, Scope(window_s=1)
+    )
     ttft = found["ttft_ms"]
     assert ttft.count == 336
     assert ttft.mean == pytest.approx(880.8869829177856 / 336 * 1000)

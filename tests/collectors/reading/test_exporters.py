@@ -10,7 +10,7 @@ from collectors.queries.query import Group, Subject
 from collectors.questions.devices import read_devices
 from collectors.questions.xids import xid_log
 from collectors.reading.gpu_join import GpuJoin, gpu_scope, join_gpus
-from collectors.reading.layout import Layout
+from collectors.reading.layout import ReplicaLayout
 from collectors.reading.observation import Observation, State
 from collectors.source import source_from
 from collectors.vocabulary import gpu_vocabularies
@@ -174,7 +174,7 @@ def joined(places: Sequence[tuple[Mapping[str, str], float]], *replicas: Mapping
     exporter = DetectedExporter(vocabulary=gpu_vocabularies()["dcgm"])
     samples = tuple(Sample(labels=labels, time_s=0.0, value=value) for labels, value in places)
     answer = Vectors(samples={Subject("dcgm", group=Group.GPU_PLACES): samples})
-    layout = Layout(live=replicas, seen=replicas, newest_s=0.0, oldest_s=0.0, interval_s=15.0)
+    layout = ReplicaLayout(live=replicas, seen=replicas, newest_s=0.0, oldest_s=0.0, interval_s=15.0)
     return join_gpus([exporter], answer, layout, None, {"DCGM_FI_DEV_FB_USED"})
 
 

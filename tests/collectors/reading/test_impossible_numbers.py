@@ -3,7 +3,7 @@
 from collectors.backends.backend import Vectors
 from collectors.prometheus.answers import Bucket, Sample
 from collectors.prometheus.histograms import Distribution, distribution
-from collectors.queries.query import Part, Subject
+from collectors.queries.query import QuantityPart, Subject
 from collectors.reading.engine_values import engine_numbers
 from collectors.vocabulary.expressions import Scope
 
@@ -24,7 +24,7 @@ def test_a_rate_below_0_is_unknown_and_a_queue_may_shrink() -> None:
     def sample(value: float) -> tuple[Sample, ...]:
         return (Sample(labels={}, time_s=0.0, value=value),)
 
-    subjects = (Subject("running"), Subject("finished"), Subject("waiting", Part.GROWTH))
+    subjects = (Subject("running"), Subject("finished"), Subject("waiting", QuantityPart.GROWTH))
     vectors = Vectors(samples={subject: sample(-5.0) for subject in subjects})
     numbers = engine_numbers(vectors, {}, Scope(window_s=60.0, step_s=15.0))
     assert (numbers.get("running"), numbers.get("finished_rps")) == (None, None)

@@ -20,7 +20,7 @@ from sharing.bonds import Calibrations
 from sharing.bonds.records import Calibration
 from sharing.errors import InvalidEntry
 from sharing.library import open_library
-from sharing.library.records import Draft
+from sharing.library.records import ScenarioDraft
 from tests.commands import run, source_file
 from tests.tools.chain.learning import held, learned_of
 from tests.tools.deployment_truth import StepTimes
@@ -156,7 +156,7 @@ def place(tmp_path: Path) -> str:
 def test_a_command_reads_scenario_and_step_times_by_number(tmp_path: Path, place: str, offered: Diagnosis) -> None:
     file = Path(source_file(tmp_path, prometheus={"url": "http://127.0.0.1:9"}))
     library = open_library(place)
-    library.add(Draft(scenario=ground(PLAN).planned.answer.question.scenario), by=ANN)
+    library.add(ScenarioDraft(scenario=ground(PLAN).planned.answer.question.scenario), by=ANN)
     chosen, _ = chosen_of("1", file, place)
     assert (chosen.number, chosen.learned) == (1, None)
     one = accepted(offered)

@@ -10,7 +10,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calibration.leave_rest_out import REPORT, Curve, at_random, curves, improved, leave_rest_out, relative, spread_out
+from calibration.leave_rest_out import (
+    REPORT,
+    ClosedLoopCurve,
+    at_random,
+    curves,
+    improved,
+    leave_rest_out,
+    relative,
+    spread_out,
+)
 from sizing import Scenario
 from sizing.calibration.benchmark import calibration_points
 from sizing.calibration.calibrated import WIDEST
@@ -24,7 +33,7 @@ from tests.sizing.calibration.benchmarks import benchmark, calibrated
 
 
 @pytest.fixture(scope="module")
-def published() -> list[Curve]:
+def published() -> list[ClosedLoopCurve]:
     return curves()
 
 

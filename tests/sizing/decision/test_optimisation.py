@@ -9,7 +9,7 @@ from sizing.base.errors import InvalidScenario
 from sizing.catalog import quantization
 from sizing.catalog.precisions import precisions
 from sizing.decision.formats import formats, generations
-from sizing.decision.lever_changes import Change, LeverName, change, default_settings, next_smaller
+from sizing.decision.lever_changes import LeverName, ScenarioChange, change, default_settings, next_smaller
 from sizing.decision.lever_text import losses, runs_on, tried, why_not
 from sizing.decision.levers import LeverRow, levers
 from sizing.decision.outcome import Answers
@@ -221,7 +221,7 @@ def test_a_smaller_model_is_a_relative() -> None:
 
 def test_a_pruned_model_has_the_asked_size_and_keeps_layers_and_heads() -> None:
     moved = change("pruned", Answer.of(asked(), analytic_plan), replace(DEFAULT, size_b=4.5))
-    assert isinstance(moved, Change)
+    assert isinstance(moved, ScenarioChange)
     model, whole = model_of(asked(moved.values["model"])), model_of(asked())
     assert model.params_total == 4.5e9
     assert (model.layers, model.heads, model.kv_heads) == (whole.layers, whole.heads, whole.kv_heads)

@@ -8,7 +8,7 @@ from sizing.economics.amount import Amount
 from sizing.economics.api import TokenPrices
 from sizing.economics.assumptions import assumptions_for
 from sizing.economics.cloud import Rented
-from sizing.economics.fleet import Fleet, Kind
+from sizing.economics.fleet import Fleet, FleetKind
 from sizing.economics.month import Month
 from sizing.economics.on_prem import Money
 from sizing.economics.views import PriceSource, View
@@ -75,7 +75,7 @@ def fleet(
     """Instances that all carry as much as they can at the peak; ``gpus``: range of GPUs, exact if left out."""
     every = float(instances * gpus_each)
     low, high = gpus or (every, every)
-    kind = Kind(gpus=gpus_each, working=instances - spares, spares=spares, max_rps=max_rps)
+    kind = FleetKind(gpus=gpus_each, working=instances - spares, spares=spares, max_rps=max_rps)
     return Fleet(kinds=(kind,), peak_rps=(instances - spares) * max_rps, gpus_low=low, gpus_high=high)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from sizing import Scenario
 from sizing.base.quantity import Result
-from sizing.explore.frontier import Curve, OperatingPoints
+from sizing.explore.frontier import FrontierCurve, OperatingPoints
 from sizing.explore.length_map import LengthCell, LengthMap
 from sizing.explore.load_band import LoadBand, load_band
 from sizing.explore.measured_points import COMPARABLE, FARTHEST, MeasuredPoint, measured_points
@@ -125,7 +125,7 @@ def test_own_measurements_are_ordered_by_load_and_lengths() -> None:
 RESULTS: tuple[type[Result], ...] = (
     Performance,
     OperatingPoint,
-    Curve,
+    FrontierCurve,
     OperatingPoints,
     LengthCell,
     LengthMap,

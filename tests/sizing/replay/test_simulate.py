@@ -21,7 +21,7 @@ from sizing.question.understand import understand
 from sizing.replay.offered_load import load_of
 from sizing.replay.planned_deployment import planned
 from sizing.replay.simulate import simulate, simulate_deployment
-from sizing.replay.simulation_result import Distribution, Series, SimulationResult
+from sizing.replay.simulation_result import Distribution, SimulatedBins, SimulationResult
 from sizing.scenario.schema import Scenario
 from sizing.search.replicas import lengths_of
 from sizing.simulator import stability
@@ -29,7 +29,7 @@ from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Fleet, Replica
 from sizing.simulator.layout import BINS, E2E
-from sizing.simulator.pool import Measurement
+from sizing.simulator.pool import MeasuredSpan
 from sizing.simulator.quantiles import quantile, sampled_quantile, sampled_share
 from sizing.simulator.recording import bin_of
 from sizing.simulator.request_lengths import DrawnLengths
@@ -107,7 +107,7 @@ def test_the_largest_stable_load_separates_queues_that_grow() -> None:
     waiting = {}
     for share in (0.95, 1.05):
         arrivals = Arrivals(rate_rps=share * most)
-        measurement = Measurement(expected=50_000, horizon_s=50_000 / share / most)
+        measurement = MeasuredSpan(expected=50_000, horizon_s=50_000 / share / most)
         waiting[share] = drive(fleet, arrivals.stream(lengths, measurement.horizon_s, 3), measurement).waiting
     assert waiting[0.95] < 300
     assert waiting[1.05] > 1_500
@@ -146,7 +146,7 @@ def test_memory_does_not_grow_with_the_number_of_requests() -> None:
     lengths = DrawnLengths(prompt=FixedLength(tokens=10.0), output=FixedLength(tokens=20.0))
 
     def peak(requests: int) -> int:
-        measurement = Measurement(expected=requests, horizon_s=requests / 100.0, bins=100)
+        measurement = MeasuredSpan(expected=requests, horizon_s=requests / 100.0, bins=100)
         tracemalloc.start()
         stream = Arrivals(rate_rps=100.0).stream(lengths, measurement.horizon_s, 0)
         drive(Fleet(replicas=(replica,)), stream, measurement)
@@ -174,7 +174,7 @@ def test_monte_carlo_intervals_cover_the_truth() -> None:
     for seed in range(40):
         gaps = np.random.default_rng(seed).exponential(1 / 7.0, 6_000)
         chunk = columns(np.cumsum(gaps), np.random.default_rng(1000 + seed).exponential(100.0, 6_000), 1.0)
-        measurement = Measurement(expected=6_000, horizon_s=float(chunk[0, -1]), warm_up=500)
+        measurement = MeasuredSpan(expected=6_000, horizon_s=float(chunk[0, -1]), warm_up=500)
         outcome = drive(fleet, [chunk], measurement)
         found.append(sampled_quantile(outcome, E2E, 90.0))
         shares.append(sampled_share(outcome, E2E, exact))
@@ -187,7 +187,7 @@ def test_monte_carlo_intervals_cover_the_truth() -> None:
 def test_a_share_is_never_quite_certain() -> None:
     replica = Replica(grid=grid(1, row_s=1e-3), max_sequences=1, token_budget=1e9)
     chunk = columns(np.arange(500.0), np.full(500, 1.0), 1.0)
-    outcome = drive(Fleet(replicas=(replica,)), [chunk], Measurement(expected=500, horizon_s=500.0))
+    outcome = drive(Fleet(replicas=(replica,)), [chunk], MeasuredSpan(expected=500, horizon_s=500.0))
     assert outcome.finished == 500
     for limit, value in ((1e3, 1.0), (1e-4, 0.0)):
         within = sampled_share(outcome, E2E, limit)
@@ -196,7 +196,7 @@ def test_a_share_is_never_quite_certain() -> None:
 
 
 def test_every_public_field_has_its_metadata() -> None:
-    for result in (Estimate, Distribution, Series, SimulationResult):
+    for result in (Estimate, Distribution, SimulatedBins, SimulationResult):
         for name, field in result.model_fields.items():
             extra = field.json_schema_extra
             assert isinstance(extra, dict)

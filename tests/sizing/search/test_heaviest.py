@@ -16,7 +16,7 @@ from sizing.search.instances import Needed, asked_for
 from sizing.search.refine import refine
 from sizing.search.screen import all_configurations, evaluate
 from sizing.search.trials import Case, Tries
-from sizing.simulator.outcome import Outcome
+from sizing.simulator.outcome import SimulationCounts
 from sizing.simulator.run_length import REPORTED_REQUESTS
 from tests.sizing.asking import raw
 from tests.sizing.search.simulated import GAMMA, scenario
@@ -112,7 +112,7 @@ def test_near_a_limit_enough_requests_are_simulated_at_once(monkeypatch: pytest.
     result, asked = decided(of_pairs(1.0)), list[int]()
     simulate = trials.run
 
-    def counted(case: Case, instances: int, requests: int) -> Outcome:
+    def counted(case: Case, instances: int, requests: int) -> SimulationCounts:
         asked.append(requests)
         return simulate(case, instances, requests)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from sizing.base.arrays import Floats
 from sizing.simulator.fleet import Fleet, Replica
-from sizing.simulator.pool import Measurement, Pool
+from sizing.simulator.pool import MeasuredSpan, SimulatedFleet
 from sizing.simulator.step_grid import StepGrid
 
 KNOTS = np.array([0.0, 50.0, 100.0, 400.0, 1600.0, 1e6])
@@ -57,11 +57,11 @@ def columns(time: Any, prompt: Any, output: Any, cached: Any = 0.0, group: Any =
     return np.stack([np.broadcast_to(np.asarray(r, dtype=np.float64), time.shape) for r in rows])
 
 
-def simulate_all(fleet: Fleet | Replica, chunk: Floats, **measured: Any) -> tuple[Pool, Any]:
+def simulate_all(fleet: Fleet | Replica, chunk: Floats, **measured: Any) -> tuple[SimulatedFleet, Any]:
     """The pool after everything has ended, and one record per finished request, in order of arrival."""
     if isinstance(fleet, Replica):
         fleet = Fleet(replicas=(fleet,))
     last = float(chunk[0, -1]) + 1.0
-    pool = Pool(fleet, Measurement(expected=chunk.shape[1], horizon_s=last, keep_records=True, **measured))
+    pool = SimulatedFleet(fleet, MeasuredSpan(expected=chunk.shape[1], horizon_s=last, keep_records=True, **measured))
     records = pool.run(chunk, math.inf)
     return pool, records[np.argsort(records["id"])]

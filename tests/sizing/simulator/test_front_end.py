@@ -6,8 +6,8 @@ import pytest
 from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Disaggregated, Fleet, Replica
 from sizing.simulator.layout import E2E, ITL, QUEUE, TTFT
-from sizing.simulator.outcome import Outcome
-from sizing.simulator.pool import Measurement
+from sizing.simulator.outcome import SimulationCounts
+from sizing.simulator.pool import MeasuredSpan
 from sizing.simulator.quantiles import sampled_mean
 from tests.sizing.simulator.building import columns, grid
 
@@ -21,9 +21,9 @@ def replica(request_s: float = 0.0, prompt_token_s: float = 0.0) -> Replica:
     )
 
 
-def measured(deployment: Fleet | Disaggregated) -> Outcome:
+def measured(deployment: Fleet | Disaggregated) -> SimulationCounts:
     horizon = float(CHUNK[0, -1])
-    return drive(deployment, [CHUNK], Measurement(expected=REQUESTS, horizon_s=horizon))
+    return drive(deployment, [CHUNK], MeasuredSpan(expected=REQUESTS, horizon_s=horizon))
 
 
 def pools(one: Replica) -> Disaggregated:

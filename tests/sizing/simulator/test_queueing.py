@@ -8,8 +8,8 @@ import pytest
 from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Fleet, Replica
 from sizing.simulator.layout import E2E, QUEUE
-from sizing.simulator.outcome import Outcome
-from sizing.simulator.pool import Measurement
+from sizing.simulator.outcome import SimulationCounts
+from sizing.simulator.pool import MeasuredSpan
 from sizing.simulator.quantiles import Sampled, sampled_mean, sampled_quantile
 from tests.sizing.simulator.building import columns, grid
 
@@ -18,11 +18,11 @@ HALF_WIDTHS = 1.8
 """Tolerated distance in half widths of the 95 % interval: 3.5 standard errors, about one false alarm in 2,000."""
 
 
-def outcome_of(replica: Replica, rate: float, prompt: object, output: object, seed: int = 1) -> Outcome:
+def outcome_of(replica: Replica, rate: float, prompt: object, output: object, seed: int = 1) -> SimulationCounts:
     gaps = np.random.default_rng(seed).exponential(1.0 / rate, REQUESTS)
     chunk = columns(np.cumsum(gaps), prompt, output)
     parts = [chunk[:, k : k + 20_000] for k in range(0, REQUESTS, 20_000)]
-    measurement = Measurement(expected=REQUESTS, horizon_s=float(chunk[0, -1]), warm_up=10_000, bins=10)
+    measurement = MeasuredSpan(expected=REQUESTS, horizon_s=float(chunk[0, -1]), warm_up=10_000, bins=10)
     return drive(Fleet(replicas=(replica,)), parts, measurement)
 
 

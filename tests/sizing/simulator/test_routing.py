@@ -16,10 +16,10 @@ from sizing.base.choices import Routing
 from sizing.question.speculation import Speculation
 from sizing.simulator import entry
 from sizing.simulator.drive import drive
-from sizing.simulator.fleet import Deployment, Disaggregated, Fleet, Outage, Replica
+from sizing.simulator.fleet import Disaggregated, Fleet, Outage, Replica, SimulatedDeployment
 from sizing.simulator.layout import REQUEST
-from sizing.simulator.outcome import Outcome
-from sizing.simulator.pool import Measurement
+from sizing.simulator.outcome import SimulationCounts
+from sizing.simulator.pool import MeasuredSpan
 from tests.sizing.simulator.building import columns, grid, simulate_all
 from tests.sizing.simulator.reference import Sequence, SlowEngine
 
@@ -34,11 +34,13 @@ def traffic(count: int, rate: float, seed: int = 0, group: Any = -1.0) -> Floats
     )
 
 
-def run(deployment: Deployment, chunk: Floats, parts: int = 7) -> Outcome:
+def run(deployment: SimulatedDeployment, chunk: Floats, parts: int = 7) -> SimulationCounts:
     edges = np.linspace(0, chunk.shape[1], parts + 1).astype(int)
     stream = [chunk[:, a:b] for a, b in pairwise(edges)]
     horizon = float(chunk[0, -1]) + 1.0
-    return drive(deployment, stream, Measurement(expected=chunk.shape[1], horizon_s=horizon, bins=9, keep_records=True))
+    return drive(
+        deployment, stream, MeasuredSpan(expected=chunk.shape[1], horizon_s=horizon, bins=9, keep_records=True)
+    )
 
 
 @given(
@@ -257,7 +259,7 @@ def test_decoding_is_undisturbed_by_prompts_in_pools_of_their_own() -> None:
     replica = Replica(grid=heavy, max_sequences=8, token_budget=500)
     chunk = traffic(2_000, 2.0)
 
-    def gaps(outcome: Outcome) -> Floats:
+    def gaps(outcome: SimulationCounts) -> Floats:
         r = outcome.records[outcome.records["output"] > 1]
         return np.asarray((r["finished"] - r["first"]) / (r["output"] - 1))
 

@@ -13,7 +13,7 @@ import requests
 
 from collectors.backends.scrape.backend import RingBackend
 from collectors.backends.scrape.kept import kept
-from collectors.backends.scrape.scraper import Target
+from collectors.backends.scrape.scraper import ScrapeTarget
 from collectors.backends.scrape.store import Ring
 from collectors.backends.scrape.text import PageSample, read_page
 from collectors.source import Source, source_from
@@ -46,7 +46,7 @@ class Recording:
 
     def backend(self) -> RingBackend:
         """A source that answers from these pages."""
-        ring, target = Ring(None, keep_s=S_PER_DAY, max_bytes=256 * MIB), Target(self.target)
+        ring, target = Ring(None, keep_s=S_PER_DAY, max_bytes=256 * MIB), ScrapeTarget(self.target)
         for at_s, page in zip(self.times_s, self.pages, strict=True):
             ring.add(self.target, at_s, 0.0, kept(read_page(page)))
         return RingBackend(ring, [target], clock=lambda: self.times_s[-1])

@@ -14,7 +14,7 @@ from sizing.deployments.candidates import table
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question, understand
 from sizing.queueing.capacity import at_percentile, at_rate
-from sizing.replay.offered_load import Load
+from sizing.replay.offered_load import OfferedLoad
 from sizing.replay.simulate import simulate_deployment
 from sizing.scenario import Scenario
 from sizing.search.replicas import as_replica, lengths_of
@@ -128,7 +128,7 @@ def at_loads(
     stable = (float(evaluated.capacity.stable_rps[0]), largest_stable_rps(fleet, lengths))
     for load in loads:
         rate = load * min(stable)
-        traffic = Load(
+        traffic = OfferedLoad(
             stream=Arrivals(rate_rps=rate).stream(lengths, requests / rate, SEED),
             expected=requests,
             duration_s=requests / rate,

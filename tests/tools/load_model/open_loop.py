@@ -26,8 +26,8 @@ from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Fleet, Replica
 from sizing.simulator.layout import ITL, TTFT
-from sizing.simulator.outcome import Outcome
-from sizing.simulator.pool import Measurement
+from sizing.simulator.outcome import SimulationCounts
+from sizing.simulator.pool import MeasuredSpan
 from sizing.simulator.quantiles import quantile, sampled_mean
 from sizing.simulator.request_lengths import DrawnLengths
 from sizing.steps.roofline import roofline
@@ -153,7 +153,7 @@ def replica_of(run: Run) -> Replica:
     return replace(as_replica(question, point.configuration), kv_tokens=held, reserve_output=False)
 
 
-def simulated(run: Run, replica: Replica, factor: float) -> Outcome:
+def simulated(run: Run, replica: Replica, factor: float) -> SimulationCounts:
     """The whole system under its Poisson arrivals, all step times multiplied by ``factor``."""
     instances = max(round(run.point.instances), 1)
     warm = run.requests == REQUESTS
@@ -163,7 +163,7 @@ def simulated(run: Run, replica: Replica, factor: float) -> Outcome:
     return drive(
         fleet,
         Arrivals(rate_rps=run.point.rate_rps).stream(lengths_of(run), horizon, 1),
-        Measurement(expected=requests, horizon_s=horizon, warm_up=int(WARM_UP_SHARE * requests) if warm else 0),
+        MeasuredSpan(expected=requests, horizon_s=horizon, warm_up=int(WARM_UP_SHARE * requests) if warm else 0),
     )
 
 

@@ -22,7 +22,7 @@ from sizing.simulator.arrivals import requests
 from sizing.simulator.configured import configured_replica
 from sizing.simulator.fleet import Fleet, Replica
 from sizing.simulator.layout import BUSY_S, KV_S, RUNNING_S
-from sizing.simulator.pool import Measurement, Pool
+from sizing.simulator.pool import MeasuredSpan, SimulatedFleet
 
 ENGINES = ("vllm", "sglang", "trtllm")
 LENGTHS = ((200, 1000), (500, 500), (1000, 1000), (1000, 3000), (4000, 1000), (8000, 500))
@@ -104,9 +104,9 @@ def counted(replica: Replica, sample: Floats) -> tuple[float, float, float]:
     """Sequences decoding at once and KV cache in use, means over time, and evictions of a request; all wait from the
     start."""
     count, fleet = sample.shape[1], Fleet(replicas=(replica,))
-    first = Pool(fleet, Measurement(expected=count, horizon_s=1.0, keep_records=True))
+    first = SimulatedFleet(fleet, MeasuredSpan(expected=count, horizon_s=1.0, keep_records=True))
     end = float(first.run(requests(np.zeros(count), sample), math.inf)["finished"].max())
-    pool = Pool(fleet, Measurement(expected=count, horizon_s=end, bins=BINS))
+    pool = SimulatedFleet(fleet, MeasuredSpan(expected=count, horizon_s=end, bins=BINS))
     pool.run(requests(np.zeros(count), sample), math.inf)
     series = pool.world.series[FIRST:LAST].sum(axis=0)
     running, kv = series[RUNNING_S] / series[BUSY_S], series[KV_S] / series[BUSY_S]

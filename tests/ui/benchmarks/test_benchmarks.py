@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from collectors.benchmarks import BenchmarkPoint, Deployment, LatencyStats
+from collectors.benchmarks import BenchmarkPoint, LatencyStats, MeasuredSystem
 from sizing.calibration.check import QUANTITIES, Check, check
 from sizing.catalog import gpus, resolve_model
 from sizing.scenario.schema import Benchmark
@@ -18,7 +18,7 @@ from ui.figures.evidence import build_evidence, drawn, evidence_alt_text
 from ui.figures.template import MAX_POINTS, spread_out
 
 MODEL = resolve_model("meta-llama/Llama-3.3-70B-Instruct").model
-STATED = Deployment(model=MODEL.id, gpu="h100_sxm", engine="vllm", weight_precision="fp8", tp=4, gpus=4)
+STATED = MeasuredSystem(model=MODEL.id, gpu="h100_sxm", engine="vllm", weight_precision="fp8", tp=4, gpus=4)
 
 
 def run(load: float, itl: float, **more: object) -> BenchmarkPoint:

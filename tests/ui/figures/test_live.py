@@ -9,7 +9,7 @@ import pytest
 
 from collectors.questions.devices import COLUMNS, Device
 from ui.figures.gpu_map import MEASURES, MOST_CELLS, build_gpu_map, gpu_map_alt_text, gpu_table, trouble_of
-from ui.figures.live_lines import Band, Chart, Level, Line, build_lines, lines_alt_text, lines_table
+from ui.figures.live_lines import Band, Chart, ChartLine, Level, build_lines, lines_alt_text, lines_table
 from ui.figures.template import MAX_POINTS
 
 NAN = math.nan
@@ -20,7 +20,7 @@ SPAN = (TIMES[0], TIMES[-1])
 
 def chart(*values: float, **more: object) -> Chart:
     return Chart(
-        quantity="TTFT", unit="ms", times_s=TIMES, lines=(Line(name="p95", values=values),), span_s=SPAN, **more
+        quantity="TTFT", unit="ms", times_s=TIMES, lines=(ChartLine(name="p95", values=values),), span_s=SPAN, **more
     )
 
 
@@ -46,7 +46,7 @@ def test_plotly_knows_every_property_of_a_chart(values: tuple[float, ...], dark:
     """The page builds it without this check."""
     levels = (Level(name="Planned", value=2.0), Level(name="Limit", value=9.0, limit=True))
     band = Band(name="80 %", low=[1.0] * 6, high=[2.0, 2.0, NAN, 2.0, 2.0, 4.0])
-    line = Line(name="marked", values=values, marks=True)
+    line = ChartLine(name="marked", values=values, marks=True)
     drawn = build_lines(replace(chart(*values, band=band, levels=levels), lines=(line,)), dark=dark)
     assert go.Figure(drawn.to_plotly_json()) == drawn
     assert go.Figure(build_lines(chart(*values, band=band, levels=levels), dark=dark).to_plotly_json()).data
@@ -64,7 +64,7 @@ def test_an_empty_range_of_few_points_does_not_say_that_nothing_was_there() -> N
         quantity="TTFT",
         unit="ms",
         times_s=[START, START + 3600.0],
-        lines=(Line(name="p95", values=[NAN, NAN]),),
+        lines=(ChartLine(name="p95", values=[NAN, NAN]),),
         span_s=SPAN,
     )
     told = build_lines(hourly).layout.annotations[0].text
@@ -73,7 +73,7 @@ def test_an_empty_range_of_few_points_does_not_say_that_nothing_was_there() -> N
 
 def test_the_first_values_of_a_source_are_seen_in_a_long_range() -> None:
     times = [START + 20.0 * i for i in range(180)]
-    line = Line(name="p95", values=[*[NAN] * 179, 3.0])
+    line = ChartLine(name="p95", values=[*[NAN] * 179, 3.0])
     figure = build_lines(Chart(quantity="TTFT", unit="ms", times_s=times, lines=(line,), span_s=SPAN))
     assert figure.data[0].mode == "lines+markers"
 

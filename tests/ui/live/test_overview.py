@@ -9,7 +9,7 @@ from ui import sources
 from ui.library.bond import PlannedThere
 from ui.live import overview
 from ui.live.gpus import first_exported
-from ui.sources import Answer, Origin
+from ui.sources import LatestAnswer, Origin
 
 
 def observed(state: State = State.OK, **numbers: float) -> Observation:
@@ -25,8 +25,8 @@ def observed(state: State = State.OK, **numbers: float) -> Observation:
 
 def test_the_worst_source_stands_first(monkeypatch: pytest.MonkeyPatch) -> None:
     states = [State.OK, State.NO_DATA, State.PARTIAL, State.UNREACHABLE, State.SATURATED, State.STALE]
-    answers = {f"s{i}": Answer(newest=observed(state), good=observed(state)) for i, state in enumerate(states)}
-    answers["attention"] = Answer(newest=observed(kv_usage_max=0.99), good=observed(kv_usage_max=0.99))
+    answers = {f"s{i}": LatestAnswer(newest=observed(state), good=observed(state)) for i, state in enumerate(states)}
+    answers["attention"] = LatestAnswer(newest=observed(kv_usage_max=0.99), good=observed(kv_usage_max=0.99))
     monkeypatch.setattr(sources, "observed", lambda one, wait_s: answers[one.name])
     known = tuple(SimpleNamespace(name=name, file="", origin=Origin.FILE) for name in answers)
     table = overview.overview_table(known)  # type: ignore[arg-type]
@@ -36,7 +36,7 @@ def test_the_worst_source_stands_first(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_plan_stands_beside_and_the_fuller_source_first(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = {f"s{i}": observed(arrivals_rps=rps) for i, rps in enumerate((8.0, 4.0, 20.0))}
     monkeypatch.setattr(
-        sources, "observed", lambda one, wait_s: Answer(newest=answers[one.name], good=answers[one.name])
+        sources, "observed", lambda one, wait_s: LatestAnswer(newest=answers[one.name], good=answers[one.name])
     )
     known = tuple(SimpleNamespace(name=name, file="", origin=Origin.FILE) for name in answers)
     plain = overview.overview_table(known)  # type: ignore[arg-type]

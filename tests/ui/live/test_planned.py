@@ -5,13 +5,13 @@ import pytest
 from sizing.scenario.schema import Limits
 from tests.reality.truths import observation
 from tests.ui.live.one_distribution import evenly
-from ui.live.planned import Planned
+from ui.live.planned import PlannedQuantities
 from ui.live.tiles import spark_text, tiles
 
 
 @pytest.fixture
 def planned(plan):
-    return Planned(name="case", plan=plan, limits=Limits(ttft_ms=500, itl_ms=50, percentile=99))
+    return PlannedQuantities(name="case", plan=plan, limits=Limits(ttft_ms=500, itl_ms=50, percentile=99))
 
 
 def test_no_gap_between_single_tokens_stands_beside_the_plan(planned):

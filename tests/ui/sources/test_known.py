@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from collectors.source import source_from
-from ui.sources.known import Known, Origin, listing
+from ui.sources.known import KnownSource, Origin, listing
 
 GOOD = "schema_version: 1\nname: production\nprometheus: {url: http://prometheus:9090}\nselector: {model_name: llama}\n"
 
@@ -18,9 +18,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def typed(**endpoint: object) -> Known:
+def typed(**endpoint: object) -> KnownSource:
     raw = {"schema_version": 1, "name": "mine", "prometheus": {"url": "http://prometheus:9090", **endpoint}}
-    return Known(name="mine", origin=Origin.TYPED, source=source_from(raw))
+    return KnownSource(name="mine", origin=Origin.TYPED, source=source_from(raw))
 
 
 def test_files_come_first_and_the_demo_last(folder: Path) -> None:

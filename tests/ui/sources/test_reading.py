@@ -10,7 +10,7 @@ from collectors.reading.observation import State
 from collectors.source import source_from
 from tests.collectors.servers import Asked, Told, serving, vector
 from tests.patience import PATIENCE_S
-from ui.sources import Known, Origin, deployments_of, observed, over_time, per_device, reading, xids_of
+from ui.sources import KnownSource, Origin, deployments_of, observed, over_time, per_device, reading, xids_of
 from ui.sources.known import listing
 
 VIEWERS = 30
@@ -27,9 +27,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     fresh.connections.close()
 
 
-def prometheus(url: str, **more: object) -> Known:
+def prometheus(url: str, **more: object) -> KnownSource:
     raw = {"schema_version": 1, "name": "mine", "prometheus": {"url": url, "timeout_s": 2}, **more}
-    return Known(name="mine", origin=Origin.TYPED, source=source_from(raw))
+    return KnownSource(name="mine", origin=Origin.TYPED, source=source_from(raw))
 
 
 def test_the_demo_answers_everything(clock: list[float]) -> None:
@@ -48,7 +48,7 @@ def test_the_demo_answers_everything(clock: list[float]) -> None:
 
 
 def test_thirty_viewers_cause_one_set_of_queries_per_refresh(clock: list[float]) -> None:
-    def look(known: Known) -> State | None:
+    def look(known: KnownSource) -> State | None:
         told = observed(known, wait_s=PATIENT_S).newest
         return told.state if told else None
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from collectors.backends.backend import PrometheusBackend
-from collectors.backends.scrape.scraper import Scraper, Target
+from collectors.backends.scrape.scraper import Scraper, ScrapeTarget
 from collectors.backends.scrape.store import CHURN_S, Ring
 from collectors.backends.scrape.text import PageSample
 from collectors.backends.veiled import LEAST_S, Veil, VeiledBackend
@@ -24,13 +24,13 @@ from tests.collectors.servers import Asked, Server, Told, free_port, serving
 from tests.patience import PATIENCE_S
 from ui.sources import connection
 from ui.sources.connection import MOST_TYPED_OPEN, TYPED, Connections, TooManyTyped
-from ui.sources.known import Known, Origin
+from ui.sources.known import KnownSource, Origin
 
 
-def typed(url: str, n: int = 0, *, veiled: bool = False) -> Known:
+def typed(url: str, n: int = 0, *, veiled: bool = False) -> KnownSource:
     raw = {"schema_version": 1, "name": f"s{n}", "scrape": {"targets": [f"{url}/metrics?n={n}".split("?")[0]]}}
     source = source_from(raw).model_copy(update={"folder": source_from(raw).folder / str(n)})
-    return Known(name=f"s{n}", origin=Origin.TYPED, source=source, veiled=veiled)
+    return KnownSource(name=f"s{n}", origin=Origin.TYPED, source=source, veiled=veiled)
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ def test_a_target_that_changes_too_much_is_left_alone() -> None:
     now = [0.0]
     with serving(page) as server:
         ring = Ring(None, keep_s=3600.0, max_bytes=1 << 24, most_churn=1 << 19)
-        target = Target(f"{server.url}/metrics")
+        target = ScrapeTarget(f"{server.url}/metrics")
         scraper = Scraper([target], ring, Fetcher(), interval_s=5.0, clock=lambda: now[0])
         for now[0] in range(0, 250, 5):
             scraper.scrape()
@@ -243,7 +243,9 @@ def refusals(url: str) -> set[str]:
     fetcher.close()
     ring = Ring(None, keep_s=60.0, max_bytes=1 << 20)
     veil = Veil(wait=waits.append)
-    scraper = Scraper([Target(f"{url}/metrics")], ring, Fetcher(limits=Limits(attempts=1)), interval_s=5.0, veil=veil)
+    scraper = Scraper(
+        [ScrapeTarget(f"{url}/metrics")], ring, Fetcher(limits=Limits(attempts=1)), interval_s=5.0, veil=veil
+    )
     scraper.scrape()
     ((_, problem),) = ring.newest().values()
     scraper.close()
@@ -263,7 +265,7 @@ def test_refusals_do_not_tell_an_open_port_from_a_closed_one() -> None:
 
 def test_what_has_answered_once_says_what_is_wrong(engine: Server) -> None:
     ring = Ring(None, keep_s=60.0, max_bytes=1 << 20)
-    scraper = Scraper([Target(f"{engine.url}/metrics")], ring, Fetcher(), interval_s=5.0, veil=Veil())
+    scraper = Scraper([ScrapeTarget(f"{engine.url}/metrics")], ring, Fetcher(), interval_s=5.0, veil=Veil())
     assert scraper.scrape()
     engine.answer = lambda asked: Told(status=401)
     scraper.scrape()

@@ -36,7 +36,7 @@ class RangeSamples:
 
 
 @dataclass(frozen=True)
-class Moment:
+class EvaluationContext:
     """What an evaluation happens on."""
 
     tracks: Tracks
@@ -46,12 +46,12 @@ class Moment:
 def evaluate(node: Node, tracks: Tracks, time_s: float) -> tuple[Sample, ...]:
     """The samples of an expression at a moment. Raises UnsupportedExpression."""
     with np.errstate(invalid="ignore", over="ignore"):  # NaN and infinities are samples too, and come out as NaN
-        result = _value(node, Moment(tracks, time_s))
+        result = _value(node, EvaluationContext(tracks, time_s))
     vector = {(): result} if isinstance(result, float) else result
     return tuple(Sample(labels=dict(key), time_s=time_s, value=value) for key, value in vector.items())
 
 
-def _value(node: Node, now: Moment) -> Value | float:
+def _value(node: Node, now: EvaluationContext) -> Value | float:
     if isinstance(node, Number):
         return node.value
     if isinstance(node, Selector):
@@ -72,14 +72,14 @@ def _value(node: Node, now: Moment) -> Value | float:
     raise UnsupportedExpression("This expression is not answered without a Prometheus.")
 
 
-def _vector(node: Node, now: Moment) -> Value:
+def _vector(node: Node, now: EvaluationContext) -> Value:
     result = _value(node, now)
     if isinstance(result, float):
         raise UnsupportedExpression("A metric is expected where a number stands.")
     return result
 
 
-def _number(node: Node, now: Moment) -> float:
+def _number(node: Node, now: EvaluationContext) -> float:
     result = _value(node, now)
     if not isinstance(result, float):
         raise UnsupportedExpression("A number is expected where a metric stands.")
@@ -116,7 +116,7 @@ RANGE_FUNCTIONS: dict[str, RangeFunction] = {
 }
 
 
-def _runs(node: Node, now: Moment) -> tuple[dict[Key, RangeSamples], float]:
+def _runs(node: Node, now: EvaluationContext) -> tuple[dict[Key, RangeSamples], float]:
     """The samples per series of a range or subquery, and the length of the range."""
     if isinstance(node, Selector) and node.range_s is not None:
         start = now.time_s - node.range_s
@@ -127,7 +127,7 @@ def _runs(node: Node, now: Moment) -> tuple[dict[Key, RangeSamples], float]:
     raise UnsupportedExpression("A range such as [5m] is expected.")
 
 
-def _subquery(node: Subquery, now: Moment) -> dict[Key, RangeSamples]:
+def _subquery(node: Subquery, now: EvaluationContext) -> dict[Key, RangeSamples]:
     steps = int(node.range_s / node.step_s)
     if steps > MAX_SUBQUERY_STEPS:
         raise UnsupportedExpression("A subquery has too many steps.")
@@ -136,13 +136,13 @@ def _subquery(node: Subquery, now: Moment) -> dict[Key, RangeSamples]:
     moment = last - steps * node.step_s
     while moment <= last:
         if moment > now.time_s - node.range_s:
-            for key, value in _at_step(node.inner, Moment(now.tracks, moment)).items():
+            for key, value in _at_step(node.inner, EvaluationContext(now.tracks, moment)).items():
                 points.setdefault(key, []).append((moment, value))
         moment += node.step_s
     return {k: RangeSamples(np.array([p[0] for p in ps]), np.array([p[1] for p in ps])) for k, ps in points.items()}
 
 
-def _at_step(node: Node, now: Moment) -> Value:
+def _at_step(node: Node, now: EvaluationContext) -> Value:
     """The vector at one step of a subquery. Steps are aligned, so neighbours and other functions ask for it again."""
     known = now.tracks.evaluated.get((node, now.time_s))
     if isinstance(known, dict):
@@ -153,7 +153,7 @@ def _at_step(node: Node, now: Moment) -> Value:
     return vector
 
 
-def _call(node: Call, now: Moment) -> Value | float:
+def _call(node: Call, now: EvaluationContext) -> Value | float:
     name, arguments = node.function, node.arguments
     if name in RANGE_FUNCTIONS and len(arguments) == 1:
         runs, span = _runs(arguments[0], now)
@@ -179,7 +179,7 @@ def _call(node: Call, now: Moment) -> Value | float:
     raise UnsupportedExpression(f"{name} is not used as it should be.")
 
 
-def _timestamps(node: Node, now: Moment) -> Value:
+def _timestamps(node: Node, now: EvaluationContext) -> Value:
     """The time of each newest sample; of anything but a plain metric, the moment itself."""
     if isinstance(node, Selector) and node.range_s is None:
         newest = {key_of(t.labels): at(t, now.time_s) for t in now.tracks.select(node)}
@@ -208,7 +208,7 @@ REDUCE: dict[str, Callable[[list[float]], float]] = {
 }
 
 
-def _aggregate(node: Aggregate, now: Moment) -> Value:
+def _aggregate(node: Aggregate, now: EvaluationContext) -> Value:
     groups: dict[Key, list[float]] = {}
     extra = node.parameter.value if isinstance(node.parameter, Text) else ""
     for key, value in _vector(node.inner, now).items():

@@ -16,7 +16,7 @@ import pytest
 import requests
 
 from collectors.backends.scrape.backend import RingBackend
-from collectors.backends.scrape.scraper import Scraper, Target
+from collectors.backends.scrape.scraper import Scraper, ScrapeTarget
 from collectors.backends.scrape.store import Ring
 from collectors.errors import Unreachable
 from collectors.prometheus.fetch import Fetcher, Limits
@@ -73,7 +73,7 @@ class Failing(requests.Session):
 
 def scraper_of(session: requests.Session, *urls: str, interval_s: float = 0.01) -> tuple[Ring, Scraper]:
     ring = Ring(None, keep_s=3600.0, max_bytes=1 << 24)
-    targets = [Target(url) for url in urls]
+    targets = [ScrapeTarget(url) for url in urls]
     return ring, Scraper(targets, ring, Fetcher(session=session, limits=Limits(attempts=1)), interval_s=interval_s)
 
 
@@ -158,7 +158,7 @@ def test_no_thread_outlives_closing_whatever_a_target_does(
     with dripping(head) as (url, connected):
         ring = Ring(None, keep_s=3600.0, max_bytes=1 << 24)
         fetcher = Fetcher(limits=Limits(timeout_s=1.0, attempts=1))
-        scraper = Scraper([Target(url)] * 40, ring, fetcher, interval_s=0.01)
+        scraper = Scraper([ScrapeTarget(url)] * 40, ring, fetcher, interval_s=0.01)
         scraper.start()
         assert connected.wait(PATIENCE_S)
         assert scraping_threads()
