@@ -7,7 +7,6 @@ from typing import Any
 
 from sharing.library.records import KeyChange, Project, ScenarioDraft, Version, json_text
 from sharing.library.text import printable
-from sizing.decision.text import shown
 
 TEXT_LENGTH = 200
 """Longest value in a history; the version itself has all of it."""
@@ -56,6 +55,8 @@ def _opened(prefix: str, document: Values) -> Iterator[tuple[str, Any]]:
 
 
 def _text(key: str, value: Any) -> str | None:
+    from sizing.decision.text import shown  # the engine, which no list of scenarios waits for
+
     if value is None:
         return None
     written = shown(key, value) if isinstance(value, int | float) else value

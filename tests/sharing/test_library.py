@@ -62,7 +62,7 @@ def test_history_has_who_when_and_what(library):
     assert (second.number, second.author, second.action) == (2, "bob", LibraryAction.SAVED)
     assert second.at > created.at
     assert {(c.key, c.before, c.after) for c in second.changes} == {
-        ("workload.peak_rps", "31.0", "62.0"),
+        ("workload.peak_rps", "31 requests/s", "62 requests/s"),
         ("project", None, "Chat"),
         ("customer", None, "Acme"),
     }
@@ -221,9 +221,9 @@ import os, sys
 from sharing.author import owner
 from bench.library_writers import scenario
 from sharing.library import open_library, writing
-from sharing.library.records import Draft
+from sharing.library.records import ScenarioDraft
 writing._append = lambda *_: os.kill(os.getpid(), 9)
-open_library(sys.argv[1]).save(1, 1, Draft(scenario=scenario(1, 2.0)), by=owner("x"))
+open_library(sys.argv[1]).save(1, 1, ScenarioDraft(scenario=scenario(1, 2.0)), by=owner("x"))
 """
 
 

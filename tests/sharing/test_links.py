@@ -252,7 +252,7 @@ def test_a_report_of_a_newer_version_is_one_sentence(links):
 def test_a_library_without_links_opens(library, place, opened):
     first = library.add(draft(), by=owner("ann"))
     with library.database.writing() as connection:
-        for table in ("guesses", "ended_logins", "links", "bonds", "comparisons"):
+        for table in ("guesses", "ended_logins", "links", "calibrations", "bonds", "comparisons"):
             connection.execute(text(f"DROP TABLE {table}"))
         connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
     migrate(library.database)

@@ -62,4 +62,4 @@ def test_a_library_of_an_older_schema_is_read_and_written(
 
 
 def test_there_are_older_schemas() -> None:
-    assert OLDER == ["0003", "0002", "0001"]
+    assert OLDER == ["0004", "0003", "0002", "0001"]
