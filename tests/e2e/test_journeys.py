@@ -140,10 +140,15 @@ def test_untouched_size_fits_the_screen_is_walked_by_keyboard_and_follows_the_th
 
 
 def answer_and_key_figures_are_on_the_first_screen(page: Page) -> None:
-    for label in ("GPUs", "Systems", "Hardware per month", "Power"):
-        box = page.get_by_test_id("stMetric").filter(has=page.get_by_text(label, exact=True)).first.bounding_box()
-        assert box is not None, label
-        assert box["y"] + box["height"] < 900, label
+    figures = [
+        page.get_by_test_id("stMetric").filter(has=page.get_by_text(label, exact=True)).first
+        for label in ("GPUs", "Systems", "p95 TTFT")
+    ]
+    prices = [page.get_by_test_id("stMain").get_by_text(name, exact=True).first for name in ("Balanced", "Resilient")]
+    for shown in (*figures, *prices):
+        box = shown.bounding_box()
+        assert box is not None, shown
+        assert box["y"] + box["height"] < 900, shown
     questions = page.get_by_test_id("stMultiSelect").filter(has_text="GPUs considered").first.bounding_box()
     assert questions is not None
     assert questions["y"] + questions["height"] < 900, "the six questions fit on the first screen"

@@ -39,7 +39,7 @@ def test_the_demo_against_its_plan(open_page: OpenPage, width: int, scheme: str)
     expect(main).to_contain_text("15 min until")
     assert parse_qs(urlparse(page.url).query)["range"] == ["15 min"]
     choose(page, "Table")
-    expect(page.get_by_test_id("stDataFrame")).to_have_count(2)
+    expect(page.get_by_test_id("stDataFrame").nth(1)).to_be_visible()
     expect(page.get_by_test_id("stPlotlyChart")).to_have_count(0)
 
 
