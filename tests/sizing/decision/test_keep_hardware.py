@@ -93,14 +93,15 @@ def test_what_is_left_without_a_server_carries_the_peak(working: int, each: int,
 
 
 def test_one_more_server_is_the_plan_with_a_server_more(answers: Answers) -> None:
-    """One instance on a server of eight: a second one on a second server, and twice the money."""
+    """One instance on a server of eight: a second on a second server, and twice the money but for staff and power."""
     answer = answers.answer(asked(peak_rps=1.0))
     kept = survives_a_server(answer, answers)
     assert kept is not None
     assert (kept.now.gpus, kept.now.systems) == (1, 1)
     assert (kept.same.gpus, kept.same.systems) == (2, 2)
     assert kept.now.usd_per_month is not None
-    assert kept.same.usd_per_month == pytest.approx(2 * kept.now.usd_per_month)
+    assert kept.same.usd_per_month is not None
+    assert 1.4 * kept.now.usd_per_month < kept.same.usd_per_month < 2 * kept.now.usd_per_month
     assert "2 instead of 1 H100" in kept_sentence(kept)
 
 

@@ -30,9 +30,9 @@ def test_the_answer_names_what_is_bought_what_is_sized_load_latency_cost_bound_a
     assert list(parts) == ["bought", "serves", "format", "redundancy", "cost", "room", "sure"]
     assert f"({d.gpus_bought} x H100 SXM5 80GB) is enough; {d.gpus - 1} of its {d.gpus_bought} GPUs" in parts["bought"]
     assert parts["serves"].startswith(
-        "Meta-Llama-3-8B in FP8 on TensorRT-LLM serves 31 requests/s at the peak: 95 of 100"
+        "Meta-Llama-3-8B in FP8 on TensorRT-LLM serves 31 requests/s at the peak: 95 % of "
     )
-    assert "(limit 2 s); that is p95 TTFT." in parts["serves"]
+    assert "(limit 2 s), which is p95 TTFT." in parts["serves"]
     assert parts["format"] == "FP8 is quantised from BF16; accuracy effect: very low loss."
     assert parts["cost"].endswith(" a month for the hardware alone, before power and operation.")
     assert found.limited_by in parts["room"]
@@ -50,7 +50,7 @@ def test_one_gpu_is_said_in_the_singular():
 
 def test_a_load_far_below_what_the_smallest_unit_carries_is_limited_by_nothing_else():
     small, large = (ask(deployment=H100, workload={"peak_rps": rps}) for rps in (0.1, 100))
-    assert small.limited_by == "smallest unit that fits"
+    assert small.limited_by == "nothing yet (smallest unit that fits)"
     assert small.headroom == pytest.approx(small.per_instance.max_rps / 0.1)
     assert "is reached first" in small.answer
     assert "limit" in large.limited_by
@@ -64,7 +64,9 @@ def test_what_keeps_a_single_instance_from_being_smaller_binds():
     assert one.deployment.instances == 1
     assert one.deployment.gpus > 2
     assert "Limited by: the ITL limit (decode latency) with fewer GPUs per instance. " in one.answer
-    assert ask(LLAMA_8B, deployment=fp8, workload={"peak_rps": 0.05}).limited_by == "smallest unit that fits"
+    assert (
+        ask(LLAMA_8B, deployment=fp8, workload={"peak_rps": 0.05}).limited_by == "nothing yet (smallest unit that fits)"
+    )
 
 
 def test_the_only_instance_is_a_single_point_of_failure_whatever_is_idle():
