@@ -245,7 +245,8 @@ def test_a_busier_day_makes_tokens_cheaper_and_no_system_more(books: dict[str, W
     before, after = books[f"{name}, untouched"], books[f"{name}, busy day"]
     share = calculator(name).value("hours_at_full_load") / 20.0
     assert value_of(after, "systems_bought") == value_of(before, "systems_bought")
-    assert value_of(after, "per_million_on_prem") == pytest.approx(value_of(before, "per_million_on_prem") * share)
+    evenly = value_of(before, "per_million_on_prem") * share
+    assert evenly < value_of(after, "per_million_on_prem") < 1.05 * evenly, "power alone follows the hours"
     if calculator(name).way("api"):
         assert value_of(after, "cost_api") == pytest.approx(value_of(before, "cost_api") / share)
 
