@@ -32,6 +32,14 @@ _kept = st.cache_resource(max_entries=64, ttl="6h", show_spinner=False)
 FACTORS = (0.25, 0.5, 0.75, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 4.0)
 """Times the value that a slider can be moved to. Chosen: because a guess is seldom off by more than four."""
 
+LEGIBLE = """<style>
+[data-testid="stSliderThumbValue"], [data-testid="stSliderThumbValue"] * {
+    color: light-dark(#0072B2, #56B4E9) !important;
+}
+</style>"""
+"""Values of sliders in the colours of links: in the dark theme Streamlit writes them in the primary colour, on which
+white text stands, and which is too dark to be read on the page."""
+
 _PER_ROW = 3
 _LAST, _TAKEN = "what_if_last", "what_if_taken"
 
@@ -61,6 +69,7 @@ def kept_at(scenario_json: str, factors: tuple[tuple[MovedInput, float], ...]) -
 
 def draw_what_if(answer: FormAnswer) -> None:
     """Sliders with the answer to them, then what customers usually ask next."""
+    st.html(LEGIBLE)
     deployed = answer.plan.deployment
     if deployed is None or not answer.plan.feasible:
         st.info("Nothing serves the scenario yet: relax a limit first.", icon=":material/info:")
