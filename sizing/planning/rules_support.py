@@ -68,7 +68,10 @@ def about_drafts(drafts: Speculation, gpus: int, every: AllDeployments) -> Itera
     if drafts.draft is None:
         return
     plain, tokens = _first_without(every), drafts.draft_tokens
-    without = "no deployment holds the limits" if plain is None else f"{count(int(plain.gpus[0]))} GPUs would be needed"
+    without = "no deployment holds the limits"
+    if plain is not None:
+        name = plain.evaluated.candidates.rows[int(plain.rows[0])].gpu.name
+        without = f"the plan would be {count(int(plain.gpus[0]))} {name}"
     low, high = drafts.fewer_and_more
     yield PlanWarning(
         code="speculative_decoding",

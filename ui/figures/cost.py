@@ -195,16 +195,7 @@ def build_months(
     lines = {name: list(np.cumsum(each)) if total else list(each) for name, each in months.items()}
     data = [_line(name, list(range(1, len(values) + 1)), values, currency, dark=dark) for name, values in lines.items()]
     title = f"{currency.code} since the start" if total else f"{currency.code} a month"
-    return go.Figure(
-        data=data,
-        layout=layout(
-            dark=dark,
-            height=420,
-            xaxis=axis("Month", dtick=6),
-            separators=currency.separators,
-            yaxis=axis(title, rangemode="tozero", **currency.axis),
-        ),
-    )
+    return _over_months(data, title, currency, dark=dark)
 
 
 def build_payments(investment: Investment, *, currency: Currency = DOLLARS, dark: bool = False) -> go.Figure:
@@ -213,6 +204,11 @@ def build_payments(investment: Investment, *, currency: Currency = DOLLARS, dark
     for way in investment.ways:
         paid = np.cumsum([*way.payments[:-1], way.payments[-1] + way.residual_usd]).tolist()
         data.append(_line(way.name, list(range(len(paid))), paid, currency, dark=dark))
+    return _over_months(data, f"Paid since the start ({currency.code})", currency, dark=dark)
+
+
+def _over_months(data: list[dict[str, Any]], title: str, currency: Currency, *, dark: bool) -> go.Figure:
+    """Lines of money over 36 months."""
     return go.Figure(
         data=data,
         layout=layout(
@@ -220,7 +216,7 @@ def build_payments(investment: Investment, *, currency: Currency = DOLLARS, dark
             height=420,
             xaxis=axis("Month", dtick=6),
             separators=currency.separators,
-            yaxis=axis(f"Paid since the start ({currency.code})", rangemode="tozero", **currency.axis),
+            yaxis=axis(title, rangemode="tozero", **currency.axis),
         ),
     )
 
