@@ -8,12 +8,13 @@ from sizing.base.format import count, large, ms, percent, significant
 from sizing.base.latency_and_cost import Business
 from sizing.base.result import CrossCheck, Plan
 from sizing.planning.answered import Answer
+from sizing.scenario.schema import Batch
 from ui.format import as_markdown, bullets
 from ui.size.explain import explain_all
 
 
-def draw_business(business: Business) -> None:
-    """Requests, users and tokens a day."""
+def draw_business(business: Business, batch: Batch | None) -> None:
+    """Requests, users and tokens a day; of a ``batch`` on the mean day of a month."""
     fields = type(business).model_fields
     shown = {
         "requests_per_day": large(business.requests_per_day),
@@ -25,17 +26,20 @@ def draw_business(business: Business) -> None:
         for name, value in shown.items():
             st.metric(str(fields[name].title), value, help=fields[name].description)
     st.caption(
-        f"Over a day of {business.hours:g} hours, {_course(business)}"
+        _course(business, batch)
         + ("" if business.requests_per_user is None else f", with {business.requests_per_user:g} requests per user")
         + (f", {percent(business.growth)} growth included." if business.growth else ".")
     )
 
 
-def _course(business: Business) -> str:
+def _course(business: Business, batch: Batch | None) -> str:
     """How the load runs over the day, or for a batch over the days of a month."""
+    if batch is not None:
+        days, hours = significant(batch.days_worked), significant(batch.hours_per_day)
+        return f"Mean of the days of a month, on {days} of which the batch runs for {hours} hours"
     if business.peak_to_mean == 1.0:
-        return "as busy all the time"
-    return f"busiest time {significant(business.peak_to_mean)} times the mean"
+        return f"Over a day of {business.hours:g} hours, as busy all the time"
+    return f"Over a day of {business.hours:g} hours, busiest time {significant(business.peak_to_mean)} times the mean"
 
 
 NEAREST = 5

@@ -64,7 +64,7 @@ def draw() -> None:
             shell.withhold(present=has_own_prices(answer.scenario))
             draw_key_figures(answer)
             draw_warnings(answer, "warning", "info")
-            draw_business(answer.plan.business)
+            draw_business(answer.plan.business, answer.scenario.workload.batch)
             _tabs(answer, dark=st.context.theme.type == "dark")
     shell.watch_window()
 
