@@ -15,6 +15,7 @@ from sharing.settings import InvalidSettings
 from ui import entry
 from ui.gate import Gate
 from ui.gate.serving import Serving, serving
+from ui.observed.log import set_up_log
 from ui.place import APP
 
 
@@ -33,6 +34,7 @@ async def lifespan(_: object) -> AsyncIterator[None]:
 
     Streamlit's own words are not asked for: to find them it asks a host on the internet for this machine's address.
     """
+    set_up_log(SERVING.settings.log)
     scheme = "https" if st.get_option("server.sslCertFile") else "http"
     path = str(st.get_option("server.baseUrlPath") or "").strip("/")
     address = f"{scheme}://localhost:{st.get_option('server.port')}/{path}"
@@ -45,4 +47,5 @@ async def lifespan(_: object) -> AsyncIterator[None]:
 if __name__ == "__main__":
     entry.run()
 else:  # imported by the server
-    app = st.App(APP, middleware=[Middleware(Gate, serving=set_up())], lifespan=lifespan)
+    SERVING = set_up()
+    app = st.App(APP, middleware=[Middleware(Gate, serving=SERVING)], lifespan=lifespan)

@@ -11,6 +11,7 @@ SharingError
 ├── InvalidLink          a live link that does not mean a scenario; ``problems`` has one sentence per fault
 ├── LinkRefused          a frozen link that shows nothing: ``refusal`` says why
 ├── StillInUse           a scenario that was not deleted cannot be removed for good
+├── AuditUnavailable     an act cannot be written down, and was not done
 ├── NotAllowed           somebody's role does not include what was to be done; nothing was
 └── UnreadableVersion    a stored scenario that this version of the product cannot read
 
@@ -51,6 +52,10 @@ class LibraryUnavailable(SharingError):
     def __reduce__(self) -> tuple[type[LibraryUnavailable], tuple[DatabaseFault, str]]:
         """As it was made, for another process."""
         return type(self), (self.fault, self.place)
+
+
+class AuditUnavailable(SharingError):
+    """What was to be done cannot be written down."""
 
 
 class NewerLibrary(SharingError):

@@ -11,6 +11,7 @@ from pathlib import Path
 from commandline.arguments import whole
 from commandline.files import replacing
 from commandline.run import Commands
+from sharing.audit import Act, record
 from sharing.author import owner
 from sharing.document import is_file_name, to_json, to_yaml
 from sharing.errors import InvalidEntry
@@ -58,8 +59,10 @@ def _export(given: argparse.Namespace) -> int:
     scenario, customer = _asked(given)
     if folder:
         _export_manifests(scenario, place)
+        record(Act.EXPORTED, owner(), "manifests")
         return 0
     made = _report(scenario, suffix, given, customer) if is_report else INPUTS[suffix](scenario).encode()
+    record(Act.EXPORTED, owner(), "report" if is_report else "scenario file")
     with replacing(place) as written:
         written.write_bytes(made)
     return 0

@@ -80,8 +80,14 @@ class Settings(BaseModel):
     probes: Networks = _variable(
         "SIZING_PROBES",
         (),
-        "Networks beside this machine that may ask `/_stcore/metrics` and `/_stcore/script-health-check`, such as "
-        "`10.0.0.0/8`; never through a proxy.",
+        "Networks beside this machine that may ask `/metrics`, `/_stcore/metrics` and `/_stcore/script-health-check`, "
+        "such as `10.0.0.0/8`; never through a proxy.",
+    )
+    log: Literal["text", "json"] = _variable(
+        "SIZING_LOG",
+        "text",
+        "Form of the log on standard error: `text` tells warnings and errors; `json` a line for each record, runs of "
+        "pages and the audit log among them, with the request and a digest of the session.",
     )
     upload_mb: int = _variable(
         "SIZING_UPLOAD_MB", 192, "What the files of one session may have together.", unit="MB", ge=1, le=10_000
@@ -99,6 +105,12 @@ class Settings(BaseModel):
         "SHARING_ACCESS",
         "",
         "Path of the file of rules ([ACCESS.md](ACCESS.md)). Empty: `access.yaml` beside `app.py`.",
+    )
+    audit: str = _variable(
+        "SHARING_AUDIT",
+        "",
+        "Path of the file to whose end every act is written as a line of JSON: logins, reads of frozen links, exports, "
+        "writes, changes of a role. What cannot be written down is not done.",
     )
     brand: str = _variable("SHARING_BRAND", "", "Path of the file with the look of reports ([REPORTS.md](REPORTS.md)).")
     sources: str = _variable(

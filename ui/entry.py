@@ -9,6 +9,7 @@ import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
 from ui import access, shell, state
+from ui.observed.figures import watched
 from ui.place import ICON
 
 # Chosen: the longest title of a page on one line; what is left belongs to the answer.
@@ -91,6 +92,7 @@ def run() -> None:
     st.set_page_config(
         page_title="Inference sizing", page_icon=str(ICON), layout="wide", initial_sidebar_state=SIDEBAR_PX
     )
+    access.note_who()
     pages = {listed.slug: _offered(listed) for listed in PAGES}
     sections: dict[str, list[StreamlitPage]] = {}
     for listed in PAGES:
@@ -110,7 +112,8 @@ def run() -> None:
         st.switch_page(wanted, query_params={k: v for k, v in shell.parameters().items() if k != shell.GOTO})
     st.session_state[shell.ENTERED] = True
     if page is shared:  # nothing around it: whoever holds a link sees what is behind it, and that there is nothing else
-        page.run()
+        with watched(shared.url_path):
+            page.run()
         st.stop()
     state.warm_up()
     if page is not entrance and access.may_open(page.url_path):  # who may not see the page has no work done for it
@@ -119,7 +122,8 @@ def run() -> None:
         if position == "hidden":
             shell.draw_navigation(shown)
         access.draw_account()
-    page.run()
+    with watched(page.url_path or "entrance"):
+        page.run()
 
 
 def _offered(listed: Listed) -> StreamlitPage:

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Row, insert, select, update
 
 from sharing.access import Actor, Right
+from sharing.audit import Act, record
 from sharing.bonds.records import Accepted, Calibration
 from sharing.errors import NotInLibrary, StillInUse
 from sharing.library.reading import version
@@ -38,6 +39,7 @@ class Calibrations:
                 raise StillInUse("Step times of these windows are accepted already: undo them, or wait for new ones.")
             signature = {"accepted_by": signed.author, "accepted_at": signed.at}
             add = insert(CALIBRATIONS).values(scenario_id=scenario_id, **row, **signature)
+            record(Act.CALIBRATED, by, f"scenario {scenario_id}")
             return _accepted(connection.execute(add.returning(*CALIBRATIONS.c)).one())
 
     def undo(self, scenario_id: int, *, by: Actor) -> Accepted:
@@ -50,6 +52,7 @@ class Calibrations:
                 raise NotInLibrary(f"Scenario {scenario_id} has no learned step times to undo.")
             undone = update(CALIBRATIONS).where(CALIBRATIONS.c.id == newest)
             undone = undone.values(undone_by=signed.author, undone_at=signed.at)
+            record(Act.UNDONE, by, f"scenario {scenario_id}")
             return _accepted(connection.execute(undone.returning(*CALIBRATIONS.c)).one())
 
     def of_scenario(self, scenario_id: int) -> Accepted | None:

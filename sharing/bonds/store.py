@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, and_, delete, insert, select
 
 from sharing.access import Actor, Right
+from sharing.audit import Act, record
 from sharing.bonds.records import Bond, Finding, Place, StoredFinding
 from sharing.library.reading import version
 from sharing.library.schema import BONDS, COMPARISONS, SCENARIOS
@@ -36,6 +37,7 @@ class Bonds:
             }
             add = insert_of(connection)(BONDS).values(scenario_id=scenario_id, **row)
             place_it = add.on_conflict_do_update(index_elements=["scenario_id"], set_=row)
+            record(Act.BOUND, by, f"scenario {scenario_id}")
             return _bond(connection.execute(place_it.returning(*BONDS.c)).one())
 
     def of_scenario(self, scenario_id: int) -> Bond | None:

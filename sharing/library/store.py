@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from sqlalchemy import Connection
 
 from sharing.access import Actor, Right, demand
+from sharing.audit import Act, record
 from sharing.library import reading, writing
 from sharing.library.database import Database, configured
 from sharing.library.migrate import migrate
@@ -37,7 +38,8 @@ def utc_now() -> datetime:
 class Library:
     """The scenarios of a database. Every method raises LibraryUnavailable, and then has written nothing.
 
-    What writes takes who acts, and raises NotAllowed where their role does not include it.
+    What writes takes who acts, and raises NotAllowed where their role does not include it, AuditUnavailable where it
+    cannot be written down.
 
     One exception to that: a database that goes away in the very moment of committing. Saving the same draft again is
     right in any case, since a draft carries the key of its act.
@@ -49,7 +51,9 @@ class Library:
     def add(self, draft: ScenarioDraft, *, by: Actor) -> Version:
         """A new scenario. Raises InvalidEntry."""
         with self.writing(by, Right.SAVE) as (connection, signed):
-            return writing.create(connection, draft, signed)
+            made = writing.create(connection, draft, signed)
+            record(Act.SAVED, by, _named(made))
+            return made
 
     def save(self, scenario_id: int, base: int, draft: ScenarioDraft, *, by: Actor) -> Version | Conflict:
         """The next version, made from version ``base``; a Conflict, and nothing written, where that is not the latest.
@@ -57,17 +61,19 @@ class Library:
         Raises NotInLibrary, InvalidEntry.
         """
         with self.writing(by, Right.SAVE) as (connection, signed):
-            return writing.save(connection, scenario_id, base, draft, signed)
+            return _recorded(Act.SAVED, by, writing.save(connection, scenario_id, base, draft, signed))
 
     def delete(self, scenario_id: int, base: int, *, by: Actor) -> Version | Conflict:
         """Take the scenario out of the list; its history stays, and it can be restored. Raises as :meth:`save`."""
         with self.writing(by, Right.DELETE) as (connection, signed):
-            return writing.mark(connection, scenario_id, base, signed, LibraryAction.DELETED)
+            deleted = writing.mark(connection, scenario_id, base, signed, LibraryAction.DELETED)
+            return _recorded(Act.DELETED, by, deleted)
 
     def restore(self, scenario_id: int, base: int, *, by: Actor) -> Version | Conflict:
         """Bring a deleted scenario back. Raises as :meth:`save`."""
         with self.writing(by, Right.RESTORE) as (connection, signed):
-            return writing.mark(connection, scenario_id, base, signed, LibraryAction.RESTORED)
+            restored = writing.mark(connection, scenario_id, base, signed, LibraryAction.RESTORED)
+            return _recorded(Act.RESTORED, by, restored)
 
     def purge(self, scenario_id: int, *, by: Actor) -> Removed:
         """Remove a deleted scenario for good: its history is gone, its frozen links show nothing any more.
@@ -76,6 +82,7 @@ class Library:
         """
         with self.writing(by, Right.PURGE) as (connection, signed):
             removed = remove(connection, scenario_id, signed)
+            record(Act.PURGED, by, f"scenario {scenario_id}")
         self.database.forget_log()
         return removed
 
@@ -123,6 +130,17 @@ class Library:
         signed = writing.Signed(author=checked(by.name, "The author's name", NAME_LENGTH) or "unknown", at=self.now())
         with self.database.writing() as connection:
             yield connection, signed
+
+
+def _recorded(act: Act, by: Actor, outcome: Version | Conflict) -> Version | Conflict:
+    """What came of a change, written down unless somebody else had saved first."""
+    if isinstance(outcome, Version):
+        record(act, by, _named(outcome))
+    return outcome
+
+
+def _named(version: Version) -> str:
+    return f"scenario {version.scenario_id}, version {version.number}"
 
 
 def open_library(address: str | None = None, now: Clock = utc_now) -> Library:

@@ -7,7 +7,9 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, delete, insert, select, update
 
+from sharing.access import Actor
 from sharing.access.tokens import token_hash
+from sharing.audit import Act, record
 from sharing.errors import LinkRefused, Refusal
 from sharing.library import reading
 from sharing.library.records import Version
@@ -41,6 +43,7 @@ class Holder:
     def __init__(self, library: Library, token: str, address: str = "") -> None:
         self.database, self.now, self.token = library.database, library.now, token
         self._who = token_hash(f"{token[:LONGEST_TOKEN]} {_network(address)}")
+        self._address = address
 
     def look(self) -> Link:
         """The link of the token, without what it shows. Raises LinkRefused."""
@@ -66,6 +69,7 @@ class Holder:
         with self.database.writing() as connection:
             kept = _counted_guess(connection, link.id, self._who, self.now())
         if kept is not None and not is_password(password, kept):
+            self._record(Act.WRONG_PASSWORD, link)
             raise LinkRefused(Refusal.WRONG_PASSWORD, WRONG)
         with self.database.writing() as connection:
             connection.execute(update(LINKS).where(here).values(guesses=LINKS.c.guesses - 1))
@@ -91,6 +95,10 @@ class Holder:
         with self.database.writing() as connection:
             seen = {"views": LINKS.c.views + 1, "viewed_at": self.now()}
             connection.execute(update(LINKS).where(LINKS.c.id == link.id).values(**seen))
+            self._record(Act.LINK_READ, link)
+
+    def _record(self, act: Act, link: Link) -> None:
+        record(act, Actor(name="holder of the link", role=None), f"link {link.id}", address=self._address)
 
 
 def _counted_guess(connection: Connection, link_id: int, holder: str, now: datetime) -> str | None:

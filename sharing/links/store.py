@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, and_, insert, select, update
 
 from sharing.access import Actor, Right, demand, may
 from sharing.access.tokens import new_token, token_hash
+from sharing.audit import Act, record
 from sharing.errors import InvalidEntry, NotInLibrary
 from sharing.library.reading import version
 from sharing.library.records import NAME_LENGTH, json_text
@@ -49,6 +50,7 @@ class Links:
                 "report": json_text(report.model_dump(mode="json")),
             }
             made = connection.execute(insert(LINKS).values(**row).returning(*LISTED)).one()
+            record(Act.SHARED, by, f"link {made.id} to scenario {scenario_id}, version {number}")
             return Made(link=link_of(made), token=token)
 
     def of_scenario(self, scenario_id: int, *, by: Actor) -> tuple[Link, ...]:
@@ -66,6 +68,7 @@ class Links:
             still_open = update(LINKS).where(wanted, LINKS.c.revoked_at.is_(None))
             connection.execute(still_open.values(revoked_at=signed.at, revoked_by=signed.author))
             link = link_where(connection, wanted)
+            record(Act.REVOKED, by, f"link {link_id}")
         if link is None:
             raise NotInLibrary(f"There is no link {link_id}.")
         return link

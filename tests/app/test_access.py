@@ -1,5 +1,6 @@
 """Who sees and may do what on the pages, without a browser: roles, a login that ends, set-ups that let nobody in."""
 
+import json
 import sys
 import time
 from collections.abc import Callable
@@ -12,7 +13,9 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from collectors.source import source_from
+from sharing.access import Actor, Role
 from sharing.access.identity import login_of
+from sharing.access.rules import Rules
 from sharing.author import owner
 from sharing.form.link import from_parameters
 from sharing.library import Library
@@ -25,7 +28,8 @@ from tests.app.test_shared import report
 from tests.patience import PATIENCE_S
 from tests.tools.source_files import ROOT
 from ui import gate
-from ui.access import OPEN_TO_ALL, ended
+from ui.access import OPEN_TO_ALL, Standing, ended, note_who
+from ui.access.session import Who
 from ui.gate import uploads
 from ui.sources.reading import Registry
 
@@ -311,3 +315,35 @@ def test_only_a_session_past_the_door_may_upload(log_in: LogIn) -> None:
     app.user["exp"] = time.time() - 1.0
     app.run()
     assert not uploads._admitted
+
+
+def test_who_logs_in_and_who_is_turned_away_is_written_down(
+    log_in: LogIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    audit = tmp_path / "audit.jsonl"
+    monkeypatch.setenv("SHARING_AUDIT", str(audit))
+    log_in(EDITOR).run()
+    assert _acts(audit) == [("logged_in", "vic@acme.com", "editor")]
+    log_in(STRANGER)
+    assert _acts(audit)[1:] == [("turned_away", "eve@evil.org", "")]
+
+
+def test_a_role_that_changed_during_a_session_is_written_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    audit = tmp_path / "audit.jsonl"
+    monkeypatch.setenv("SHARING_AUDIT", str(audit))
+    monkeypatch.setattr(st, "session_state", {})
+    for role in (Role.EDITOR, Role.EDITOR, Role.VIEWER, None):
+        standing = Standing.IN if role else Standing.WITHOUT_ROLE
+        who = Who(standing=standing, actor=Actor(name="vic", role=role), rules=Rules())
+        monkeypatch.setattr("ui.access.noted.who", lambda who=who: who)
+        note_who()
+    assert _acts(audit) == [
+        ("logged_in", "vic", "editor"),
+        ("role_changed", "vic", "viewer"),
+        ("role_changed", "vic", ""),
+    ]
+
+
+def _acts(audit: Path) -> list[tuple[str, str, str]]:
+    lines = map(json.loads, audit.read_text().splitlines())
+    return [(line["act"], line["by"], line["role"]) for line in lines]

@@ -19,6 +19,7 @@ import streamlit as st
 from sharing.access import Actor, Right, may
 from sharing.access.identity import ends_at, name_of
 from sharing.access.rules import Rules, file_of_rules, read_rules
+from sharing.audit import Act, note
 from sharing.author import owner
 from sharing.errors import InvalidRules
 from ui.access.ended import has_ended, log_out
@@ -72,7 +73,9 @@ def who() -> Who:
 
 def end() -> None:
     """Log out: this login gets nobody in any more (for callbacks)."""
-    log_out(ends_at(st.user.to_dict(), who().rules.session_minutes))
+    session = who()
+    note(Act.LOGGED_OUT, session.actor, "dashboard")
+    log_out(ends_at(st.user.to_dict(), session.rules.session_minutes))
 
 
 def standing() -> Standing:

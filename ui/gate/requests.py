@@ -12,15 +12,19 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
+import streamlit as st
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.runtime import Runtime, exists, get_instance
+from streamlit.runtime.stats import ACTIVE_SESSIONS_FAMILY, GaugeStat
 
 from ui.gate.headers import secured
 from ui.gate.names import is_allowed
 from ui.gate.serving import Serving
-from ui.gate.uploads import Refused, Uploads, session_of
+from ui.gate.uploads import Refused, Uploads, kept_bytes, session_of
+from ui.observed.figures import PATH, REFUSED, exposed
+from ui.observed.log import request_id
 
 ABOUT_THE_SERVER = ("/_stcore/metrics", "/_stcore/script-health-check")
 """How many sessions there are, and a run of the whole dashboard for the asking."""
@@ -45,17 +49,22 @@ class Gate:
         _in_place = True
         self._app, self._serving = app, serving
         self._uploads = Uploads.within(serving.settings)
+        self._figures = exposed(sessions=_sessions, uploaded=kept_bytes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or answer it with one sentence."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        guarded = self._guarded(send) if scope["type"] == "http" else send
         headers = Headers(scope=scope)
+        request = request_id(headers.get("x-request-id"))
+        guarded = self._guarded(send, request) if scope["type"] == "http" else send
         if refused := self._refusal(scope, headers):
             _LOG.warning("Refused %s: %s", scope["path"][:200], refused.sentence)
+            REFUSED.labels(str(int(refused.status))).inc()
             await PlainTextResponse(refused.sentence, refused.status)(scope, receive, guarded)
+        elif _asks_for_figures(scope):
+            await self._figures(scope, receive, guarded)
         elif scope["type"] == "http" and scope["method"] == "PUT" and (session := session_of(scope["path"])):
             await self._upload(session, headers, (scope, receive, guarded))
         else:
@@ -71,7 +80,8 @@ class Gate:
             headers, hosts[0]
         ):
             return Refused(status=HTTPStatus.FORBIDDEN, sentence="This server answers its own pages only.")
-        if scope["path"].rstrip("/").endswith(ABOUT_THE_SERVER) and not self._may_probe(scope, headers):
+        about = scope["path"].rstrip("/").endswith(ABOUT_THE_SERVER) or _asks_for_figures(scope)
+        if about and not self._may_probe(scope, headers):
             sentence = "This is for the machine of this server: SIZING_PROBES names networks beside it."
             return Refused(status=HTTPStatus.FORBIDDEN, sentence=sentence)
         return None
@@ -97,14 +107,28 @@ class Gate:
         finally:
             self._uploads.end(ticket)
 
-    def _guarded(self, send: Send) -> Send:
+    def _guarded(self, send: Send, request: str) -> Send:
         async def sent(message: Message) -> None:
             if message["type"] == "http.response.start":
                 secure, login_s = self._serving.by_tls, self._serving.login_s()
-                message = {**message, "headers": secured(message.get("headers", ()), secure=secure, login_s=login_s)}
+                headers = secured(message.get("headers", ()), secure=secure, login_s=login_s)
+                message = {**message, "headers": [*headers, (b"x-request-id", request.encode())]}
             await send(message)
 
         return sent
+
+
+def _asks_for_figures(scope: Scope) -> bool:
+    base = str(st.get_option("server.baseUrlPath") or "").strip("/")
+    return scope["type"] == "http" and str(scope["path"]) == (f"/{base}{PATH}" if base else PATH)
+
+
+def _sessions() -> int:
+    """Browsers that are connected, as Streamlit's own metrics have them."""
+    if not exists():
+        return 0
+    stats = get_instance().stats_mgr.get_stats([ACTIVE_SESSIONS_FAMILY])
+    return sum(one.value for one in stats.get(ACTIVE_SESSIONS_FAMILY, ()) if isinstance(one, GaugeStat))
 
 
 def _bytes(text: str | None) -> bytes | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
-from streamlit.runtime import Runtime, get_instance
+from streamlit.runtime import Runtime, exists, get_instance
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from sharing.settings import Settings
@@ -100,6 +100,8 @@ def _too_large(sentence: str) -> Refused:
 
 def kept_bytes() -> Mapping[str, int]:
     """Bytes of the files that Streamlit keeps, by session."""
+    if not exists():
+        return {}
     runtime = get_instance()
     assert isinstance(runtime, Runtime)
     storage = getattr(runtime.uploaded_file_mgr, "file_storage", {})

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import streamlit as st
 from pydantic import ValidationError
 
+from sharing.audit import Act, record
 from sharing.document import file_stem
 from sharing.errors import SharingError
 from sharing.formats import FORMATS
@@ -179,6 +180,7 @@ def _build(answer: FormAnswer, scenario: Scenario, wanted: ExportRequest) -> Non
             )
         with st.spinner("Writing the file"):
             content = FORMATS[wanted.suffix].write(source)
+        record(Act.EXPORTED, actor(), f"report {wanted.suffix}")
     except (SharingError, SizingError) as error:
         st.session_state[_PROBLEM] = str(error)
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sharing.document import file_stem
+from ui.library.exported import exported
 from ui.shell import draw_download
 from ui.state import FormAnswer
 
@@ -13,7 +14,7 @@ def draw_manifests(answer: FormAnswer, *, key: str = "get_manifests") -> None:
         return
     draw_download(
         "Manifests (zip)",
-        lambda: manifests_zip(answer),
+        exported("manifests", lambda: manifests_zip(answer)),
         f"{file_stem(answer.scenario.name)}-manifests.zip",
         "application/zip",
         key=key,

@@ -13,6 +13,7 @@ from ui.access import actor, allowed
 from ui.currency import Currency
 from ui.format import as_markdown, counted
 from ui.library import draw_share_of, library, links, refused
+from ui.library.exported import exported
 from ui.scenarios.customer import draw_button
 from ui.scenarios.history import draw_history, open_in_size
 from ui.shell import draw_download, draw_own_prices
@@ -107,7 +108,7 @@ def _downloads(entry: Entry, latest: Version) -> None:
         ):
             draw_download(
                 f"Export ({kind.upper()})",
-                content,
+                exported(f"scenario {entry.id}, version {entry.version}", content),
                 f"{stem}.{kind}",
                 mime,
                 key=f"scenario_{kind}",

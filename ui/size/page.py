@@ -17,6 +17,7 @@ from ui import inputs, shell, state
 from ui.figures.memory import build_memory_bar, memory_alt_text
 from ui.figures.trade_off import build_trade_off, trade_off_alt_text
 from ui.library import draw_bar, draw_not_held
+from ui.library.exported import exported
 from ui.library.manifests import draw_manifests
 from ui.shell import draw_download, draw_own_prices
 from ui.size.above import draw_presented_above
@@ -175,7 +176,9 @@ def draw_downloads(answer: FormAnswer) -> None:
     )
     with st.container(horizontal=True):
         for kind, title, mime, content, icon, help_text in files:
-            draw_download(title, content, f"{stem}.{kind}", mime, key=f"get_{kind}", icon=icon, help=help_text)
+            draw_download(
+                title, exported(title, content), f"{stem}.{kind}", mime, key=f"get_{kind}", icon=icon, help=help_text
+            )
         draw_manifests(answer)
     st.markdown("**Link to these inputs**")
     st.code(state.link(), language=None, wrap_lines=True)

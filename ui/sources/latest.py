@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from collectors.errors import SourceError
+from ui.observed.figures import SOURCE_ERRORS, SOURCE_S
 
 WORKERS = 8
 """Questions under way at once, over all sources: they wait for the network, not for a core."""
@@ -121,11 +122,13 @@ class Latest:
         before = entry.answer
         kept = LatestAnswer[T](good=before.good, good_at_s=before.good_at_s)
         try:
-            newest = question()
+            with SOURCE_S.time():
+                newest = question()
             problem = why_bad(newest)
             good = LatestAnswer(newest=newest, good=newest, good_at_s=self._clock())
             answer = replace(kept, newest=newest, problem=problem) if problem else good
         except SourceError as error:
+            SOURCE_ERRORS.labels(type(error).__name__).inc()
             answer = replace(kept, problem=str(error))
         except sqlite3.Error as error:
             answer = replace(kept, problem=f"The ring of scrapes cannot be used ({error}): free its disk.")

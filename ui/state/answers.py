@@ -22,6 +22,7 @@ from sizing.base.result import Plan
 from sizing.catalog.model import Model
 from sizing.planning import answered
 from sizing.scenario.schema import Scenario
+from ui.observed.figures import PLAN_S, PLANS_ASKED
 from ui.state.values import CONFIG, benchmark, config_fault, price_book, trace, values
 
 _LAST = "last_answer"
@@ -37,7 +38,8 @@ def plan_of(scenario_json: str) -> Plan:
     """
     import sizing
 
-    return sizing.plan(Scenario.model_validate_json(scenario_json))
+    with PLAN_S.time():
+        return sizing.plan(Scenario.model_validate_json(scenario_json))
 
 
 _READY = threading.Event()
@@ -67,6 +69,7 @@ class FormAnswer(answered.Answer):
 
 def answer_of(scenario_json: str) -> FormAnswer:
     """The answer to a scenario with the question as it was understood. Raises SizingError."""
+    PLANS_ASKED.inc()
     return FormAnswer.of(Scenario.model_validate_json(scenario_json), lambda _: plan_of(scenario_json))
 
 
