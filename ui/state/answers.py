@@ -120,6 +120,7 @@ def _answer(scenario: Scenario) -> FormAnswer:
     from sizing.question.understand import understand
 
     if ready():
+        PLANS_ASKED.inc()
         return FormAnswer(understand(scenario), plan_of(scenario.model_dump_json()))
     return FormAnswer(understand(scenario), analytic_plan(scenario), provisional=True)
 
