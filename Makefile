@@ -4,6 +4,7 @@
 #   make test     style, types and all tests but the slow ones    (PYTEST_ARGS="tests/sizing -k memory")
 #   make test-slow   what rarely breaks alone: further journeys of each page, whole workbooks computed anew
 #   make properties  what must hold for every scenario, on many more of them
+#   make fuzz     a million inputs with bytes changed, to every reader of files, links and metrics    (FUZZ=100000)
 #   make bench    how fast it is                            (BENCH=page_latency; without BENCH: which there are)
 #   make chain    a real vLLM, its load generator, Prometheus and our collector on one run (2.3 GB the first time)
 #   make prices   API offers and rents of today beside ours    (PRICES_ARGS=--keep writes them)
@@ -22,11 +23,12 @@ export PYTHONDONTWRITEBYTECODE :=
 IN_TESTS := OPENBLAS_NUM_THREADS=1 $(VENV)/bin/python -m
 BENCH ?=
 PRICES_ARGS ?=
+FUZZ ?= 1000000
 
 ENSURE_VENV := VENV="$(VENV)" PYTHON="$(PYTHON)" .ci/ensure-venv
 IN_VENV := $(VENV)/bin/python -m
 
-.PHONY: run test test-slow properties lint format bench chain prices calibrate docs screens lock wheelhouse clean
+.PHONY: run test test-slow properties fuzz lint format bench chain prices calibrate docs screens lock wheelhouse clean
 
 # Streamlit opens the browser itself, and does without where there is no display.
 run:
@@ -61,6 +63,11 @@ test-slow:
 properties:
 	@$(ENSURE_VENV) requirements.txt requirements-test.txt
 	@$(IN_TESTS) pytest -n auto -m hypothesis --hypothesis-profile thorough $(PYTEST_ARGS)
+
+# The readers take an hour or so of a core together; each is a process of its own.
+fuzz:
+	@$(ENSURE_VENV) requirements.txt requirements-test.txt
+	@FUZZ="$(FUZZ)" $(IN_TESTS) pytest -n auto --hypothesis-profile thorough $(PYTEST_ARGS) tests/test_mutated_files.py -k mutated_file
 
 lint:
 	@$(ENSURE_VENV) requirements.txt requirements-test.txt

@@ -26,12 +26,13 @@ ORDERS = {
         demo huggingface prices
     """,
     "sharing": """
-        settings configuration errors form access audit author document library bonds report formats links manifests export
+        settings configuration errors form access audit author document library bonds report formats links
+        manifests export
     """,
     "api": "problems access limits openapi questions routes server tools",
     "ui": """
-        place format currency observed database state gate access shell library figures sources inputs live home benchmarks
-        size explore compare cost reality shared scenarios methodology entry
+        place format currency observed database state gate access shell library figures sources inputs live home
+        benchmarks size explore compare cost reality shared scenarios methodology entry
     """,
 }
 ROOMS = {package: order.split() for package, order in ORDERS.items()}

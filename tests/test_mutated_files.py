@@ -3,8 +3,10 @@
 import gzip
 import io
 import json
+import os
 import re
 import unicodedata
+from urllib.parse import parse_qs
 
 import pandas as pd
 import pytest
@@ -12,9 +14,14 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from collectors.backends.scrape.promql.parse import parse
+from collectors.backends.scrape.text import read_page
 from collectors.benchmarks import BenchmarkFileError, Imported, read_benchmark
 from collectors.errors import CollectorsError
 from collectors.source.file import load_source
+from sharing.form.check import faults
+from sharing.form.link import from_parameters
+from sharing.form.presets import defaults
 from sizing.base.errors import SizingError
 from sizing.catalog.config_json import model_from_config
 from sizing.evidence.point_file import read_points
@@ -87,6 +94,27 @@ def config_of(path):
     return model_from_config(path.read_bytes()).params_experts
 
 
+def link_of(path):
+    """What is said of an address, and of the form that it fills in."""
+    opened = from_parameters(parse_qs(path.read_bytes().decode("utf-8", "replace"), keep_blank_values=True))
+    return [*opened.problems, *(fault.sentence for fault in faults({**defaults(), **opened.values}))]
+
+
+def page_of(path):
+    """The samples of a metrics page."""
+    return tuple(read_page(path.read_bytes().decode("utf-8", "replace")))
+
+
+LINK = (
+    "v=5&model=meta-llama/Llama-3.1-8B-Instruct&isl=1550&isl_p95=3800&osl=200&rps=31&cached=60 %25&ttft=2000&itl=50"
+    "&pct=95&gpu=h100_sxm,own&own=true&own_mem=80&prec=fp8&tp=1,2&profile=1,2,3&mode=streaming&docs=1000"
+)
+PAGE = (
+    '# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running{model_name="x"} 3\n'
+    'vllm:time_to_first_token_seconds_bucket{le="0.5"} 7\nvllm:time_to_first_token_seconds_bucket{le="+Inf"} 9\n'
+)
+EXPRESSION = 'sum by (le) (rate(vllm:time_to_first_token_seconds_bucket{model_name=~"x.*"}[5m])) / 2 > 1e-3'
+
 READERS = {
     "scenario.yaml": (yaml.safe_dump(raw(**EVERY_LENGTH)).encode(), scenario_of),
     "scenario.json": (json.dumps(raw(deployment={"gpus": ["h100_sxm"], "tp": [1]})).encode(), scenario_of),
@@ -99,6 +127,9 @@ READERS = {
     "benchmark.json": (BENCHMARK.encode(), lambda path: read_benchmark(path.read_bytes(), path.name)),
     "benchmark.yaml": (b"benchmarks:\n- {a: 1}\n", lambda path: read_benchmark(path.read_bytes(), path.name)),
     "source.yaml": (SOURCE.encode(), load_source),
+    "link.txt": (LINK.encode(), link_of),
+    "metrics.txt": (PAGE.encode(), page_of),
+    "expression.txt": (EXPRESSION.encode(), lambda path: parse(path.read_bytes().decode("utf-8", "replace"))),
 }
 
 
@@ -116,6 +147,8 @@ def refusals_of(read, path):
         answer = read(path)
     except (SizingError, CollectorsError) as error:
         return str(error).split("\n")
+    if isinstance(answer, list):
+        return answer
     if isinstance(answer, Imported):
         return [error.message for error in answer.errors]
     return [error for error in answer["error"] if error] if isinstance(answer, pd.DataFrame) else []
@@ -139,8 +172,17 @@ def mutated(draw, content):
     return content[: draw(st.just(len(content)) | st.integers(0, len(content)))]
 
 
+FUZZED = int(os.environ.get("FUZZ", "0"))
+"""Mutated inputs in all, over every reader (make fuzz); 0: a few of each, the same ones every time."""
+EXAMPLES = max(FUZZED // len(READERS), 40)
+
+
 @pytest.mark.parametrize("name", READERS)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=40)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=EXAMPLES,
+    derandomize=not FUZZED,
+)
 @given(data=st.data())
 def test_a_mutated_file_is_read_or_refused_in_sentences(name, tmp_path, data):
     content, read = READERS[name]

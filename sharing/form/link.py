@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from commandline.faults import TEXTS
+from commandline.foreign_text import shown
 from sharing.form.choices import label, option_of
 from sharing.form.fields import FIELDS, LONGEST_NUMBER, MAY_BE_EMPTY, Field
 from sharing.form.link_versions import former_defaults
@@ -163,8 +164,8 @@ def _say_nothing(parameters: Parameters, values: Mapping[str, Any]) -> list[str]
     named = {field.key: name for name in parameters if (field := field_of(name)) and not field.private}
     unmet = ((key, name, *_unmet(key, values)) for key, name in named.items())
     return [
-        f"The link's “{name[:_SHOWN]}” ({FIELDS[key].label}) counts with {needed}={value} alone, which the link does "
-        "not say: it was left aside."
+        f"The link's “{shown(name, _SHOWN)}” ({FIELDS[key].label}) counts with {needed}={value} alone, which the "
+        "link does not say: it was left aside."
         for key, name, needed, value in unmet
         if needed and needed not in named and values[key] != defaults()[key]
     ]
@@ -234,13 +235,13 @@ def _left_out(name: str, field: Field | None, given: Sequence[str]) -> str:
             return ""
         near = nearest_names(name, list(FIELDS), cutoff=ALIKE)
         guess = f"; did it mean {' or '.join(near)}?" if near else " and was left out."
-        return f"The link's “{name[:_SHOWN]}” is no input{guess}"
+        return f"The link's “{shown(name, _SHOWN)}” is no input{guess}"
     if field.private:
         return f"{field.label} is never taken from a link: enter it in the form."
     wrong = dict.fromkeys(value for value in given if not _taken(field, value))
     if not wrong:
         return ""
-    listed = ", ".join(f"“{value[:_SHOWN]}”" for value in list(wrong)[:MOST_LISTED])
+    listed = ", ".join(f"“{shown(value, _SHOWN)}”" for value in list(wrong)[:MOST_LISTED])
     if len(wrong) > MOST_LISTED:
         listed += f" and {len(wrong) - MOST_LISTED} more"
     why = _WHY[field.kind].format(max_length=field.longest)

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from commandline.foreign_text import shown
+
 LINK_VERSION = "2"
 """Version of the defaults that links leave out, which each link names."""
 
@@ -41,7 +43,7 @@ def unknown_version(given: Sequence[str]) -> str:
     version = _named(given)
     if version in (LINK_VERSION, *FORMER):
         return ""
-    return f"This link was made for version {version[:20]} of the form, this is version {LINK_VERSION}"
+    return f"This link was made for version {shown(version, 20)} of the form, this is version {LINK_VERSION}"
 
 
 def _named(given: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from commandline.faults import TEXTS
+from commandline.foreign_text import shown
 from sharing.form.fields import BY_PATH, LENGTH_KEYS, Field
 from sharing.form.numbers import over, show_number
 from sizing.base.errors import BrokenRule, Rule, SizingError
@@ -97,7 +98,7 @@ def no_number(field: Field, text: str) -> BadInput:
     if not text.strip():
         short = f"{field.label} is empty"
         return BadInput(f"{short}: {hint}.", short=short, instead=instead, empty=True)
-    short = f"{field.label}: “{text.strip()[:40]}” is not a number"
+    short = f"{field.label}: “{shown(text)}” is not a number"
     return BadInput(f"{short}; {hint}.", short=short, instead=instead)
 
 
@@ -116,7 +117,7 @@ def unclear_number(field: Field, text: str, readings: tuple[str, ...]) -> BadInp
 def which_number(name: str, text: str, readings: tuple[str, ...]) -> str:
     """The question which of ``readings`` was meant."""
     why = "can be read as either" if len(readings) > 1 else "is not taken: a comma separates thousands here"
-    return f"{name}: did you mean {' or '.join(readings)}? “{text.strip()[:40]}” {why}."
+    return f"{name}: did you mean {' or '.join(readings)}? “{shown(text)}” {why}."
 
 
 def sentence(error: Exception) -> str:
@@ -200,7 +201,7 @@ def _field_of(loc: tuple[int | str, ...]) -> Field | None:
 def _typed(value: object, field: Field | None) -> str:
     """A number as the person typed it: with separators, in the unit of the field."""
     if not isinstance(value, int | float):
-        return f"“{str(value)[:40]}”"
+        return f"“{shown(value)}”"
     number = over(value, field.scale) if field else value
     if abs(number) >= _LONGEST:
         return f"{number:.3g}"

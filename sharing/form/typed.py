@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, assert_never
 
+from commandline.foreign_text import shown
 from sharing.form.fields import FIELDS, Field
 from sharing.form.numbers import AmbiguousNumber, NotANumber, parse_number, times
 from sharing.form.problems import BadInput, no_number, unclear_number
@@ -65,7 +66,7 @@ def _layout(text: str, field: Field) -> dict[str, int] | None:
     """Degrees of parallelism from text such as "TP4 PP2"; none where nothing was typed."""
     degrees = [_DEGREE.fullmatch(word) for word in text.split()]
     if not all(degrees):
-        short = f"{field.label}: “{text[:40]}” is no parallelism"
+        short = f"{field.label}: “{shown(text)}” is no parallelism"
         raise BadInput(f"{short}; enter for example {field.example}.", short=short, instead={field.key: ""})
     return {degree[1].lower(): int(degree[2]) for degree in degrees if degree} or None
 

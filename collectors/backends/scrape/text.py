@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from collectors.errors import BrokenPage
+from commandline.foreign_text import shown
 
 MAX_SAMPLES = 500_000
 """Series of one page. Chosen: a thousand times a page of vLLM."""
@@ -61,7 +62,7 @@ def _samples(text: str) -> Iterator[PageSample]:
         try:
             yield _sample(stripped)
         except ValueError:
-            raise BrokenPage(f"Line {number} is not a metric: “{stripped[:60]}”.") from None
+            raise BrokenPage(f"Line {number} is not a metric: “{shown(stripped, 60)}”.") from None
 
 
 def _sample(line: str) -> PageSample:

@@ -16,6 +16,7 @@ from collectors.benchmarks.tools import guidellm
 from collectors.benchmarks.tools.guidellm import NOTES, cut_off_note, strategy_load
 from collectors.errors import BadRow
 from collectors.units import MS_PER_S
+from commandline.foreign_text import shown
 
 FORMAT = guidellm.FORMAT
 FILE = ""  # named with the JSON
@@ -104,7 +105,7 @@ def _load(fields: Fields) -> BenchmarkLoad:
     text = fields.text("Benchmark|Strategy|", "Name") or ""
     match = _STRATEGY.fullmatch(text)
     if match is None:
-        return BenchmarkLoad(notes=(f"unknown strategy “{text[:40]}”",) if text else ())
+        return BenchmarkLoad(notes=(f"unknown strategy “{shown(text)}”",) if text else ())
     value = None if match["value"] is None else number("Strategy", match["value"], cells=True)
     kind = match["type_"]
     values: dict[str, object] = {"type_": kind, "streams" if kind == "concurrent" else "rate": value}

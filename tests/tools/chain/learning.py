@@ -7,6 +7,7 @@ since what is judged is what live windows teach. Cores that do other things make
 
 from __future__ import annotations
 
+import math
 import sys
 import tempfile
 import time
@@ -29,8 +30,10 @@ from tests.tools.chain.services import Load, engine, send
 from tests.tools.chain.tiny_model import CONFIG
 
 WINDOW_S, INTERVAL_S = 120.0, 2
-LEARNED_AT, HELD_AGAINST = (2.0, 6.0), (4.0, 10.0)
-"""Requests/s. Chosen: an idle machine of two cores saturates at 11 to 12."""
+LEARNED_AT, HELD_AGAINST = (0.25, 0.55), (0.4, 0.85)
+"""Rates, as shares of what the machine carries when all requests come at once."""
+AT_ONCE = 240
+"""Requests by which that is measured: fifteen times as many as run at once."""
 WITHIN = 0.15
 MEANS = {"ttft_ms.mean": "TTFT", "tpot_ms.mean": "ITL", "e2e_ms.mean": "E2E"}
 CORES = {"id": "cores", "memory_gb": 16, "bandwidth_gbs": 20, "fp16_tflops": 1, "bf16_tflops": 1, "price_usd": 1000}
@@ -153,15 +156,19 @@ def main() -> int:
         source = source_from({"schema_version": 1, "name": "chain", "prometheus": {"url": url}, "window_s": WINDOW_S})
         one = Load(requests=40, rps=4.0, seed=99)
         send(folder, address, one)
-        for seed, rps in enumerate(LEARNED_AT):
-            send(folder, address, replace(one, requests=round(rps * 2 * WINDOW_S), rps=rps, seed=seed))
+        carried = float(send(folder, address, replace(one, requests=AT_ONCE, rps=math.inf))["request_throughput"])
+        print(f"{carried:.2f} requests/s at once", file=sys.stderr)
+        for seed, share in enumerate(LEARNED_AT):
+            rps = round(share * carried, 2)
+            send(folder, address, replace(one, requests=round(rps * 2.5 * WINDOW_S), rps=rps, seed=seed))
         try:
             learned = learned_of(planned, source, at_s=time.time(), window_s=WINDOW_S)
         except SharingError as problem:
             print(problem, file=sys.stderr)
             return 2
         rows = []
-        for seed, rps in enumerate(HELD_AGAINST, start=10):
+        for seed, share in enumerate(HELD_AGAINST, start=10):
+            rps = round(share * carried, 2)
             send(folder, address, replace(one, requests=round(rps * (WINDOW_S + 20.0)), rps=rps, seed=seed))
             rows += held(planned, learned, source, at_s=time.time(), window_s=WINDOW_S, rps=rps)
     print(table(rows))

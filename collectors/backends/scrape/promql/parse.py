@@ -17,6 +17,7 @@ from collectors.backends.scrape.promql.tree import (
 )
 from collectors.errors import UnsupportedExpression
 from collectors.prometheus.answers import seconds_of
+from commandline.foreign_text import shown
 
 AGGREGATES = frozenset({"sum", "avg", "max", "min", "count", "count_values"})
 FUNCTIONS = frozenset(
@@ -74,7 +75,7 @@ def parse(text: str) -> Node:
     parser = _Parser(_tokens(text))
     node = parser.expression(0)
     if parser.kind != "end":
-        raise UnsupportedExpression(f"“{parser.text[:40]}” is not expected in the expression.")
+        raise UnsupportedExpression(f"“{shown(parser.text)}” is not expected in the expression.")
     return node
 
 
@@ -84,7 +85,7 @@ def _tokens(text: str) -> list[tuple[str, str]]:
     while position < end:
         match = _TOKEN.match(text, position)
         if match is None or match.lastgroup is None:
-            raise UnsupportedExpression(f"“{text[position : position + 20]}” cannot be read as PromQL.")
+            raise UnsupportedExpression(f"“{shown(text[position : position + 20])}” cannot be read as PromQL.")
         tokens.append((match.lastgroup, match.group(match.lastgroup)))
         position = match.end()
     return [*tokens, ("end", "")]
@@ -113,7 +114,7 @@ class _Parser:
 
     def _expect(self, sign: str) -> None:
         if self.kind == "string" or self.text != sign:
-            raise UnsupportedExpression(f"“{sign}” is expected before “{self.text[:40]}”.")
+            raise UnsupportedExpression(f"“{sign}” is expected before “{shown(self.text)}”.")
         self._next()
 
     def _accept(self, sign: str) -> bool:
@@ -138,7 +139,7 @@ class _Parser:
             elif self._accept("ignoring"):
                 ignoring = self._labels()
             if self.text in ("group_left", "group_right"):
-                raise UnsupportedExpression(f"{self.text} is not answered without a Prometheus.")
+                raise UnsupportedExpression(f"{shown(self.text)} is not answered without a Prometheus.")
             right = self.expression(STRENGTH[sign])
             left = Binary(sign, left, right, on, ignoring, as_bool)
         self._depth -= 1
@@ -161,7 +162,7 @@ class _Parser:
             return self._named()
         if self.text == "{":
             return Selector(self._matchers())
-        raise UnsupportedExpression(f"“{self.text[:40] or 'the end'}” is not expected in the expression.")
+        raise UnsupportedExpression(f"“{shown(self.text) or 'the end'}” is not expected in the expression.")
 
     def _named(self) -> Node:
         name = self._next()
@@ -169,7 +170,7 @@ class _Parser:
             return self._aggregate(name)
         if self.text == "(":
             if name not in FUNCTIONS:
-                raise UnsupportedExpression(f"{name} is not answered without a Prometheus.")
+                raise UnsupportedExpression(f"{shown(name)} is not answered without a Prometheus.")
             return Call(name, tuple(self._list(lambda: self.expression(0))))
         if name.lower() in ("inf", "nan"):
             return Number(float(name))
@@ -182,7 +183,7 @@ class _Parser:
             labels, without = self._grouping()
         wanted = 2 if name == "count_values" else 1
         if len(arguments) != wanted:
-            raise UnsupportedExpression(f"{name} takes {wanted} arguments.")
+            raise UnsupportedExpression(f"{shown(name)} takes {wanted} arguments.")
         return Aggregate(name, arguments[-1], labels, without, arguments[0] if wanted == 2 else None)
 
     def _grouping(self) -> tuple[tuple[str, ...] | None, bool]:
@@ -240,7 +241,7 @@ class _Parser:
         text = self._next()
         seconds = seconds_of(text)
         if seconds is None or seconds <= 0:
-            raise UnsupportedExpression(f"“{text[:20]}” is not a duration such as 5m.")
+            raise UnsupportedExpression(f"“{shown(text, 20)}” is not a duration such as 5m.")
         return seconds
 
 
