@@ -74,13 +74,16 @@ of the parameters below.
 ```
 
 - What a link does not say is as in an untouched form (the column "Default"). `{VERSION}={LINK_VERSION}` names the
-  version of these defaults, and a link of an older one goes on to mean what it meant; without it, today's count. They
-  are those of a scenario file, but for model, lengths and rate, which a file has to say.
+  version of these defaults, and a link of an older one goes on to mean what it meant; without it, today's count. Of a
+  version that is not known the page says which inputs to check, and `open` refuses it. The
+  defaults are those of a scenario file, but for model, lengths and rate, which a file has to say.
 - Numbers: `3500`, `3,500`, `3.5k`, `1e6`; in ms also `2s`, in percent also `80%` (`80%25` where a program encodes it).
   An empty value empties the field.
 - Choices by their words or ids: case, blanks, hyphens and what stands in brackets do not matter (`on-prem`,
   `On-premises`). Where several may be chosen: commas, or the parameter again; empty: all.
 - `yes`, `true`, `on`, `1` and their opposites.
+- With `isl95` or `osl95`, which are tokens whatever `unit` says, a length is lognormal and `isl` or `osl` its median.
+  `trace` names the trace that filled them in, which is not carried.
 - A model by its Hugging Face id or as people write it; `python -m sizing catalog models` lists the catalogue.
 - A parameter may also be named as in a scenario file (`limits.ttft_ms=2000`, `peak_rps=20`), if the unit is the same.
 - What the form cannot take is left out, and the page says so, parameter by parameter.

@@ -20,6 +20,7 @@ from sizing.base.units import HOURS_PER_MONTH, MS_PER_S
 from sizing.catalog import gpus
 from sizing.catalog.engines import engines
 from sizing.catalog.precisions import precisions
+from sizing.evidence.open_loop import SAME_RATE
 from sizing.methodology.accuracy import accuracy_figures
 from sizing.methodology.content import Entry, Prose, Section
 from sizing.methodology.markdown import heading_anchor, table_lines
@@ -92,6 +93,7 @@ def numbers() -> Mapping[str, str]:
         "bin_pct": f"{100 * (BIN_RATIO - 1):.1g}",
         "batches": str(BATCHES),
         "noise_pct": f"{100 * constant('measurement_repeatability'):g}",
+        "same_rate_pct": f"{100 * (SAME_RATE - 1):.3g}",
         "evidence_rows": f"{figures['rows']:,}",
         "accuracy_table": _accuracy_table(figures["targets"]),
         **{f"{metric}_inside": f"{inside[f'{metric}_pct']:g}" for metric in ("ttft", "itl", "e2e", "throughput")},

@@ -84,7 +84,7 @@ def _not_in_the_model(simulated: SimulationResult, scenario: Scenario) -> Iterat
     if simulated.routing not in ("random", "") and simulated.instances > 1:
         yield "The analytic model takes random routing; the routing asked for spreads requests more evenly."
     if simulated.preempted:
-        yield f"The KV cache was full {count(simulated.preempted)} times; the analytic model knows no evictions."
+        yield f"The KV cache was full {count(simulated.preempted)} times; the analytic model knows the mean of that."
     if any(isinstance(length, LengthSpread | LengthTrace) for length in (work.input_tokens, work.output_tokens)):
         yield "Lengths vary: the analytic model knows their mean and variance, not the long requests themselves."
 
