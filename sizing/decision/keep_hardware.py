@@ -57,6 +57,11 @@ _RELAID = ("tp", "pp", "ep", "dp", "serving", "prefill", "decode", "batch_limits
 LAYOUT = frozenset(f"deployment.{name}" for name in (*_RELAID, "engines", "kv_precisions", "speculation"))
 """Scenario keys that the plan's own hardware sets beside its GPU and weight format."""
 
+_HARDWARE = frozenset(
+    {"gpus", "precisions", "custom_gpus", "engines", "kv_precisions", "speculation", "speculative_decoding", *_RELAID}
+)
+"""Keys of a deployment that :func:`same_hardware` sets."""
+
 OTHERS_TRIED = 3
 """Other GPU types that are tried where a server may fail. Chosen: because they are ranked, and each takes a plan."""
 
@@ -96,6 +101,12 @@ def with_asked_gpus(scenario: Scenario) -> Scenario:
     deployment = scenario.deployment
     considered = [gpu for gpu in deployment.custom_gpus if not deployment.gpus or gpu.id in deployment.gpus]
     return scenario.model_copy(update={"deployment": deployment.model_copy(update={"custom_gpus": considered})})
+
+
+def says_hardware(key: str) -> bool:
+    """Whether :func:`same_hardware` sets a scenario key, or one within it."""
+    section, _, name = key.partition(".")
+    return section == "deployment" and name.partition(".")[0] in _HARDWARE
 
 
 def moved(scenario: Scenario, factors: Mapping[MovedInput, float]) -> Scenario | None:

@@ -20,7 +20,7 @@ from ui.compare.beside import (
     compared,
     draw_choice_of_columns,
     every_column,
-    keeps_hardware,
+    keeping_hardware,
     named,
     named_scenarios,
     odd_ones,
@@ -109,7 +109,7 @@ def _variants(answer: FormAnswer, kept: list[Offered], currency: Currency, *, da
 
 def _without_layouts(comparison: Comparison, chosen: list[Offered]) -> Comparison:
     """Without inputs that are told of the plan's own hardware alone: that it is the same stands in a column's name."""
-    kept = [n for n, one in enumerate(chosen, 1) if keeps_hardware(one)]
+    kept = keeping_hardware(chosen)
 
     def differs_elsewhere(difference: Difference) -> bool:
         others = [value for n, value in enumerate(difference.values) if n not in kept]
@@ -138,7 +138,9 @@ def _compared(answer: FormAnswer, chosen: list[Offered], currency: Currency) -> 
     if not chosen:
         return None
     try:
-        comparison = compared(answer.scenario.model_dump_json(), named_scenarios(chosen), named(answer))
+        comparison = compared(
+            answer.scenario.model_dump_json(), named_scenarios(chosen), named(answer), keeping_hardware(chosen)
+        )
     except SizingError as error:
         draw_problems([str(error)])
         return None

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sizing.decision.columns import columns
+from sizing.base.result import Plan
+from sizing.decision.columns import Column, columns
+from sizing.decision.comparison import compare
 from sizing.decision.keep_hardware import (
     FACTORS,
     _to_lose_one,
@@ -172,6 +174,25 @@ def test_columns_at_one_click_keep_hardware_first(answers: Answers) -> None:
         assert scenario is not None
         if one.keep_hardware:
             assert scenario.deployment.gpus == [answer.plan.deployment.gpu]
+
+
+def test_a_column_of_the_same_hardware_differs_by_its_load_alone(answers: Answers) -> None:
+    """That the hardware is the same is no difference: it is neither told as one nor planned for."""
+    answer = answers.answer(any_hardware())
+    twice = Column(load=2.0, keep_hardware=True).scenario(answer)
+    assert twice is not None
+    asked_for = list[Scenario]()
+
+    def planner(scenario: Scenario) -> Plan:
+        asked_for.append(scenario)
+        return analytic_plan(scenario)
+
+    (_, beside) = compare([answer, twice], Answers(planner), hardware_as_one=True, keeping=[1]).scenarios
+    assert [driver.key for driver in beside.drivers] == ["workload.peak_rps"]
+    assert beside.drivers[0].usd_per_month == beside.usd_more
+    assert len(asked_for) == 1
+    (_, anew) = compare([answer, twice], answers, hardware_as_one=True).scenarios
+    assert {driver.key for driver in anew.drivers} == {"deployment", "workload.peak_rps"}
 
 
 def test_narrower_weights_that_need_more_gpus_say_why() -> None:
