@@ -188,9 +188,7 @@ def _drivers(
     return tuple(sorted(drivers, key=lambda d: -abs(d.usd_per_month or d.gpus or 0.0))), exact
 
 
-def _groups(
-    first: Values, other: Values, kept: frozenset[str], *, hardware_as_one: bool
-) -> dict[str, frozenset[str]]:
+def _groups(first: Values, other: Values, kept: frozenset[str], *, hardware_as_one: bool) -> dict[str, frozenset[str]]:
     """The differing keys but those in ``kept``, by the name of what is swapped with them: themselves, or one choice of
     hardware."""
     keys = sorted(key for key in {*first, *other} - NOT_COMPARED - kept if first.get(key) != other.get(key))
