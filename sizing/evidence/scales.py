@@ -126,4 +126,3 @@ def _widenings(metric: str, new: Unmeasured) -> Floats:
 def _joined(row: Configuration) -> float:
     """GPUs that fast links join."""
     return float(row.gpu.domain_gpus if row.gpu.has_fast_link else 1)
-

@@ -68,9 +68,7 @@ def slowness(
     new = Unmeasured.of(model, candidates)
     slow = {
         what: np.exp(
-            exponent
-            * unit_logarithm(what, confidence)
-            * scales(what, new, traffic, apart, slow=confidence > EXPECTED)
+            exponent * unit_logarithm(what, confidence) * scales(what, new, traffic, apart, slow=confidence > EXPECTED)
         )
         for what in ("decode", "prefill")
     }
