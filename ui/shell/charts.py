@@ -14,6 +14,7 @@ import streamlit as st
 from ui.shell.controls import draw_download
 from ui.shell.own_prices import WITHHELD
 from ui.shell.presenting import enlarged, is_presenting
+from ui.shell.window import on_a_phone
 
 CONFIG: Mapping[str, object] = MappingProxyType(
     {"displaylogo": False, "modeBarButtonsToRemove": ["zoomIn2d", "zoomOut2d", "autoScale2d"]}
@@ -34,12 +35,32 @@ PNG_SCALE = 2
 """Pixels of a downloaded picture for one of the page. Chosen: sharp on a slide."""
 
 
+_SHORT_LEGEND = 3
+"""Entries of a legend that a phone has room for above the plot."""
+_ENTRY_PX, _ENTRIES_ABREAST = 21, 2
+"""Height of a row of a legend below the plot, and entries in it: what a phone has room for."""
+_FIGURE_PX = 450
+"""Height of a figure that says none."""
+
+
 def draw_chart(figure: go.Figure, *, key: str, alt: str) -> None:
     """A figure, with a button for its PNG; ``alt`` says it in one sentence to those who do not see it."""
     picture = {"toImageButtonOptions": {"format": "png", "filename": key, "scale": PNG_SCALE}}
     if is_presenting():
         figure = enlarged(figure)
+    if on_a_phone():
+        _put_legend_below(figure)
     st.plotly_chart(figure, key=key, alt=alt, config={**CONFIG, **picture})
+
+
+def _put_legend_below(figure: go.Figure) -> None:
+    """Make room for a long legend below the plot: above it, it would take half of a narrow one."""
+    entries = [trace for trace in figure.data if trace.name and trace.showlegend is not False]
+    if len(entries) <= _SHORT_LEGEND:
+        return
+    room = _ENTRY_PX * -(-len(entries) // _ENTRIES_ABREAST)
+    figure.layout.legend.update({"yref": "container", "y": 0, "yanchor": "bottom"})
+    figure.layout.height = (figure.layout.height or _FIGURE_PX) + room
 
 
 def draw_table(make: Callable[[], pd.DataFrame], *, key: str, what: str) -> None:
