@@ -52,9 +52,6 @@ OF_A_MEASURED_RECORD: tuple[MovedInput, ...] = ("load", *LIMITS)
 _RELAID = ("tp", "pp", "ep", "dp", "serving", "prefill", "decode", "batch_limits")
 """Keys of a deployment that say how instances are laid out."""
 
-LAYOUT = frozenset(f"deployment.{name}" for name in (*_RELAID, "engines", "kv_precisions", "speculation"))
-"""Scenario keys that the plan's own hardware sets beside its GPU and weight format."""
-
 _HARDWARE = frozenset(
     {"gpus", "precisions", "custom_gpus", "engines", "kv_precisions", "speculation", "speculative_decoding", *_RELAID}
 )

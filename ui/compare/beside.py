@@ -22,6 +22,8 @@ KEY = "beside"
 OWN = "columns_of_ones_own"
 """Session key: texts of the columns that were put together by hand, or that stood in an address."""
 MOST = MOST_COMPARED - 1
+UNNAMED = "This scenario"
+"""What a scenario without a name is called beside its columns."""
 
 _kept = st.cache_resource(max_entries=64, ttl="6h", show_spinner=False)
 
@@ -140,7 +142,7 @@ def _named(scenario_json: str, others: tuple[tuple[str, str], ...], name: str) -
 
 def named(answer: FormAnswer) -> str:
     """The scenario beside its columns."""
-    return answer.scenario.name if answer.scenario.name != Scenario.model_fields["name"].default else "This scenario"
+    return answer.scenario.name if answer.scenario.name != Scenario.model_fields["name"].default else UNNAMED
 
 
 def keeping_hardware(chosen: Sequence[Offered]) -> tuple[int, ...]:
