@@ -60,8 +60,7 @@ def node_selector(facts: Facts) -> dict[str, str]:
 def spread(facts: Facts, selector: Mapping[str, str]) -> dict[str, Any]:
     """The part of a pod by which those that a selector finds lie evenly over what may fail, so that a loss takes no
     more of them than the plan has to spare; empty where it plans for none. What has failed is not counted with."""
-    asked, *beside = lost_together(facts) or ("",)
-    rules = [(asked, "DoNotSchedule"), *((key, "ScheduleAnyway") for key in beside)] if asked else []
+    strictness = ("DoNotSchedule", "ScheduleAnyway")
     constraints = [
         {
             "maxSkew": 1,
@@ -70,7 +69,7 @@ def spread(facts: Facts, selector: Mapping[str, str]) -> dict[str, Any]:
             "nodeTaintsPolicy": "Honor",
             "labelSelector": {"matchLabels": dict(selector)},
         }
-        for key, otherwise in rules
+        for key, otherwise in zip(lost_together(facts), strictness, strict=False)
     ]
     return {"topologySpreadConstraints": constraints} if constraints else {}
 

@@ -41,11 +41,11 @@ _HARDWARE = "Hardware before power and operation; or the rented instances."
 
 
 def draw_alternatives(answer: FormAnswer) -> None:
-    """The plan and the ranking below it; a click restricts the form to that deployment."""
+    """The plan and the ranking below it; a click restricts the form to that deployment. Nine columns fit beside the
+    form at 1440 pixels: cost, split and which figures are estimates among them."""
     plan = answer.plan
     if plan.deployment is None:
         return
-    # Nine columns fit beside the form at 1440 pixels: cost, split and which figures are estimates among them.
     at = f"p{answer.scenario.limits.percentile:g}"
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
     pinned = not is_narrow()  # there the two first columns would leave no room to move the others
