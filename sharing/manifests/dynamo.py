@@ -8,7 +8,7 @@ from typing import Any
 
 from sharing.manifests.arguments import compact, flattened, sglang, trtllm_rest, vllm
 from sharing.manifests.facts import Facts, Group
-from sharing.manifests.pods import HF_TOKEN, SHARED_MEMORY, metadata, node_selector, resources
+from sharing.manifests.pods import HF_TOKEN, SHARED_MEMORY, labels, metadata, node_selector, resources, spread
 from sharing.manifests.targets import Document, File, ManifestTarget, Reason, Yaml, engine_and_hardware
 from sharing.manifests.targets_data import targets_data
 from sizing.base.choices import Routing
@@ -79,9 +79,17 @@ def worker(facts: Facts, group: Group) -> Document:
         "type": kind,
         "replicas": group.instances,
         "sharedMemorySize": SHARED_MEMORY,
-        "podTemplate": {"spec": {"nodeSelector": node_selector(facts), "containers": [main]}},
+        "podTemplate": pod_template(facts, group, main),
     }
     return component | ({"multinode": {"nodeCount": group.nodes}} if group.nodes > 1 else {})
+
+
+def pod_template(facts: Facts, group: Group, main: Document) -> Document:
+    """The pods of instances of one kind, spread where each is an instance: those of one belong side by side."""
+    spec = {"nodeSelector": node_selector(facts), "containers": [main]}
+    own = labels(facts, group.role)
+    apart = spread(facts, own) if group.nodes == 1 else {}
+    return {"metadata": {"labels": own}, "spec": spec | apart} if apart else {"spec": spec}
 
 
 def arguments(facts: Facts, group: Group) -> dict[str, str | int | float | bool]:

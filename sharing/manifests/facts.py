@@ -120,6 +120,11 @@ class Facts:
         return max(group.nodes for group in self.groups)
 
     @property
+    def in_racks(self) -> bool:
+        """Whether a system is a rack of several nodes, which NVLink joins."""
+        return node_gpus(self.deployment) * self.deployment.systems < self.deployment.gpus_bought
+
+    @property
     def prefix_caching(self) -> bool:
         """Whether the engine keeps prompts to find them again: always but for classes of models with which it cannot.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from sharing.manifests.arguments import compact, flattened, vllm
 from sharing.manifests.facts import Facts, Group
-from sharing.manifests.pods import HF_TOKEN, POD_IP, metadata, node_selector, resources
+from sharing.manifests.pods import HF_TOKEN, POD_IP, metadata, node_selector, resources, spread
 from sharing.manifests.targets import File, ManifestTarget, Reason, Yaml, engine_and_hardware
 
 KV_TRANSFER = compact({"kv_connector": "NixlConnector", "kv_role": "kv_both"})
@@ -58,8 +58,19 @@ def workload(facts: Facts, group: Group) -> dict[str, Any]:
         parallelism["expert"] = True
     # With workers: one for each pipeline stage, or for each node.
     pod = {"nodeSelector": node_selector(facts), "containers": [container(facts, group)]}
-    out = {"replicas": group.instances, "parallelism": parallelism, "template": pod}
+    answers = pod | spread(facts, pod_labels(facts, group))
+    out = {"replicas": group.instances, "parallelism": parallelism, "template": answers}
     return out | ({"worker": pod} if group.nodes > 1 else {})
+
+
+def pod_labels(facts: Facts, group: Group) -> dict[str, str]:
+    """How KServe labels the pods that answer (kserve/kserve, controller llmisvc; read 2026-11-26)."""
+    leads = "-leader" if group.nodes > 1 else ""
+    prefill = "-prefill" if group.role == "prefill" else ""
+    return {
+        "app.kubernetes.io/name": facts.name,
+        "app.kubernetes.io/component": f"llminferenceservice-workload{leads}{prefill}",
+    }
 
 
 def container(facts: Facts, group: Group) -> dict[str, Any]:

@@ -10,7 +10,18 @@ from typing import Any
 from sharing.manifests import nim
 from sharing.manifests.arguments import SETTINGS, over_nodes, serving_command, trtllm_rest
 from sharing.manifests.facts import Facts, Group
-from sharing.manifests.pods import ANSWERS, PORT, container, deployment, labels, metadata, model_volume, pod, service
+from sharing.manifests.pods import (
+    ANSWERS,
+    PORT,
+    container,
+    deployment,
+    disruption_budgets,
+    labels,
+    metadata,
+    model_volume,
+    pod,
+    service,
+)
 from sharing.manifests.targets import File, ManifestTarget, Reason, Yaml, aggregated, ranks_over_nodes
 
 LEADER, RANK = "LWS_LEADER_ADDRESS", "LWS_WORKER_INDEX"
@@ -38,11 +49,12 @@ def refuses(facts: Facts) -> Reason | None:
 
 
 def files(facts: Facts) -> Mapping[str, File]:
-    """One file with volume, settings that an engine takes from a file, instances and Service."""
+    """One file with volume, settings that an engine takes from a file, instances, Service and what maintenance may
+    take of them."""
     (group,) = facts.groups
     objects = (instances(facts, group), service(facts, labels(facts) | ANSWERS))
     beside = (settings(facts, group),) if facts.engine.id == "trtllm" else ()
-    return {"kubernetes.yaml": Yaml((model_volume(facts), *beside, *objects))}
+    return {"kubernetes.yaml": Yaml((model_volume(facts), *beside, *objects, *disruption_budgets(facts)))}
 
 
 def settings(facts: Facts, group: Group) -> Part:

@@ -9,7 +9,7 @@ from sharing.manifests.checkpoint import FILL_IN
 from sharing.manifests.facts import Facts, Group
 from sharing.manifests.kserve import KV_TRANSFER
 from sharing.manifests.kubernetes import instances
-from sharing.manifests.pods import ANSWERS, POD_IP, PORT, labels, metadata, model_volume
+from sharing.manifests.pods import ANSWERS, POD_IP, PORT, disruption_budgets, labels, metadata, model_volume
 from sharing.manifests.targets import (
     Document,
     File,
@@ -34,8 +34,8 @@ def refuses(facts: Facts) -> Reason | None:
 
 
 def files(facts: Facts) -> Mapping[str, File]:
-    """Volume, pods, pool and route in one file."""
-    objects = [workload(facts, group) for group in facts.groups]
+    """Volume, pods, what maintenance may take of them, pool and route in one file."""
+    objects = [*(workload(facts, group) for group in facts.groups), *disruption_budgets(facts)]
     return {"llm-d.yaml": Yaml((model_volume(facts), *objects, pool(facts), route(facts)))}
 
 

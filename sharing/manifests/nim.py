@@ -9,7 +9,16 @@ from typing import Any
 from sharing.manifests.arguments import flattened, vllm
 from sharing.manifests.checkpoint import FILL_IN
 from sharing.manifests.facts import Facts, Group
-from sharing.manifests.pods import CACHE, HF_TOKEN, PORT, SHARED_MEMORY, metadata, node_selector, resources
+from sharing.manifests.pods import (
+    CACHE,
+    HF_TOKEN,
+    PORT,
+    SHARED_MEMORY,
+    lost_together,
+    metadata,
+    node_selector,
+    resources,
+)
 from sharing.manifests.targets import File, ManifestTarget, Reason, Yaml, aggregated
 
 PULL_SECRET, AUTH_SECRET = "ngc-secret", "ngc-api-secret"
@@ -41,6 +50,7 @@ def files(facts: Facts) -> Mapping[str, File]:
         "authSecret": AUTH_SECRET,
         "env": [*environment(facts, group), HF_TOKEN],
         "nodeSelector": node_selector(facts),
+        **apart(facts),
         "storage": {
             "sharedMemorySizeLimit": SHARED_MEMORY,
             "pvc": {
@@ -65,6 +75,17 @@ def files(facts: Facts) -> Mapping[str, File]:
         "spec": spec,
     }
     return {"nim.yaml": Yaml((service,))}
+
+
+def apart(facts: Facts) -> dict[str, Any]:
+    """The operator spreads nothing evenly, so that instances rather lie apart in what may fail; it labels their pods by
+    the name of what it makes (NIM Operator 3.1, nimservice_types.go)."""
+    pods = {"matchLabels": {"app": facts.name}}
+    terms = [
+        {"weight": 100, "podAffinityTerm": {"topologyKey": key, "labelSelector": pods}} for key in lost_together(facts)
+    ]
+    rather = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": terms}}
+    return {"affinity": rather} if terms and facts.nodes == 1 else {}
 
 
 def environment(facts: Facts, group: Group) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sharing.manifests.checkpoint import FILL_IN
@@ -23,6 +23,9 @@ reads requests and one that schedules, and room for shared memory and the pages 
 
 SHARED_MEMORY = "16Gi"
 """Of a pod, for the processes of an instance. Chosen; without a limit it may take half of a node's memory."""
+
+HOST, RACK, ZONE = "kubernetes.io/hostname", "nvidia.com/gpu.clique", "topology.kubernetes.io/zone"
+"""Labels of nodes: a server, the NVLink domain of a rack (NVIDIA, GPU feature discovery), and a site."""
 
 HF_TOKEN = {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": SECRET, "key": "token", "optional": True}}}
 HF_HOME = {"name": "HF_HOME", "value": CACHE}
@@ -52,6 +55,49 @@ def node_selector(facts: Facts) -> dict[str, str]:
     """The label of nodes with the planned GPU, to fill in where it is not known what they call it."""
     assert facts.hardware is not None
     return {facts.hardware.label: facts.hardware.products.get(facts.gpu.id, FILL_IN)}
+
+
+def spread(facts: Facts, selector: Mapping[str, str]) -> dict[str, Any]:
+    """The part of a pod by which those that a selector finds lie evenly over what may fail, so that a loss takes no
+    more of them than the plan has to spare; empty where it plans for none. What has failed is not counted with."""
+    strictness = ("DoNotSchedule", "ScheduleAnyway")
+    constraints = [
+        {
+            "maxSkew": 1,
+            "topologyKey": key,
+            "whenUnsatisfiable": otherwise,
+            "nodeTaintsPolicy": "Honor",
+            "labelSelector": {"matchLabels": dict(selector)},
+        }
+        for key, otherwise in zip(lost_together(facts), strictness, strict=False)
+    ]
+    return {"topologySpreadConstraints": constraints} if constraints else {}
+
+
+def lost_together(facts: Facts) -> tuple[str, ...]:
+    """Labels of nodes that fail together as the scenario asks, the larger first: a zone for a site, and a system."""
+    lost = facts.scenario.deployment.redundancy
+    if lost == "none":
+        return ()
+    system = RACK if facts.in_racks else HOST
+    return (ZONE, system) if lost == "site" else (system,)
+
+
+def disruption_budgets(facts: Facts) -> tuple[dict[str, Any], ...]:
+    """For each kind of instances with spare ones: no more of them are taken for maintenance at a time."""
+    return tuple(
+        {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": metadata(facts, "" if group.role == "both" else f"-{group.role}"),
+            "spec": {
+                "maxUnavailable": group.spares,
+                "selector": {"matchLabels": labels(facts, "" if group.role == "both" else group.role) | ANSWERS},
+            },
+        }
+        for group in facts.groups
+        if group.spares
+    )
 
 
 def container(
@@ -119,6 +165,7 @@ def pod(
             "prometheus.io/path": metrics_path,
             "prometheus.io/port": port,
         }
+        spec |= spread(facts, about["labels"])
     return {"metadata": about, "spec": spec}
 
 

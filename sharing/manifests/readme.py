@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from sharing.manifests import drafting
 from sharing.manifests.checkpoint import FILL_IN
 from sharing.manifests.facts import Facts, Group
-from sharing.manifests.pods import SECRET
+from sharing.manifests.pods import SECRET, lost_together
 from sharing.manifests.targets import ManifestTarget, Reason
 from sharing.manifests.targets_data import TargetData, targets_data
 from sizing.base.format import count, percent
@@ -80,6 +80,8 @@ def planned(facts: Facts) -> Iterator[str]:
     yield f"Model: {as_line(facts.model.id)}, loaded as `{facts.checkpoint.name}`"
     for group in facts.groups:
         yield _instances(facts, group)
+    if keys := lost_together(facts):
+        yield _redundancy(facts, keys[0])
     main = facts.groups[-1]
     yield f"Batch: {count(main.max_sequences)} sequences at most, {count(main.token_budget)} tokens per step, per rank"
     kv = "FP8" if facts.narrow_kv else "16 bit"
@@ -91,6 +93,20 @@ def planned(facts: Facts) -> Iterator[str]:
         yield f"Speculative decoding: {drafts.draft_tokens} draft tokens, {percent(drafts.acceptance)} accepted each"
     if facts.plan.decided_by == "measured":
         yield "Capacity is from a measured record, which says nothing of these settings: they are the engine's defaults"
+
+
+def _redundancy(facts: Facts, key: str) -> str:
+    """What may fail, and how pods are kept apart for it."""
+    lost = "site" if facts.scenario.deployment.redundancy == "site" else "system"
+    over = (
+        " An instance over several nodes: only what answers is spread, or nothing (Dynamo, NIM)."
+        if facts.nodes > 1
+        else ""
+    )
+    return (
+        f"Redundancy: a {lost} may fail. Pods are spread evenly over the label `{key}` of nodes; NIM's operator keeps "
+        f"them apart where it can, and the chart of the production stack cannot: check it there.{over}"
+    )
 
 
 def _letting_in(facts: Facts) -> str:

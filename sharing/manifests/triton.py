@@ -8,7 +8,17 @@ from typing import Any
 
 from sharing.manifests.arguments import trtllm
 from sharing.manifests.facts import Facts
-from sharing.manifests.pods import CACHE, container, deployment, labels, metadata, model_volume, pod, service
+from sharing.manifests.pods import (
+    CACHE,
+    container,
+    deployment,
+    disruption_budgets,
+    labels,
+    metadata,
+    model_volume,
+    pod,
+    service,
+)
 from sharing.manifests.targets import Document, File, ManifestTarget, Reason, Yaml, on_one_node
 
 REPOSITORY = f"{CACHE}/triton"
@@ -23,7 +33,7 @@ def refuses(facts: Facts) -> Reason | None:
 
 
 def files(facts: Facts) -> Mapping[str, File]:
-    """Settings, volume, instances and Service in one file."""
+    """Settings, volume, instances, Service and what maintenance may take of them in one file."""
     (group,) = facts.groups
     assert facts.hardware is not None
     main = container(
@@ -38,7 +48,8 @@ def files(facts: Facts) -> Mapping[str, File]:
     volume = {"name": "settings", "configMap": {"name": f"{facts.name}-triton"}}
     template = pod(facts, [main], metrics_port=METRICS_PORT, volumes=[volume])
     instances = deployment(facts, template, group.instances)
-    return {"triton.yaml": Yaml((model_volume(facts), settings(facts), instances, service(facts, labels(facts))))}
+    objects = (settings(facts), instances, service(facts, labels(facts)), *disruption_budgets(facts))
+    return {"triton.yaml": Yaml((model_volume(facts), *objects))}
 
 
 def settings(facts: Facts) -> Document:

@@ -21,18 +21,25 @@ DRAWN = 12
 LISTED = 8
 """Relaxed promises that the table holds."""
 
+MOVED_ALONE = (
+    "Each input is moved alone, everything else as it is: how many more or fewer of the same GPU it takes, with the "
+    "same engine, formats and layout. What flips the answer, and what a relaxed promise saves, is planned anew on any "
+    "hardware that the scenario allows."
+)
+"""What the figures are of; as on Cost."""
+
 
 def sensitivity(subject: Subject, answers: Answers, progress: Progress | None = None) -> Section | None:
     """The chapter; None where nothing is deployed. Plans every input at both ends of its range."""
     if subject.plan.deployment is None:
         return None
     answers.knows(subject.sized)
-    moved = tornado(subject.sized.scenario, answers, progress)
+    moved = tornado(subject.sized.scenario, answers, progress, keep_hardware=True)
     moved = subject.money.converted(moved) if subject.shows_money else in_gpus(moved)
     moved = moved.model_copy(update={"bars": tuple(bar for bar in moved.bars if not bar.key.endswith(DISCOUNT))})
     relaxed = tuple(subject.money.converted(one) for one in promises(subject.sized.scenario, answers))
     blocks: list[Block] = [
-        Paragraph(text="Each input is moved alone, everything else as it is, and the scenario is planned again."),
+        Paragraph(text=MOVED_ALONE),
         *_chart(subject, moved),
         *flips_found(subject, answers),
         _table(subject, moved),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from types import MappingProxyType
 
 from sizing.base.errors import UnknownName, nearest_names
@@ -29,6 +29,7 @@ def resolve_gpu(name: str) -> Gpu:
     return gpu
 
 
+@lru_cache(maxsize=512)
 def gpu_named(name: str) -> Gpu | None:
     """As :func:`resolve_gpu`, None where there is none, which takes a hundredth of looking for near ones."""
     gpu_id = _gpu_names().get(_squeeze(name)) or _of_that_memory(name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +12,7 @@ from sizing.base.errors import InvalidScenario
 from sizing.base.frame import cells_of, frame_of
 from sizing.base.quantity import Result, quantity
 from sizing.decision.inputs import LOADS
+from sizing.decision.keep_hardware import says_hardware
 from sizing.decision.keys import Values, only, values_of, with_values
 from sizing.decision.outcome import Answers, Outcome
 from sizing.planning.answered import Answer, question_of
@@ -114,13 +115,18 @@ def _no_less(difference: Difference, place: int) -> bool:
 
 
 def compare(
-    compared: Sequence[Scenario | Answer], answers: Answers | None = None, *, hardware_as_one: bool = False
+    compared: Sequence[Scenario | Answer],
+    answers: Answers | None = None,
+    *,
+    hardware_as_one: bool = False,
+    keeping: Collection[int] = (),
 ) -> Comparison:
     """Two to five scenarios, or answers that are known already, beside the first of them: all costs in USD per month.
 
     Which difference drives the cost: Shapley values over every order of swapping them, up to :data:`EXACT_TO`;
-    ``hardware_as_one`` swaps what says which hardware is considered together, as one choice. Raises InvalidScenario for
-    fewer than two, more than five, or unknown names.
+    ``hardware_as_one`` swaps what says which hardware is considered together, as one choice. ``keeping``: places of
+    those that are asked of the hardware of the first, which is then no difference. Raises InvalidScenario for fewer
+    than two, more than five, or unknown names.
     """
     if not 2 <= len(compared) <= MOST_COMPARED:
         raise InvalidScenario([f"Two to {MOST_COMPARED} scenarios can be compared, not {len(compared)}."])
@@ -135,17 +141,27 @@ def compare(
     return Comparison(
         differences=tuple(Difference(key=k, values=tuple(v.get(k) for v in known)) for k in differing),
         scenarios=tuple(
-            _compared(scenarios, outcomes, n, answers, hardware_as_one=hardware_as_one) for n in range(len(scenarios))
+            _compared(scenarios, outcomes, n, answers, hardware_as_one=hardware_as_one, keeps=n in keeping)
+            for n in range(len(scenarios))
         ),
     )
 
 
 def _compared(
-    scenarios: Sequence[Scenario], outcomes: Sequence[Outcome], n: int, answers: Answers, *, hardware_as_one: bool
+    scenarios: Sequence[Scenario],
+    outcomes: Sequence[Outcome],
+    n: int,
+    answers: Answers,
+    *,
+    hardware_as_one: bool,
+    keeps: bool,
 ) -> Compared:
     first, this = outcomes[0], outcomes[n]
-    alone: tuple[tuple[Driver, ...], bool] = ((), True)
-    drivers, exact = _drivers(scenarios[0], scenarios[n], answers, hardware_as_one=hardware_as_one) if n else alone
+    drivers, exact = tuple[Driver, ...](), True
+    if n:
+        keys = {*values_of(scenarios[0]), *values_of(scenarios[n])} if keeps else ()
+        kept = frozenset(filter(says_hardware, keys))
+        drivers, exact = _drivers(scenarios[0], scenarios[n], answers, kept, hardware_as_one=hardware_as_one)
     return Compared(
         name=scenarios[n].name,
         outcome=this,
@@ -161,20 +177,21 @@ def _less(a: float | None, b: float | None) -> float | None:
 
 
 def _drivers(
-    first: Scenario, other: Scenario, answers: Answers, *, hardware_as_one: bool
+    first: Scenario, other: Scenario, answers: Answers, kept: frozenset[str], *, hardware_as_one: bool
 ) -> tuple[tuple[Driver, ...], bool]:
-    """The part of every difference, and whether these are Shapley values."""
-    groups = _groups(values_of(first), values_of(other), hardware_as_one=hardware_as_one)
-    worth = _Swapped(first, other, answers, groups)
+    """The part of every difference but those in ``kept``, and whether these are Shapley values."""
+    groups = _groups(values_of(first), values_of(other), kept, hardware_as_one=hardware_as_one)
+    worth = _Swapped(first, other, answers, groups, kept)
     exact = whole_number("Differences", len(groups), 0, 10_000) <= EXACT_TO
     parts = [(key, _part(worth, key, list(groups), exact=exact)) for key in groups]
     drivers = [Driver(key=key, usd_per_month=usd, gpus=gpus) for key, (usd, gpus) in parts]
     return tuple(sorted(drivers, key=lambda d: -abs(d.usd_per_month or d.gpus or 0.0))), exact
 
 
-def _groups(first: Values, other: Values, *, hardware_as_one: bool) -> dict[str, frozenset[str]]:
-    """The differing keys, by the name of what is swapped with them: themselves, or one choice of hardware."""
-    keys = sorted(key for key in {*first, *other} - NOT_COMPARED if first.get(key) != other.get(key))
+def _groups(first: Values, other: Values, kept: frozenset[str], *, hardware_as_one: bool) -> dict[str, frozenset[str]]:
+    """The differing keys but those in ``kept``, by the name of what is swapped with them: themselves, or one choice of
+    hardware."""
+    keys = sorted(key for key in {*first, *other} - NOT_COMPARED - kept if first.get(key) != other.get(key))
     choice = [key for key in keys if key.startswith(f"{HARDWARE}.") and key not in NO_HARDWARE]
     if not hardware_as_one or len(choice) < 2:
         return {key: frozenset({key}) for key in keys}
@@ -182,18 +199,25 @@ def _groups(first: Values, other: Values, *, hardware_as_one: bool) -> dict[str,
 
 
 class _Swapped:
-    """Outcomes of the first scenario with some of its values taken from the other one."""
+    """Outcomes of the first scenario with some of its values taken from the other one, and ``kept`` with any of them:
+    what keeps the hardware of the first changes nothing of it alone."""
 
     def __init__(
-        self, first: Scenario, other: Scenario, answers: Answers, groups: Mapping[str, frozenset[str]]
+        self,
+        first: Scenario,
+        other: Scenario,
+        answers: Answers,
+        groups: Mapping[str, frozenset[str]],
+        kept: frozenset[str],
     ) -> None:
         self._first, self._other, self._answers, self._groups = first, values_of(other), answers, groups
+        self._kept = kept
         self._known: dict[frozenset[str], Outcome | None] = {}
 
     def __call__(self, names: frozenset[str]) -> Outcome | None:
         """None where these values cannot stand together or nothing serves them."""
         if names not in self._known:
-            keys = frozenset().union(*(self._groups[name] for name in names))
+            keys = frozenset().union(*(self._groups[name] for name in names), self._kept if names else ())
             scenario = with_values(self._first, only(self._other, keys))
             outcome = None if scenario is None else self._answers.outcome(scenario)
             self._known[names] = outcome if outcome is not None and outcome.feasible else None

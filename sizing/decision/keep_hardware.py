@@ -6,16 +6,14 @@ second question.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from sizing.decision.inputs import LOADS
 from sizing.decision.keys import values_of, with_values
-from sizing.decision.levers import with_instances
-from sizing.decision.outcome import Answers, Outcome, priced
+from sizing.decision.outcome import Answers, Outcome
 from sizing.explore.pinned import pinned_to
 from sizing.planning.answered import Answer
 from sizing.scenario.schema import Scenario
@@ -54,11 +52,10 @@ OF_A_MEASURED_RECORD: tuple[MovedInput, ...] = ("load", *LIMITS)
 _RELAID = ("tp", "pp", "ep", "dp", "serving", "prefill", "decode", "batch_limits")
 """Keys of a deployment that say how instances are laid out."""
 
-LAYOUT = frozenset(f"deployment.{name}" for name in (*_RELAID, "engines", "kv_precisions", "speculation"))
-"""Scenario keys that the plan's own hardware sets beside its GPU and weight format."""
-
-OTHERS_TRIED = 3
-"""Other GPU types that are tried where a server may fail. Chosen: because they are ranked, and each takes a plan."""
+_HARDWARE = frozenset(
+    {"gpus", "precisions", "custom_gpus", "engines", "kv_precisions", "speculation", "speculative_decoding", *_RELAID}
+)
+"""Keys of a deployment that :func:`same_hardware` sets."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,17 +63,16 @@ class Kept:
     """One what-if: ``same`` is the answer on the plan's own hardware, ``other`` what would be chosen anew.
 
     ``other`` is None where that is the same choice or a dearer one, or where nothing may be chosen: for a measured
-    record. ``moved_scenario`` is what is asked, ``kept_scenario`` the same on the plan's hardware alone; none where one
-    more server is the question. ``relaid``: the same GPU, engine and formats serve it in another layout alone.
-    ``why_not`` and ``relaxation`` say why they do not serve it in any and what would let them, both empty where they
-    do.
+    record. ``moved_scenario`` is what is asked, ``kept_scenario`` the same on the plan's hardware alone. ``relaid``:
+    the same GPU, engine and formats serve it in another layout alone. ``why_not`` and ``relaxation`` say why they do
+    not serve it in any and what would let them, both empty where they do.
     """
 
     now: Outcome
     same: Outcome
     other: Outcome | None
-    moved_scenario: Scenario | None = None
-    kept_scenario: Scenario | None = None
+    moved_scenario: Scenario
+    kept_scenario: Scenario
     relaid: bool = False
     why_not: str = ""
     relaxation: str = ""
@@ -96,6 +92,12 @@ def with_asked_gpus(scenario: Scenario) -> Scenario:
     deployment = scenario.deployment
     considered = [gpu for gpu in deployment.custom_gpus if not deployment.gpus or gpu.id in deployment.gpus]
     return scenario.model_copy(update={"deployment": deployment.model_copy(update={"custom_gpus": considered})})
+
+
+def says_hardware(key: str) -> bool:
+    """Whether :func:`same_hardware` sets a scenario key, or one within it."""
+    section, _, name = key.partition(".")
+    return section == "deployment" and name.partition(".")[0] in _HARDWARE
 
 
 def moved(scenario: Scenario, factors: Mapping[MovedInput, float]) -> Scenario | None:
@@ -150,6 +152,11 @@ def at(answer: Answer, factors: Mapping[MovedInput, float], answers: Answers) ->
         return None
     kept = moved(same_hardware(answer), factors)
     assert kept is not None, "hardware leaves the other values as they are"
+    return _kept(answer, moved_scenario, kept, answers)
+
+
+def _kept(answer: Answer, moved_scenario: Scenario, kept: Scenario, answers: Answers) -> Kept:
+    """What is asked, of the plan's hardware and of any; ``kept``: the same of the plan's hardware alone."""
     same, anew = answers.outcome(kept), None if moved_scenario.measured else answers.outcome(moved_scenario)
     relaid = None if same.feasible or moved_scenario.measured else with_values(kept, _layout_of(answer.scenario))
     if relaid is not None and answers.outcome(relaid).feasible:
@@ -168,64 +175,23 @@ def at(answer: Answer, factors: Mapping[MovedInput, float], answers: Answers) ->
 
 
 def survives_a_server(answer: Answer, answers: Answers) -> Kept | None:
-    """The plan so that the limits hold at the peak with one server down; None where the engine does not say: nothing is
-    deployed, it was measured, or prefill and decode run apart.
+    """The plan with a server to lose: what ``deployment.redundancy: system`` asks of the same hardware, and of any.
 
-    Other choices are the best-ranked other GPU types of the plan, each with one more of its own servers. Raises
-    InvalidScenario as :func:`sizing.plan`.
+    Of a scenario that asks for that already, or for a site to lose, what it is. None for a measured record, of whose
+    instances nothing is known. Raises InvalidScenario as :func:`sizing.plan`.
     """
-    same = _with_a_server_to_lose(answer)
-    if same is None:
+    if answer.scenario.measured is not None:
         return None
-    others = [_with_a_server_to_lose(answers.answer(gpu)) for gpu in _other_gpus(answer)]
-    priced_others = [one for one in others if one is not None and one.usd_per_month is not None]
-    return Kept(
-        moved_scenario=None,
-        now=answers.outcome(answer.scenario),
-        same=same,
-        other=min(priced_others, key=lambda one: one.usd_per_month or 0.0, default=None),
+    return _kept(
+        answer, _with_a_server_to_lose(answer.scenario), _with_a_server_to_lose(same_hardware(answer)), answers
     )
 
 
-def _with_a_server_to_lose(answer: Answer) -> Outcome | None:
-    """The outcome of a plan with as many instances as are left, once the fullest of its servers is down, as the peak
-    needs; see :func:`_to_lose_one`. Whole servers are paid for."""
-    plan, deployed = answer.plan, answer.plan.deployment
-    if deployed is None or not plan.feasible or deployed.pools or answer.scenario.measured is not None:
-        return None
-    size, each = deployed.gpus_bought // deployed.systems, deployed.gpus // deployed.instances
-    working = deployed.instances - deployed.spare_instances
-    spread, servers, filled = _to_lose_one(working, each, size)
-    instances, servers = max(spread, deployed.instances), max(servers, deployed.systems)
-    outcome = priced(replace(answer, plan=with_instances(plan, deployed, max(filled, instances), working)))
-    power = None if outcome.power_kw is None else outcome.power_kw * servers / deployed.systems
-    bought = {"gpus": instances * each, "systems": servers, "gpus_bought": servers * size, "power_kw": power}
-    return outcome.model_copy(update=bought)
-
-
-def _to_lose_one(working: int, each: int, size: int) -> tuple[int, int, int]:
-    """Instances, servers, and the fewest instances that take so many servers where each is filled before the next.
-
-    With ``n`` working instances, spread evenly over ``s = ceil(n / room) + 1`` servers, the smallest ``m`` with
-    ``m - ceil(m / s) >= n``; of an instance that is larger than a server one more.
-    """
-    room = size // each
-    if room == 0:
-        return working + 1, (working + 1) * math.ceil(each / size), working + 1
-    servers = math.ceil(working / room) + 1
-    spread = next(m for m in range(working + 1, 2 * working + 1) if m - math.ceil(m / servers) >= working)
-    return spread, servers, max(spread, (servers - 1) * room + 1)
-
-
-def _other_gpus(answer: Answer) -> Iterator[Scenario]:
-    """The scenario on each of the best-ranked other GPU types of the plan."""
-    deployed = answer.plan.deployment
-    named = dict.fromkeys(one.deployment.gpu for one in answer.plan.alternatives)
-    others = [gpu for gpu in named if deployed is not None and gpu != deployed.gpu]
-    for gpu in others[:OTHERS_TRIED]:
-        changed = with_values(answer.scenario, {"deployment.gpus": [gpu]})
-        if changed is not None:
-            yield changed
+def _with_a_server_to_lose(scenario: Scenario) -> Scenario:
+    deployment = scenario.deployment
+    if deployment.redundancy != "none":
+        return scenario
+    return scenario.model_copy(update={"deployment": deployment.model_copy(update={"redundancy": "system"})})
 
 
 def _no_better(other: Outcome, same: Outcome, scenario: Scenario) -> bool:

@@ -83,7 +83,7 @@ def kept_sentence(kept: Kept, money: Money = usd) -> str:
 
 def other_sentence(kept: Kept, money: Money = usd) -> str:
     """What another choice would be, in one sentence."""
-    if kept.moved_scenario is not None and kept.moved_scenario.measured is not None:
+    if kept.moved_scenario.measured is not None:
         return "What was measured holds for its own hardware alone."
     if kept.other is None:
         return (

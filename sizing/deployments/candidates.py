@@ -139,6 +139,12 @@ def enumerate_for(model: Model, gpu: Gpu, allowed: Allowed) -> tuple[Configurati
     )
 
 
+@lru_cache(maxsize=256)
+def table_for(model: Model, gpu: Gpu, allowed: Allowed) -> Candidates:
+    """The same as a table."""
+    return table(enumerate_for(model, gpu, allowed))
+
+
 def engines_allowed(allowed: Allowed) -> Iterator[Engine]:
     """Engines that the scenario allows, in the order of the catalogue, with the share of memory that it sets."""
     known = (one for one in engines().values() if not allowed.engines or one.id in allowed.engines)

@@ -274,5 +274,8 @@ def intervals(
 
     if loads is None:
         return at(np.zeros(len(configurations)))
-    ends = zip(at(beyond(mode, loads)), at(beyond(mode, as_slow_as(mode, loads))), strict=True)
+    at_fast, at_slow = beyond(mode, loads), beyond(mode, as_slow_as(mode, loads))
+    if np.array_equal(at_fast, at_slow):  # as far beyond what was measured at both ends: mostly not at all
+        return at(at_fast)
+    ends = zip(at(at_fast), at(at_slow), strict=True)
     return [replace(fast, high_factor=slow.high_factor, high_95=slow.high_95) for fast, slow in ends]

@@ -15,7 +15,7 @@ from sizing.base.format import memory, ms, percent
 from sizing.base.result import Excluded, Fix
 from sizing.base.units import GB, MS_PER_S
 from sizing.catalog.gpu import Gpu
-from sizing.deployments.candidates import Candidates, enumerate_for, table
+from sizing.deployments.candidates import Candidates, table_for
 from sizing.deployments.memory import MemoryFit, memory_fit
 from sizing.planning.unsupported import LOSSY, RESTRICTIONS, lossy
 from sizing.question.configuration import Allowed, Configuration
@@ -176,10 +176,9 @@ def _narrower(question: Question, row: Configuration, reason: str) -> Excluded:
 
 def _fitting(question: Question, gpu: Gpu, allowed: Allowed) -> list[Configuration]:
     """Configurations that would fit in memory if ``allowed`` held."""
-    rows = enumerate_for(question.model, gpu, allowed)
-    tokens = question.traffic.resident_kv_tokens
-    fits = memory_fit(question.model, table(rows), tokens).fits
-    return [row for row, fit in zip(rows, fits, strict=True) if fit]
+    every = table_for(question.model, gpu, allowed)
+    fits = memory_fit(question.model, every, question.traffic.resident_kv_tokens).fits
+    return [every.rows[i] for i in np.flatnonzero(fits)]
 
 
 def no_pools(question: Question, gpu: Gpu, rows: Sequence[Configuration]) -> Excluded:

@@ -20,7 +20,7 @@ from sizing.calibration.carried import carried_interval
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates
 from sizing.evidence.error_factors import NORMAL, ErrorFactors
-from sizing.evidence.scales import scales, unit_logarithm
+from sizing.evidence.scales import Unmeasured, scales, unit_logarithm
 from sizing.evidence.uncertainty import LOAD_NAMES, capacity_exponent, intervals
 from sizing.question.configuration import Configuration
 from sizing.question.traffic import Traffic
@@ -65,11 +65,10 @@ def slowness(
     if confidence == EXPECTED:
         return Slowness.none(len(candidates))
     apart, exponent = times.apart_of(np.arange(len(candidates))), capacity_exponent(confidence)
+    new = Unmeasured.of(model, candidates)
     slow = {
         what: np.exp(
-            exponent
-            * unit_logarithm(what, confidence)
-            * scales(what, model, candidates, traffic, apart, slow=confidence > EXPECTED)
+            exponent * unit_logarithm(what, confidence) * scales(what, new, traffic, apart, slow=confidence > EXPECTED)
         )
         for what in ("decode", "prefill")
     }

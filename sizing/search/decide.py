@@ -172,8 +172,10 @@ def _confirmed(screened: Screened, refined: Refined, best: Needed, *, counted: b
     screen's is kept beside it.
     """
     screened_rps, capacity = refined.search.evaluated.capacity.rps, refined.deployments.evaluated.capacity
-    rps = capacity.rps.copy()
-    rps[refined.winner] = heaviest_rps(best, float(screened_rps[refined.winner]), REPORTED_REQUESTS)
+    rps, known = capacity.rps.copy(), refined.search.heaviest
+    if best not in known:
+        known[best] = heaviest_rps(best, float(screened_rps[refined.winner]), REPORTED_REQUESTS)
+    rps[refined.winner] = known[best]
     evaluated = replace(refined.deployments.evaluated, capacity=replace(capacity, rps=rps), screened_rps=screened_rps)
     together = replace(refined.deployments, evaluated=evaluated)
     (working,) = together.working(refined.position)

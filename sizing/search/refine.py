@@ -65,6 +65,8 @@ class Search:
     """Instances that the last candidate needed by simulation over its analytic estimate; scales the next guess."""
     first: int = FIRST_REQUESTS
     """Requests of the first run at a count, as the last simulated candidate needed them."""
+    heaviest: dict[Needed, float] = field(default_factory=dict)
+    """Requests/s of one instance at which every limit still holds, by the result that was searched from."""
     pipelines_tried: bool = False
     """Whether the pipelines that the screen underrates have been simulated."""
 
@@ -236,6 +238,7 @@ def refine(screened: Aggregated, seed: int, work: Work | None = None, known: Sea
     search = Search(screened, seed, work or Work())
     if known is not None:
         search.results, search.cases, search.certain = dict(known.results), dict(known.cases), set(known.certain)
+        search.heaviest = known.heaviest
     certain = search.certain
     try:
         _search(search, certain)

@@ -21,7 +21,7 @@ from sizing.decision.comparison import Compared
 from sizing.planning.answered import Answer
 from sizing.scenario.file import scenario_from
 from tests.app.test_same_plan import GPUS, query_of, reopened, scenarios
-from ui.compare.beside import as_offered, compared
+from ui.compare.beside import as_offered, compared, keeping_hardware
 from ui.compare.column_text import column_text
 from ui.explore.computed import points_of
 from ui.state import answer_of, plan_of
@@ -103,7 +103,8 @@ def is_one_plan_everywhere(base: Scenario, column: Column) -> bool:
         other = as_offered(column_text(column), answer)
         if answer.plan.deployment is None or other is None:
             return False
-        comparison = compared(base.model_dump_json(), ((other.name, other.scenario.model_dump_json()),), "base")
+        others = ((other.name, other.scenario.model_dump_json()),)
+        comparison = compared(base.model_dump_json(), others, "base", keeping_hardware([other]))
     except SizingError:
         return False
     for scenario, shown in zip((base, other.scenario), comparison.scenarios, strict=True):

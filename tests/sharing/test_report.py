@@ -144,7 +144,7 @@ def test_36_months_add_up_to_what_the_cost_answer_says() -> None:
 def test_the_tornado_is_that_of_the_cost_page() -> None:
     answers = Answers()
     answers.knows(answered("chat"))
-    moved = tornado(scenario("chat"), answers)
+    moved = tornado(scenario("chat"), answers, keep_hardware=True)
     chart = charts(report("chat"))["Inputs by how far they move the answer"]
     assert chart.base == moved.base.usd_per_month
     low = {titled(bar.key): bar.at_low and bar.at_low.usd_per_month for bar in moved.bars}

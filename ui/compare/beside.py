@@ -22,6 +22,8 @@ KEY = "beside"
 OWN = "columns_of_ones_own"
 """Session key: texts of the columns that were put together by hand, or that stood in an address."""
 MOST = MOST_COMPARED - 1
+UNNAMED = "This scenario"
+"""What a scenario without a name is called beside its columns."""
 
 _kept = st.cache_resource(max_entries=64, ttl="6h", show_spinner=False)
 
@@ -65,7 +67,7 @@ def every_column(answer: FormAnswer) -> list[Offered]:
     return [*at_a_click, *own.values()]
 
 
-def keeps_hardware(one: Offered) -> bool:
+def _keeps_hardware(one: Offered) -> bool:
     """Whether a column is of the plan's own hardware."""
     column = None if one.from_library else column_of(one.word)
     return column is not None and column.keep_hardware
@@ -108,9 +110,13 @@ def chosen_columns(choices: Sequence[Offered]) -> list[Offered]:
 
 
 @_kept
-def compared(scenario_json: str, others: tuple[tuple[str, str], ...], name: str) -> Comparison:
-    """The scenario beside others, each a name with its scenario. Raises InvalidScenario or SizingError."""
-    return compare(_named(scenario_json, others, name), answers_for(scenario_json), hardware_as_one=True)
+def compared(
+    scenario_json: str, others: tuple[tuple[str, str], ...], name: str, keeping: tuple[int, ...]
+) -> Comparison:
+    """The scenario beside others, each a name with its scenario; ``keeping``: which of them, counted from 1, keep its
+    hardware. Raises InvalidScenario or SizingError."""
+    beside = _named(scenario_json, others, name)
+    return compare(beside, answers_for(scenario_json), hardware_as_one=True, keeping=keeping)
 
 
 @_kept
@@ -136,7 +142,12 @@ def _named(scenario_json: str, others: tuple[tuple[str, str], ...], name: str) -
 
 def named(answer: FormAnswer) -> str:
     """The scenario beside its columns."""
-    return answer.scenario.name if answer.scenario.name != Scenario.model_fields["name"].default else "This scenario"
+    return answer.scenario.name if answer.scenario.name != Scenario.model_fields["name"].default else UNNAMED
+
+
+def keeping_hardware(chosen: Sequence[Offered]) -> tuple[int, ...]:
+    """Which of the columns, counted from 1, are of the plan's own hardware."""
+    return tuple(n for n, one in enumerate(chosen, 1) if _keeps_hardware(one))
 
 
 def named_scenarios(chosen: Sequence[Offered]) -> tuple[tuple[str, str], ...]:

@@ -10,17 +10,18 @@ from sharing.report.prices import has_own_prices
 from sizing.base.errors import SizingError
 from sizing.decision.added_up import comparison_added_up
 from sizing.decision.comparison import Comparison, Difference
-from sizing.decision.keep_hardware import LAYOUT
+from sizing.decision.keep_hardware import says_hardware
 from sizing.decision.text import driver_sentence, undercut_sentence
 from ui import state
 from ui.compare.adding import draw_adding
 from ui.compare.beside import (
+    UNNAMED,
     Offered,
     chosen_columns,
     compared,
     draw_choice_of_columns,
     every_column,
-    keeps_hardware,
+    keeping_hardware,
     named,
     named_scenarios,
     odd_ones,
@@ -97,7 +98,7 @@ def _variants(answer: FormAnswer, kept: list[Offered], currency: Currency, *, da
     comparison = _compared(answer, chosen, currency)
     if comparison is None:
         return
-    _differences(_without_layouts(comparison, chosen), currency)
+    _differences(_without_own_hardware(comparison, chosen), currency)
     for sentence in odd_ones(answer.scenario.model_dump_json(), named_scenarios(chosen), named(answer)):
         st.info(as_markdown(sentence), icon=":material/info:")
     _charts(comparison, currency, dark=dark)
@@ -107,13 +108,13 @@ def _variants(answer: FormAnswer, kept: list[Offered], currency: Currency, *, da
     _ways_to_size(answer, chosen)
 
 
-def _without_layouts(comparison: Comparison, chosen: list[Offered]) -> Comparison:
+def _without_own_hardware(comparison: Comparison, chosen: list[Offered]) -> Comparison:
     """Without inputs that are told of the plan's own hardware alone: that it is the same stands in a column's name."""
-    kept = [n for n, one in enumerate(chosen, 1) if keeps_hardware(one)]
+    kept = keeping_hardware(chosen)
 
     def differs_elsewhere(difference: Difference) -> bool:
         others = [value for n, value in enumerate(difference.values) if n not in kept]
-        return difference.key not in LAYOUT or any(value != others[0] for value in others)
+        return not says_hardware(difference.key) or any(value != others[0] for value in others)
 
     return comparison.model_copy(update={"differences": tuple(filter(differs_elsewhere, comparison.differences))})
 
@@ -138,7 +139,9 @@ def _compared(answer: FormAnswer, chosen: list[Offered], currency: Currency) -> 
     if not chosen:
         return None
     try:
-        comparison = compared(answer.scenario.model_dump_json(), named_scenarios(chosen), named(answer))
+        comparison = compared(
+            answer.scenario.model_dump_json(), named_scenarios(chosen), named(answer), keeping_hardware(chosen)
+        )
     except SizingError as error:
         draw_problems([str(error)])
         return None
@@ -158,7 +161,7 @@ def _differences(comparison: Comparison, currency: Currency) -> None:
 
 
 def _drivers(comparison: Comparison, currency: Currency) -> None:
-    first = comparison.scenarios[0].name
+    first = comparison.scenarios[0].name.replace(UNNAMED, UNNAMED.lower())
     for one in comparison.scenarios[1:]:
         st.markdown(as_markdown(driver_sentence(one, first, currency.in_full)))
 

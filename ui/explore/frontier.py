@@ -18,7 +18,7 @@ from ui.explore import computed
 from ui.explore.controls import draw_controls
 from ui.figures.frontier import build_frontier, frontier_alt_text
 from ui.figures.frontier_tables import frontier_table, measured_table
-from ui.shell import CONFIG, draw_table
+from ui.shell import CONFIG, draw_table, make_room_for_legend
 from ui.state import FormAnswer
 
 _CHART, _TAKEN = "frontier", "frontier_point_taken"
@@ -67,8 +67,10 @@ def draw_frontier(answer: FormAnswer, *, dark: bool) -> None:
     measured = computed.measured_of(key, view.gpus)
     if answer.plan.decided_by == "simulation":
         st.caption(_ORIGIN)
+    figure = build_frontier(shown, ranges=view.ranges, measured=measured, dark=dark)
+    make_room_for_legend(figure)
     st.plotly_chart(
-        build_frontier(shown, ranges=view.ranges, measured=measured, dark=dark),
+        figure,
         key=_CHART,
         on_select=lambda: _take(shown, answer.scenario),
         selection_mode="points",

@@ -1,6 +1,16 @@
 """What every page has around it and in it: the way in, header, footer, charts with their tables, parts that refresh."""
 
-from ui.shell.charts import CONFIG, PERCENT, draw_chart, draw_csv, draw_rows, draw_table, grouped, in_percent
+from ui.shell.charts import (
+    CONFIG,
+    PERCENT,
+    draw_chart,
+    draw_csv,
+    draw_rows,
+    draw_table,
+    grouped,
+    in_percent,
+    make_room_for_legend,
+)
 from ui.shell.controls import draw_choice, draw_download, draw_number
 from ui.shell.frame import (
     ENTERED,
@@ -55,6 +65,7 @@ __all__ = [
     "is_asked_for",
     "is_narrow",
     "is_presenting",
+    "make_room_for_legend",
     "on_a_phone",
     "page_address",
     "parameters",

@@ -14,6 +14,7 @@ import streamlit as st
 from ui.shell.controls import draw_download
 from ui.shell.own_prices import WITHHELD
 from ui.shell.presenting import enlarged, is_presenting
+from ui.shell.window import on_a_phone
 
 CONFIG: Mapping[str, object] = MappingProxyType(
     {"displaylogo": False, "modeBarButtonsToRemove": ["zoomIn2d", "zoomOut2d", "autoScale2d"]}
@@ -24,8 +25,9 @@ CONFIG: Mapping[str, object] = MappingProxyType(
 _GROUPED = 1_000.0
 """Number from which on a column has separators."""
 
-GPU_PX = 160
-"""Width of a column of GPUs. Chosen: holds most names; the grid goes by its first cells, which may be empty."""
+GPU_PX, _LETTER_PX = 160, 7
+"""Width of a column of GPUs, chosen to hold most names, and of a letter of a longer one: the grid goes by its first
+cells, which may be empty."""
 
 PERCENT = "%.3g %%"
 """How a column of a table writes per cent."""
@@ -34,12 +36,34 @@ PNG_SCALE = 2
 """Pixels of a downloaded picture for one of the page. Chosen: sharp on a slide."""
 
 
+_SHORT_LEGEND = 3
+"""Entries of a legend that a phone has room for above the plot."""
+_PLOT_PX, _ENTRY_PX, _SYMBOL_PX = 230, 21, 48
+"""Width of a plot on a phone, height of a row of its legend, and what an entry takes beside its letters."""
+_AXIS_PX = 70
+"""Height of an axis below a plot, with its title."""
+_FIGURE_PX = 450
+"""Height of a figure that says none."""
+
+
 def draw_chart(figure: go.Figure, *, key: str, alt: str) -> None:
     """A figure, with a button for its PNG; ``alt`` says it in one sentence to those who do not see it."""
     picture = {"toImageButtonOptions": {"format": "png", "filename": key, "scale": PNG_SCALE}}
     if is_presenting():
         figure = enlarged(figure)
+    make_room_for_legend(figure)
     st.plotly_chart(figure, key=key, alt=alt, config={**CONFIG, **picture})
+
+
+def make_room_for_legend(figure: go.Figure) -> None:
+    """On a phone a long legend stands below the plot, with room of its own: above it, it takes half of a narrow one."""
+    entries = [trace.name for trace in figure.data if trace.name and trace.showlegend is not False]
+    if not on_a_phone() or len(entries) <= _SHORT_LEGEND:
+        return
+    abreast = max(_PLOT_PX // (_SYMBOL_PX + _LETTER_PX * max(map(len, entries))), 1)
+    height = figure.layout.height or _FIGURE_PX
+    figure.layout.legend.update({"y": -_AXIS_PX / (height - _AXIS_PX), "yanchor": "top"})
+    figure.layout.height = height + _ENTRY_PX * -(-len(entries) // abreast)
 
 
 def draw_table(make: Callable[[], pd.DataFrame], *, key: str, what: str) -> None:
@@ -58,7 +82,8 @@ def draw_rows(table: pd.DataFrame, *, key: str, alt: str, height: Literal["auto"
     """A table, as high as its rows or with a scroll bar; thousands are grouped in columns that have any."""
     columns = grouped(table)
     if "GPU" in table:
-        columns["GPU"] = st.column_config.TextColumn(width=GPU_PX)
+        longest = max((len(str(name)) for name in table["GPU"]), default=0)
+        columns["GPU"] = st.column_config.TextColumn(width=max(GPU_PX, _LETTER_PX * longest))
     st.dataframe(table, hide_index=True, height=height, key=key, placeholder="", alt=alt, column_config=columns)
 
 

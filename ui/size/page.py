@@ -103,13 +103,13 @@ def _alternatives(answer: FormAnswer) -> None:
     draw_alternatives(answer)
     st.page_link(
         "pages/compare.py",
-        label="Compare with other hardware, formats, loads or places",
+        label="Compare hardware, formats, loads, places",
         icon=":material/compare_arrows:",
         query_params=state.address_of("compare"),
     )
     st.page_link(
         "pages/cost.py",
-        label="All costs: power, support and staff too, and other ways to pay",
+        label="All costs, and other ways to pay",
         icon=":material/payments:",
         query_params=state.address_of("cost"),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 import pandas as pd
@@ -16,6 +17,7 @@ from sizing.planning.text import why_no_alternatives
 from sizing.question.configuration import parallelism_text
 from ui import state
 from ui.format import known
+from ui.shell import is_narrow
 from ui.size.key_figures import gpu_range, parallelism
 from ui.size.origin import ORIGIN, origin_of
 from ui.state import FormAnswer
@@ -28,25 +30,33 @@ SAME_PRICE = 0.0005
 """Relative difference below which two prices read the same."""
 _CLICK, _LET_IN = "use_alternative", "let_in"
 
+_CHANGE_PX = 210
+"""Width of the buttons that change a scenario. Chosen: holds "Relax to ITL limit of 110 ms"."""
+_GPUS_PX = 220
+"""Width of the column of GPUs. Chosen: the longest name with its number, and all other columns beside it."""
+_LONG = re.compile(r" Blackwell(?= (Server|Workstation) Edition)| Edition\b|, preliminary| \(preliminary\)")
+"""What a name in the ranking leaves out: the generation and the word beside an edition, and that it is not sold yet."""
+
 _HARDWARE = "Hardware before power and operation; or the rented instances."
 
 
 def draw_alternatives(answer: FormAnswer) -> None:
-    """The plan and the ranking below it; a click restricts the form to that deployment."""
+    """The plan and the ranking below it; a click restricts the form to that deployment. Nine columns fit beside the
+    form at 1440 pixels: cost, split and which figures are estimates among them."""
     plan = answer.plan
     if plan.deployment is None:
         return
-    # Nine columns fit beside the form at 1440 pixels: cost, split and which figures are estimates among them.
     at = f"p{answer.scenario.limits.percentile:g}"
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
+    pinned = not is_narrow()  # there the two first columns would leave no room to move the others
     st.dataframe(
         alternatives_table(answer),
         hide_index=True,
         key="alternatives",
         alt="The plan, and other deployments that meet the limits, best first",
         column_config={
-            USE: st.column_config.ButtonColumn("", key=_CLICK, on_click=_use, args=(answer,), width=46, pinned=True),
-            "gpu": text("GPUs", pinned=True, width=220),
+            USE: st.column_config.ButtonColumn("", key=_CLICK, on_click=_use, args=(answer,), width=46, pinned=pinned),
+            "gpu": text("GPUs", pinned=pinned, width=_GPUS_PX),
             "split": text("Split", width=48, help="How one copy of the model is spread over GPUs: TP, PP, EP, DP."),
             "format": text("Format", width=54),
             "engine": text("Engine", width=94),
@@ -90,7 +100,7 @@ def in_order(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _gpus(deployed: Deployed, name: Name) -> str:
-    return f"{count(deployed.gpus)} x {name(deployed.gpu)}"
+    return f"{count(deployed.gpus)} x {_LONG.sub('', name(deployed.gpu))}"
 
 
 def _what(deployed: Deployed, name: Name) -> dict[str, object]:
@@ -181,7 +191,9 @@ def draw_excluded(answer: FormAnswer) -> None:
         column_config={
             "gpu": st.column_config.TextColumn("GPU", pinned=True),
             "reason": st.column_config.TextColumn("Reason", width=260),
-            "fix": st.column_config.ButtonColumn("Change", key=_LET_IN, on_click=_let_in, args=(answer,)),
+            "fix": st.column_config.ButtonColumn(
+                "Change", key=_LET_IN, on_click=_let_in, args=(answer,), width=_CHANGE_PX
+            ),
             "relaxation": "Smallest change",
             "closest": "Closest configuration",
         },

@@ -193,11 +193,11 @@ def _figures(one: Outcome, answer: FormAnswer) -> None:
     st.caption(" · ".join(f"{name} **{as_markdown(value)}**" for name, value in figures.items()))
 
 
-def _use(answer: FormAnswer, scenario: Scenario | None, key: str, title: str) -> None:
+def _use(answer: FormAnswer, scenario: Scenario, key: str, title: str) -> None:
     """The button that writes a what-if into the form; none for what a form cannot hold: a trace that was scaled."""
     workload = answer.scenario.workload
     traced = any(isinstance(one, LengthTrace) for one in (workload.input_tokens, workload.output_tokens))
-    if scenario is None or traced or isinstance(workload.arrivals, TraceArrivals):
+    if traced or isinstance(workload.arrivals, TraceArrivals):
         return
     st.button(
         title,

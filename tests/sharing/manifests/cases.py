@@ -51,6 +51,13 @@ CASES = {
     "sglang nodes": case(LLAMA_70B, "h100_sxm", "sglang", tp=[8], pp=[2], precisions=["bf16"], limits={}),
     "trtllm": case(LLAMA_70B, "b200_sxm", "tensorrt_llm", precisions=["fp8"]),
     "trtllm apart": case(LLAMA_70B, "h200_sxm", "tensorrt_llm", serving=["disaggregated"]),
+    "vllm resilient": case(LLAMA_70B, "h100_sxm", "vllm", precisions=["fp8"], redundancy="system"),
+    "vllm racks": case(LLAMA_70B, "gb200", "vllm", precisions=["bf16"], redundancy="system"),
+    "vllm apart, two sites": case(
+        LLAMA_70B, "h100_sxm", "vllm", serving=["disaggregated"], precisions=["fp8"], redundancy="site"
+    ),
+    "trtllm resilient": case(LLAMA_70B, "b200_sxm", "tensorrt_llm", precisions=["fp8"], redundancy="system"),
+    "nim resilient": case(LLAMA_8B, "h100_sxm", "nim", redundancy="site"),
     "nim": case(LLAMA_8B, "h100_sxm", "nim"),
     "nim nodes": case(LLAMA_70B, "h100_sxm", "nim", tp=[8], pp=[2], precisions=["bf16"], limits={"ttft_ms": 9000}),
     "tgi": case(LLAMA_8B, "h100_sxm", "tgi"),

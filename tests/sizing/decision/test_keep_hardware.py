@@ -5,13 +5,12 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from sizing.decision.columns import columns
+from sizing.base.result import Plan
+from sizing.decision.columns import Column, columns
+from sizing.decision.comparison import compare
 from sizing.decision.keep_hardware import (
     FACTORS,
-    _to_lose_one,
     at,
     movable_inputs,
     moved,
@@ -27,7 +26,6 @@ from sizing.decision.outcome import Answers
 from sizing.decision.tornado import tornado
 from sizing.planning.analytic import analytic_plan
 from sizing.planning.answered import Answer
-from sizing.prices.packing import systems_needed
 from sizing.scenario import Scenario
 from tests.sizing.decision.test_decision import asked
 
@@ -81,28 +79,28 @@ def test_twice_the_load_takes_twice_the_instances_of_a_full_fleet(answers: Answe
     assert kept.same.gpus == math.ceil(800.0 / answer.plan.per_instance.max_rps) * each
 
 
-@given(working=st.integers(1, 400), each=st.sampled_from([1, 2, 3, 4, 8, 16]), size=st.sampled_from([1, 2, 4, 8, 72]))
-def test_what_is_left_without_a_server_carries_the_peak(working: int, each: int, size: int) -> None:
-    instances, servers, filled = _to_lose_one(working, each, size)
-    lost = 1 if each > size else math.ceil(instances / servers)
-    assert instances - lost >= working
-    assert systems_needed(filled, each, size) == servers >= systems_needed(instances, each, size)
-    fewer = servers - 1
-    if each <= size and fewer:  # with fewer servers no number of instances would do
-        assert (fewer - 1) * (size // each) < working
-
-
-def test_one_more_server_is_the_plan_with_a_server_more(answers: Answers) -> None:
-    """One instance on a server of eight: a second on a second server, and twice the money but for staff and power."""
+def test_one_more_server_is_what_redundancy_by_system_asks(answers: Answers) -> None:
+    """One question has one answer on every door; two GPUs in two servers for one in one, and nearly twice the money."""
     answer = answers.answer(asked(peak_rps=1.0))
     kept = survives_a_server(answer, answers)
     assert kept is not None
+    assert kept.kept_scenario.deployment.redundancy == kept.moved_scenario.deployment.redundancy == "system"
+    assert kept.same == answers.outcome(kept.kept_scenario)
     assert (kept.now.gpus, kept.now.systems) == (1, 1)
     assert (kept.same.gpus, kept.same.systems) == (2, 2)
     assert kept.now.usd_per_month is not None
     assert kept.same.usd_per_month is not None
     assert 1.4 * kept.now.usd_per_month < kept.same.usd_per_month < 2 * kept.now.usd_per_month
     assert "2 instead of 1 H100" in kept_sentence(kept)
+
+
+def test_what_may_lose_a_server_already_is_enough(answers: Answers) -> None:
+    base = asked(peak_rps=1.0)
+    resilient = base.model_copy(update={"deployment": base.deployment.model_copy(update={"redundancy": "system"})})
+    kept = survives_a_server(answers.answer(resilient), answers)
+    assert kept is not None
+    assert (kept.same.gpus, kept.same.systems) == (kept.now.gpus, kept.now.systems) == (2, 2)
+    assert kept_sentence(kept).startswith("The same 2 H100")
 
 
 def test_what_the_same_hardware_cannot_do_is_said_with_the_reason(answers: Answers) -> None:
@@ -172,6 +170,25 @@ def test_columns_at_one_click_keep_hardware_first(answers: Answers) -> None:
         assert scenario is not None
         if one.keep_hardware:
             assert scenario.deployment.gpus == [answer.plan.deployment.gpu]
+
+
+def test_a_column_of_the_same_hardware_differs_by_its_load_alone(answers: Answers) -> None:
+    """That the hardware is the same is no difference: it is neither told as one nor planned for."""
+    answer = answers.answer(any_hardware())
+    twice = Column(load=2.0, keep_hardware=True).scenario(answer)
+    assert twice is not None
+    asked_for = list[Scenario]()
+
+    def planner(scenario: Scenario) -> Plan:
+        asked_for.append(scenario)
+        return analytic_plan(scenario)
+
+    (_, beside) = compare([answer, twice], Answers(planner), hardware_as_one=True, keeping=[1]).scenarios
+    assert [driver.key for driver in beside.drivers] == ["workload.peak_rps"]
+    assert beside.drivers[0].usd_per_month == beside.usd_more
+    assert len(asked_for) == 1
+    (_, anew) = compare([answer, twice], answers, hardware_as_one=True).scenarios
+    assert {driver.key for driver in anew.drivers} == {"deployment", "workload.peak_rps"}
 
 
 def test_narrower_weights_that_need_more_gpus_say_why() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sizing import Scenario
-from sizing.evidence.scales import scales, unit_logarithm
+from sizing.evidence.scales import Unmeasured, scales, unit_logarithm
 from sizing.evidence.uncertainty import LOAD_NAMES, intervals
 from sizing.question.understand import understand
 from sizing.search.screen import all_configurations
@@ -24,7 +24,7 @@ def test_the_scale_of_a_table_is_that_of_each_configuration(metric: str, model: 
     )
     each = intervals(metric, question.model, some.rows, loads=loads, apart=apart)
     for confidence in (0.1, 0.2, 0.8, 0.9, 0.95):
-        together = scales(metric, question.model, some, question.traffic, apart, slow=confidence > 0.5)
+        together = scales(metric, Unmeasured.of(question.model, some), question.traffic, apart, slow=confidence > 0.5)
         found = np.exp(unit_logarithm(metric, confidence) * together)
         assert found == pytest.approx([one.factor_at(confidence) for one in each])
     assert len(np.unique(np.round(together, 6))) > 3
