@@ -39,6 +39,7 @@ def to_scenario(
         "workload": _workload(values) | _of_trace(values, trace),
         "limits": _limits(values),
         "deployment": _deployment(values),
+        "adapters": part_of(values, "adapters") or None,
         "measured": _measured(values) if values["meas"] else None,
         "benchmark": benchmark,
         "prices": _prices(values) | dict(price_book or {}),

@@ -48,6 +48,7 @@ def _ways_to_say_it(scenario: Scenario) -> dict[str, Any]:
         "load": _load(work),
         "own": bool(deployment.custom_gpus),
         "spec": deployment.speculative_decoding is not None,
+        "lora": scenario.adapters is not None,
         "meas": scenario.measured is not None,
     }
 

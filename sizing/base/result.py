@@ -228,7 +228,9 @@ class CrossCheck(Result):
     ]
 
 
-AnswerPart = Literal["bought", "serves", "speculation", "format", "redundancy", "cost", "room", "sure", "infeasible"]
+AnswerPart = Literal[
+    "bought", "serves", "inputs", "speculation", "format", "redundancy", "cost", "room", "sure", "infeasible"
+]
 """What a sentence of the answer is about."""
 
 
@@ -239,7 +241,8 @@ class AnswerSentence(Result):
         AnswerPart,
         quantity(
             "About",
-            help="bought: what is bought and what of it is used; serves: which model, for whom, how fast; speculation: "
+            help="bought: what is bought and what of it is used; serves: which model, for whom, how fast; inputs: "
+            "adapters, images and sound; speculation: "
             "drafts that it counts on; format: where it deviates from the checkpoint; redundancy: single points of "
             "failure; cost; room: what binds and how much more load fits; sure: how sure; infeasible: why nothing "
             "serves.",

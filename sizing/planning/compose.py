@@ -261,6 +261,7 @@ def _warnings(stated: Stated, one: PlannedDeployment[Any], around: Spread, inste
         *one.about_serving(instead),
         *(w for row in rows for w in rules_hardware.about_hardware(question, row, option)),
         *(w for row in rows for w in rules_support.about_support(question, row)),
+        *rules_support.about_adapters(question, one.row, stated.one.concurrency),
         *rules.about_latency(question, stated.latency.itl_ms.at_percentile),
         *(w for row in rows if not one.benchmarked for w in rules_evidence.about_evidence(question.model, row)),
         *rules.about_benchmark(question, one.row),

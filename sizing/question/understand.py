@@ -20,6 +20,7 @@ from sizing.catalog.gpu import Gpu
 from sizing.catalog.measured import measurements
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import Precision, precisions, resolve_kv_precision, resolve_precision
+from sizing.question.adapters import adapters_of
 from sizing.question.benchmark import ResolvedBenchmark, is_of_model, resolve_benchmark
 from sizing.question.configuration import Allowed
 from sizing.question.length_distributions import LengthDistribution, distribution_of
@@ -133,7 +134,7 @@ def understand(scenario: Scenario) -> Question:
         variability=variability,
         limits=_limits(scenario, traffic),
         gpus=chosen,
-        allowed=replace(allowed, speculation=_asked_drafts(scenario, model)),
+        allowed=replace(allowed, speculation=_asked_drafts(scenario, model), adapters=adapters_of(scenario.adapters)),
         prices=prices,
         gpu_prices={g.id: g.price_usd for g in scenario.deployment.custom_gpus if g.price_usd is not None},
         assumptions=(*about_model, *about_ranks, *about_format, demand.how, *about_lengths, *about_benchmark),

@@ -27,6 +27,7 @@ from sizing.base.choices import (
 from sizing.base.errors import BrokenRule, MissingKey
 from sizing.base.units import DAYS_PER_MONTH, DAYS_PER_WEEK
 from sizing.scenario import bounds
+from sizing.scenario.adapters import AdaptersAsked
 from sizing.scenario.bounds import MAX_CV, MAX_RPS, MAX_TOKENS
 from sizing.scenario.costs import Costs
 from sizing.scenario.model_asked import ModelAsked, Name
@@ -318,6 +319,7 @@ class Scenario(ScenarioPart):
     workload: Workload
     limits: Limits = Limits()
     deployment: Deployment = Deployment()
+    adapters: AdaptersAsked | None = None
     measured: Measured | None = None
     benchmark: Benchmark | None = None
     prices: Prices = Prices()

@@ -17,6 +17,7 @@ from sizing.base.arrays import Columns, Floats
 from sizing.base.units import TWO_SIDED_80
 from sizing.calibration.calibrated import CalibratedConfiguration
 from sizing.calibration.carried import carried_interval
+from sizing.catalog.adapters import adapter_support
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates
 from sizing.evidence.error_factors import NORMAL, ErrorFactors
@@ -100,6 +101,29 @@ def with_doubt_of_drafts(slow: Slowness, candidates: Candidates, confidence: flo
     return replace(slow, decode=np.exp(math.copysign(1.0, z) * slow.exponent * np.hypot(own, doubt)))
 
 
+def with_doubt_of_adapters(slow: Slowness, model: Model, candidates: Candidates, confidence: float) -> Slowness:
+    """The slowness of candidates that serve adapters from ``slow``, that of the same without: distances in logs join by
+    the root of the sum of their squares, as in :func:`with_doubt_of_drafts`, in prompts as in decode steps."""
+    if confidence == EXPECTED or not len(candidates) or not candidates.rows[0].adapters.number:
+        return slow
+    z, is_slow = NORMAL.inv_cdf(confidence), confidence > EXPECTED
+    ends = candidates.column(lambda row: abs(math.log(doubt_of_adapters(model, row)[is_slow])))
+    doubt = ends * abs(z) / TWO_SIDED_80
+
+    def joined(before: Floats) -> Floats:
+        own = np.abs(np.log(before)) / slow.exponent
+        return np.asarray(np.exp(math.copysign(1.0, z) * slow.exponent * np.hypot(own, doubt)))
+
+    return replace(slow, decode=joined(slow.decode), prefill=joined(slow.prefill))
+
+
+def doubt_of_adapters(model: Model, row: Configuration) -> tuple[float, float]:
+    """Time of a step over the expected one at the fast and at the slow end of what was published of adapters; (1, 1)
+    without any."""
+    adapters = row.adapters
+    return adapter_support(row.engine, model, adapters.targets).doubt if adapters.number else (1.0, 1.0)
+
+
 def step_factor(around: ErrorFactors, confidence: float) -> float:
     """How many times as long as predicted a step takes at most with a chance of ``confidence``, for capacity.
 
@@ -149,4 +173,6 @@ def intervals_with(
             of_rows[n] = carried_interval(calibrated, row, metric, of_rows[n])
         if metric == "decode":
             of_rows[n] = of_rows[n].wider(*row.speculation.doubt)
+        if row.adapters.number:
+            of_rows[n] = of_rows[n].wider(*doubt_of_adapters(model, row))
     return of_rows

@@ -92,7 +92,16 @@ def _more_of_workload(unit: str) -> None:
         text("doc", unit=unit)
         text("turns")
     text("isl95", "osl95")
+    _adapters()
     text("name")
+
+
+def _adapters() -> None:
+    if switch("lora"):
+        text("lora_n", "lora_rank")
+        text("lora_kept", "lora_zipf")
+        text("lora_gbs")
+        segments("lora_on")
 
 
 def _first_of_workload(unit: str) -> None:
