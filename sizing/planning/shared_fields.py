@@ -86,22 +86,22 @@ def drafts_of(speculation: Speculation) -> Drafts | None:
 
 def adapters_of(question: Question, row: Configuration, instances: int) -> Adapters | None:
     """The adapters of a deployment with so many working instances as an answer states them; None without any."""
-    asked, model = row.adapters, question.model
-    if not asked.number:
+    served, model = row.adapters, question.model
+    if not served.number:
         return None
-    known = adapter_support(row.engine, model, asked.targets)
-    size = adapter_bytes(model, asked.rank, asked.targets)
+    known = adapter_support(row.engine, model, served.targets)
+    size = adapter_bytes(model, served.rank, served.targets)
     low, high = (known.slower * end for end in known.doubt)
     return Adapters(
-        number=asked.number,
-        rank=asked.rank,
-        targets=asked.targets,
-        resident=asked.resident,
+        number=served.number,
+        rank=served.rank,
+        targets=served.targets,
+        resident=served.resident,
         adapter_gb=size / GB,
         resident_gb_per_gpu=float(adapter_bytes_per_gpu(model, table([row]))[0]) / GB,
-        hit_share=asked.hit_share,
-        hit_share_routed=asked.hit_share_routed(max(instances, 1)),
-        load_ms=size / asked.load_bytes_per_s * MS_PER_S,
+        hit_share=served.hit_share,
+        hit_share_routed=served.hit_share_routed(max(instances, 1)),
+        load_ms=size / served.load_bytes_per_s * MS_PER_S,
         slower=known.slower,
         slower_low=low,
         slower_high=high,

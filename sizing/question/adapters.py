@@ -63,17 +63,17 @@ NO_ADAPTERS = Adapters()
 """Requests to the model alone."""
 
 
-def adapters_of(asked: AdaptersAsked | None) -> Adapters:
+def adapters_of(given: AdaptersAsked | None) -> Adapters:
     """What a scenario says of adapters, with what it leaves out."""
-    if asked is None:
+    if given is None:
         return NO_ADAPTERS
     return Adapters(
-        number=asked.number,
-        rank=asked.rank,
-        resident=asked.resident or min(asked.number, RESIDENT),
-        popularity=asked.popularity,
-        targets=asked.targets,
-        load_bytes_per_s=asked.load_gbs * GB,
+        number=given.number,
+        rank=given.rank,
+        resident=given.resident or min(given.number, RESIDENT),
+        popularity=given.popularity,
+        targets=given.targets,
+        load_bytes_per_s=given.load_gbs * GB,
     )
 
 

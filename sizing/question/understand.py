@@ -25,6 +25,7 @@ from sizing.question.benchmark import ResolvedBenchmark, is_of_model, resolve_be
 from sizing.question.configuration import Allowed
 from sizing.question.length_distributions import LengthDistribution, distribution_of
 from sizing.question.limits import LatencyLimits
+from sizing.question.media import Media, media_of
 from sizing.question.named_model import assumed
 from sizing.question.own_gpu import gpu_of
 from sizing.question.prices import prices_of
@@ -123,7 +124,9 @@ def understand(scenario: Scenario) -> Question:
     if problems.sentences or model is None or demand is None or prices is None:
         raise InvalidScenario(problems.sentences, problems.paths)
     prompt, output = (distribution_of(n) for n in (scenario.workload.input_tokens, scenario.workload.output_tokens))
-    traffic, variability, about_lengths = _traffic(scenario, prompt, output)
+    media = media_of(scenario.workload, model)
+    prompt = prompt.longer(media.tokens) if media.tokens else prompt
+    traffic, variability, about_lengths = _traffic(scenario, prompt, output, media)
     return Question(
         scenario=scenario,
         model=model,
@@ -300,7 +303,7 @@ def _with_published_format(allowed: Allowed, model: Model | None) -> tuple[Allow
 
 
 def _traffic(
-    scenario: Scenario, prompt: LengthDistribution, output: LengthDistribution
+    scenario: Scenario, prompt: LengthDistribution, output: LengthDistribution, media: Media
 ) -> tuple[Traffic, Variability, tuple[str, ...]]:
     """Mean lengths and variabilities of the workload, and what was assumed about them."""
     prompt_variation, output_variation = prompt.variation, output.variation
@@ -314,6 +317,7 @@ def _traffic(
         output_tokens=output.mean,
         cached_tokens=scenario.workload.prefix_cached_tokens,
         output_variation=output_variation,
+        media=media,
     )
     variability = Variability(arrivals=arrivals, prompt=prompt_variation, output=output_variation)
     return traffic, variability, tuple(about)

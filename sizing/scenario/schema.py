@@ -30,6 +30,7 @@ from sizing.scenario import bounds
 from sizing.scenario.adapters import AdaptersAsked
 from sizing.scenario.bounds import MAX_CV, MAX_RPS, MAX_TOKENS
 from sizing.scenario.costs import Costs
+from sizing.scenario.media import Images, PerRequest
 from sizing.scenario.model_asked import ModelAsked, Name
 from sizing.scenario.part import ScenarioPart
 from sizing.scenario.prices import Prices, Usd
@@ -78,7 +79,11 @@ class Batch(ScenarioPart):
 
 
 class Workload(ScenarioPart):
-    """What is asked of the model. A ``batch`` is offline: left out, its mode is so."""
+    """What is asked of the model. A ``batch`` is offline: left out, its mode is so.
+
+    ``input_tokens`` are text; the tokens of ``images``, scanned ``pages`` and ``audio_seconds`` of each request, as the
+    model takes them, come on top.
+    """
 
     input_tokens: Length
     output_tokens: Length
@@ -89,6 +94,9 @@ class Workload(ScenarioPart):
     batch: Batch | None = None
     growth_percent: Annotated[float, Field(ge=0, le=10_000, allow_inf_nan=False)] = 0.0
     prefix_cached_tokens: Annotated[float, Field(ge=0, le=MAX_TOKENS, allow_inf_nan=False)] = 0.0
+    images: Images | None = None
+    pages: PerRequest = 0.0
+    audio_seconds: Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)] = 0.0
     arrivals: Arrivals = "poisson"
     mode: Mode = "streaming"
 

@@ -1,4 +1,4 @@
-"""What requests take beside the tokens of the model itself: adapters that every step applies and that are loaded."""
+"""What requests take beside the tokens of the model: adapters that steps apply, and images or sound to be encoded."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from sizing.base.arrays import Columns, Floats
 from sizing.catalog.adapters import adapter_bytes, adapter_support
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates
-from sizing.question.adapters import RARELY
+from sizing.question.adapters import NO_ADAPTERS, RARELY
 from sizing.question.traffic import Traffic
+from sizing.steps.encoder import encoder_s
 from sizing.steps.times import StepTimes
 
 
@@ -26,14 +27,29 @@ class Extras(Columns):
 
 
 def extras_of(model: Model, candidates: Candidates, traffic: Traffic) -> Extras | None:
-    """What adapters take; None where a question has none.
+    """What adapters and encoders take; None where a question has neither.
+
+    Engines encode within a step of prompts, so that others wait (vLLM 0.33.0, v1/worker/gpu_model_runner.py,
+    ``_execute_mm_encoder``).
+    """
+    adapters = candidates.rows[0].adapters if len(candidates) else NO_ADAPTERS
+    if not adapters.number and not traffic.media.of_request:
+        return None
+    none = np.zeros(len(candidates))
+    encoded = encoder_s(model, candidates, traffic.media) if traffic.media.of_request else none
+    if not adapters.number:
+        return Extras(slower=none + 1.0, work_s=encoded, wait_s=none)
+    adapted = _of_adapters(model, candidates)
+    return replace(adapted, work_s=adapted.work_s + encoded)
+
+
+def _of_adapters(model: Model, candidates: Candidates) -> Extras:
+    """What adapters take.
 
     A request whose adapter is not resident loads it while the engine waits: work = (1 - hits) x bytes / bandwidth.
     Where more than one in a hundred does, every first token is taken to wait for the whole load, as high percentiles
     do. Source: vLLM 0.33.0, v1/worker/lora_model_runner_mixin.py (adapters are set before the forward pass of a step).
     """
-    if not len(candidates) or not candidates.rows[0].adapters.number:
-        return None
     adapters = candidates.rows[0].adapters
     load_s = adapter_bytes(model, adapters.rank, adapters.targets) / adapters.load_bytes_per_s
     missed = 1.0 - adapters.hit_share

@@ -1,0 +1,50 @@
+"""How long the encoder of a model takes for the images and the sound of a request, before their tokens are in a prompt."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sizing.base.arrays import Floats
+from sizing.base.units import BILLION
+from sizing.catalog.model import Model
+from sizing.catalog.weights import WHOLE_ENCODERS
+from sizing.deployments.candidates import Candidates
+from sizing.question.media import Media
+from sizing.steps.hardware import hardware
+from sizing.steps.rates import rates
+from sizing.steps.roofline import roofline
+
+USUAL_PARAMS = 0.45 * BILLION
+"""Parameters of an encoder whose size is not known: the median of those of the catalogue."""
+
+REFERENCE_PARAMS, REFERENCE_WIDTHS, REFERENCE_LAYERS = 0.411 * BILLION, 27.0 * 1152.0, 27.0
+"""SigLIP so400m: 27 layers of 1,152 (Zhai et al. 2023; Alabdulmohsin et al. 2023)."""
+
+
+def encoder_flop(model: Model, media: Media) -> float:
+    """FLOP of the encoder for a request: 2 x parameters x rows + 4 x layers x width x pairs of rows that attend.
+
+    Layers x width of a tower of P parameters: 27 x 1,152 x (P / 0.411 billion)^(2/3), as depth and width grow alike;
+    within 25 % for towers of 0.3 to 5.6 billion (CLIP-L, SigLIP, Qwen2.5-VL, InternViT-6B). Source: Dosovitskiy et al.
+    (2021); a product and a sum count two.
+    """
+    params = model.params_vision or USUAL_PARAMS
+    widths = REFERENCE_WIDTHS * (params / REFERENCE_PARAMS) ** (2.0 / 3.0)
+    return 2.0 * params * media.rows + 4.0 * widths * media.pairs
+
+
+def encoder_s(model: Model, candidates: Candidates, media: Media) -> Floats:
+    """Engine time of the encoder for a request, (C,): FLOP over the sustained 16-bit matrix rate of the GPUs that share
+    it, but at least what launching its kernels takes, and attention-DP ranks encode apart.
+
+    Valid: encoders at 16 bit, at the efficiency of prefill, uncompared with runs of its own; engines split them over
+    TP but those that stand whole on every GPU (:data:`sizing.catalog.weights.WHOLE_ENCODERS`).
+    """
+    source = roofline()
+    speed = rates(candidates, hardware(candidates), source.fit, source.software_year)
+    shared = 1.0 if model.hf_architecture.startswith(WHOLE_ENCODERS) else candidates.tp
+    scale = speed.scale[:, 0]
+    computed = encoder_flop(model, media) / (speed.wide_matrix[:, 0] * shared)
+    depth = REFERENCE_LAYERS * ((model.params_vision or USUAL_PARAMS) / REFERENCE_PARAMS) ** (1.0 / 3.0)
+    launched = depth * speed.prompt_layer_s[:, 0]
+    return np.asarray(scale * np.maximum(computed, launched) / candidates.dp)
