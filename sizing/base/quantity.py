@@ -52,6 +52,11 @@ def quantity(
     return field
 
 
+def is_empty(value: object) -> bool:
+    """Whether a value is an empty tuple: what stays out of JSON then, as :func:`is_none`."""
+    return value == ()
+
+
 def is_none(value: object) -> bool:
     """Whether a value is none: what a field says of itself that stays out of JSON then."""
     return value is None

@@ -13,7 +13,7 @@ from sizing.base.deployed import Deployed, PerInstance
 from sizing.base.frame import as_html, cells_of, frame_of
 from sizing.base.latency_and_cost import Business, Cost, Latencies
 from sizing.base.provenance import Provenance
-from sizing.base.quantity import Result, quantity
+from sizing.base.quantity import Result, is_empty, quantity
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -234,6 +234,21 @@ AnswerPart = Literal[
 """What a sentence of the answer is about."""
 
 
+class PromptMedia(Result):
+    """Images, pages or sound that a request brings beside its text."""
+
+    kind: Annotated[str, quantity("Kind", help="image, page or sound.")]
+    per_request: Annotated[float, quantity("Per request", help="So many a request; 1 of all its sound.")]
+    tokens_each: Annotated[
+        float, quantity("Tokens of one", "tokens", "rule of the model's family", "Tokens of one in the prompt.")
+    ]
+    encoder_ms: Annotated[
+        float,
+        quantity("Encoding", "ms", "FLOP of the encoder / sustained matrix rate", "Engine time of all of a request."),
+    ]
+    source: Annotated[str, quantity("Source", help="Where the rule of the tokens was read.")]
+
+
 class AnswerSentence(Result):
     """One sentence of the answer."""
 
@@ -287,6 +302,12 @@ class Plan(Result):
             "The mean rate of the busiest time, which is sized for: arrivals vary around it as the scenario says.",
         ),
     ]
+    media: Annotated[
+        tuple[PromptMedia, ...],
+        quantity(
+            "Images and sound", help="What each request brings beside text; left out without.", exclude_if=is_empty
+        ),
+    ] = ()
     deployment: Annotated[Deployed | None, quantity("Deployment", help="What to deploy.")]
     per_instance: Annotated[PerInstance | None, quantity("Per instance", help="One copy of the model.")]
     per_prefill_instance: Annotated[

@@ -16,8 +16,6 @@ from sizing.catalog.files import read_yaml
 from sizing.catalog.model import Model
 
 _FILE = "media_tokens.yaml"
-FRAMES_S = 50.0
-"""Frames a second of Whisper's encoder: 1,500 of 30 s."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,8 +48,8 @@ class ImageRule:
 
 @dataclass(frozen=True, kw_only=True)
 class Pictured:
-    """An image as a model takes it: ``tokens`` in the prompt, ``patches`` of each piece that its encoder computes apart,
-    of whose pairs it computes the share ``windowed``."""
+    """An image as a model takes it: ``tokens`` in the prompt, ``patches`` of each piece that its encoder computes
+    apart, of whose pairs it computes the share ``windowed``."""
 
     tokens: int
     patches: tuple[int, ...]

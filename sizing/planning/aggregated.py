@@ -16,7 +16,7 @@ from sizing.base.result import CrossCheck, Explained, LoadPoint, PlanWarning
 from sizing.base.units import MS_PER_S
 from sizing.calibration.benchmark import calibrated_configuration
 from sizing.evidence.error_factors import ErrorFactors
-from sizing.planning import assumptions, rules
+from sizing.planning import assumptions, media, rules
 from sizing.planning.binding import Binding, at_the_load, reached_first
 from sizing.planning.deployment import Metric, PlannedDeployment
 from sizing.planning.explain import Stated, explain
@@ -223,6 +223,7 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
             yield assumptions.analytic(question)
         yield from assumptions.speculative(row.speculation)
         yield from assumptions.adapted(question, row)
+        yield from media.assumed(question)
         if row.engine.surrogate != row.engine.id:
             yield f"{row.engine.label} has no measurements of its own: step times of {row.engine.surrogate} are used."
         yield from assumptions.usage(question)

@@ -17,6 +17,7 @@ from sizing.base.result import AnswerPart, AnswerSentence
 from sizing.base.units import PERCENT
 from sizing.catalog.drafts import Draft
 from sizing.catalog.precisions import Precision
+from sizing.planning import media
 from sizing.planning.binding import Binding
 from sizing.planning.business import load_in_words
 from sizing.planning.deployment import LEAST_CHANCE
@@ -53,6 +54,8 @@ def sentences_of(stated: Stated, binds: str, room_left: str, how_sure: Sureness)
     """The whole answer. ``binds`` at the planned load; ``room_left``: :func:`room`."""
     yield _said("bought", bought(stated.deployed, stated.row.gpu.name))
     yield _said("serves", _serves(stated))
+    if beside := media.prompt_media(stated.question, stated.configurations[0]):
+        yield _said("inputs", media.in_words(stated.question, beside))
     if adapters := stated.deployed.adapters:
         yield _said("inputs", adapted(adapters))
     if drafts := stated.row.speculation.draft:

@@ -10,6 +10,7 @@ from sizing.base.choices import DecidedBy, Routing
 from sizing.base.format import count, percent, significant
 from sizing.catalog.adapters import adapter_support
 from sizing.catalog.drafts import Draft
+from sizing.planning import media
 from sizing.question.configuration import Configuration
 from sizing.question.speculation import Speculation
 from sizing.question.understand import Question
@@ -198,4 +199,5 @@ def of_pools(
     yield from uneven_ranks(prefill)
     yield from speculative(row.speculation)
     yield from adapted(question, row)
+    yield from media.assumed(question)
     yield from usage(question)

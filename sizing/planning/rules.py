@@ -69,7 +69,7 @@ def about_model(question: Question) -> Iterator[PlanWarning]:
 
 def _shorter_prompt(question: Question, window: int) -> Fix | None:
     """The longest prompt that leaves room for the output, if any."""
-    room = int(window - question.traffic.output_tokens)
+    room = int(window - question.traffic.output_tokens - question.traffic.media.tokens)
     if room <= question.traffic.cached_tokens:
         return None
     return Fix(key="workload.input_tokens", value=room, label=f"Shorten the prompt to {count(room)} tokens")

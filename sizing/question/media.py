@@ -1,5 +1,4 @@
-"""Images, pages and sound of a request: their tokens in the prompt, and what the encoder of a model computes for them.
-"""
+"""Images, pages and sound of a request: their tokens in a prompt, and what the encoder of a model computes for them."""
 
 from __future__ import annotations
 
@@ -24,7 +23,9 @@ class Medium:
     """Images, pages or sound of a request: ``number`` of them (seconds of sound), each of ``tokens`` in the prompt and
     so many ``rows`` of the encoder, which compute ``pairs`` pairs of rows with each other; ``source`` of the rule.
 
-    ``assumed``: nobody looked the family up; ``beside``: the prompt does not hold what is attended to."""
+    ``pixels`` of one as it is sent. ``assumed``: nobody looked the family up; ``beside``: the prompt does not hold what
+    is attended to.
+    """
 
     kind: str
     number: float
@@ -32,6 +33,7 @@ class Medium:
     rows: float
     pairs: float
     source: str
+    pixels: float = 0.0
     assumed: bool = False
     beside: bool = False
 
@@ -61,6 +63,11 @@ class Media:
     def pairs(self) -> float:
         """Pairs of rows that attend to each other in a layer of the encoder."""
         return sum(one.number * one.pairs for one in self.of_request)
+
+    @property
+    def pixels(self) -> float:
+        """Pixels of all images of a request, as they are sent."""
+        return sum(one.number * one.pixels for one in self.of_request)
 
 
 NO_MEDIA = Media()
@@ -92,6 +99,7 @@ def _pictures(kind: str, number: float, width: int, height: int, model: Model, p
         rows=sum(seen.patches),
         pairs=sum(n * n for n in seen.patches) * seen.windowed,
         source=rule.source,
+        pixels=float(width * height),
         assumed=rule.assumed,
         beside=rule.cross,
     )
@@ -118,4 +126,6 @@ def pictures_text(one: Medium) -> str:
     each = " each" if one.number != 1 else ""
     if one.kind == "sound":
         return f"sound of {count(one.tokens)} tokens"
+    if one.beside:
+        return f"{number} {one.kind}{'s' if one.number != 1 else ''} beside the prompt"
     return f"{number} {one.kind}{'s' if one.number != 1 else ''} of {count(one.tokens)} tokens{each}"

@@ -18,12 +18,12 @@ PAGE = (1240, 1754)
 """Pixels of a scanned page: A4 at 150 dots an inch, at which text of 8 points can be read."""
 
 Pixels = Annotated[int, Field(ge=1, le=LONGEST_SIDE)]
-PerRequest = Annotated[float, Field(ge=0, le=MOST_A_REQUEST, allow_inf_nan=False)]
+PerRequest = Annotated[float, Field(gt=0, le=MOST_A_REQUEST, allow_inf_nan=False)]
 
 
 class Images(ScenarioPart):
     """Images of one request, in the mean, and the pixels of one."""
 
-    per_request: Annotated[float, Field(gt=0, le=MOST_A_REQUEST, allow_inf_nan=False)] = 1.0
+    per_request: PerRequest = 1.0
     width: Pixels = 1024
     height: Pixels = 1024

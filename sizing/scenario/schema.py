@@ -95,8 +95,8 @@ class Workload(ScenarioPart):
     growth_percent: Annotated[float, Field(ge=0, le=10_000, allow_inf_nan=False)] = 0.0
     prefix_cached_tokens: Annotated[float, Field(ge=0, le=MAX_TOKENS, allow_inf_nan=False)] = 0.0
     images: Images | None = None
-    pages: PerRequest = 0.0
-    audio_seconds: Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)] = 0.0
+    pages: PerRequest | None = None
+    audio_seconds: Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)] | None = None
     arrivals: Arrivals = "poisson"
     mode: Mode = "streaming"
 

@@ -1,4 +1,4 @@
-"""How long the encoder of a model takes for the images and the sound of a request, before their tokens are in a prompt."""
+"""How long the host and the encoder of a model take for the images and the sound of a request."""
 
 from __future__ import annotations
 
@@ -19,6 +19,12 @@ USUAL_PARAMS = 0.45 * BILLION
 
 REFERENCE_PARAMS, REFERENCE_WIDTHS, REFERENCE_LAYERS = 0.411 * BILLION, 27.0 * 1152.0, 27.0
 """SigLIP so400m: 27 layers of 1,152 (Zhai et al. 2023; Alabdulmohsin et al. 2023)."""
+
+HOST_S_PER_PIXEL = 0.1e-6
+"""Seconds of a front end to decode and scale a pixel. Derived: vLLM's one front end took 0.72 requests/s of five images
+of 2,400 x 1,080 and was what limited the run, as decoding them elsewhere showed (TTFT 18 s against 7 s on one H100)."""
+
+HOST_SOURCE = "NVIDIA Dynamo docs, benchmarks/embedding_cache, 2026: Qwen3.6-35B-A3B FP8"
 
 
 def encoder_flop(model: Model, media: Media) -> float:

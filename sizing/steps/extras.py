@@ -12,7 +12,7 @@ from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates
 from sizing.question.adapters import NO_ADAPTERS, RARELY
 from sizing.question.traffic import Traffic
-from sizing.steps.encoder import encoder_s
+from sizing.steps.encoder import HOST_S_PER_PIXEL, encoder_s
 from sizing.steps.times import StepTimes
 
 
@@ -27,7 +27,7 @@ class Extras(Columns):
 
 
 def extras_of(model: Model, candidates: Candidates, traffic: Traffic) -> Extras | None:
-    """What adapters and encoders take; None where a question has neither.
+    """What adapters and encoders take, and front ends to decode images; None where a question has neither.
 
     Engines encode within a step of prompts, so that others wait (vLLM 0.33.0, v1/worker/gpu_model_runner.py,
     ``_execute_mm_encoder``).
@@ -37,10 +37,11 @@ def extras_of(model: Model, candidates: Candidates, traffic: Traffic) -> Extras 
         return None
     none = np.zeros(len(candidates))
     encoded = encoder_s(model, candidates, traffic.media) if traffic.media.of_request else none
+    decoded_s = HOST_S_PER_PIXEL * traffic.media.pixels
     if not adapters.number:
-        return Extras(slower=none + 1.0, work_s=encoded, wait_s=none)
+        return Extras(slower=none + 1.0, work_s=encoded, wait_s=none + decoded_s)
     adapted = _of_adapters(model, candidates)
-    return replace(adapted, work_s=adapted.work_s + encoded)
+    return replace(adapted, work_s=adapted.work_s + encoded, wait_s=adapted.wait_s + decoded_s)
 
 
 def _of_adapters(model: Model, candidates: Candidates) -> Extras:
