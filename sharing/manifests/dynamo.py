@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from sharing.manifests.arguments import compact, flattened, sglang, trtllm_rest, vllm
+from sharing.manifests.arguments import Option, compact, flattened, sglang, trtllm_rest, vllm
 from sharing.manifests.facts import Facts, Group
 from sharing.manifests.pods import HF_TOKEN, SHARED_MEMORY, metadata, node_selector, resources
 from sharing.manifests.targets import Document, File, ManifestTarget, Reason, Yaml, engine_and_hardware
@@ -84,7 +84,7 @@ def worker(facts: Facts, group: Group) -> Document:
     return component | ({"multinode": {"nodeCount": group.nodes}} if group.nodes > 1 else {})
 
 
-def arguments(facts: Facts, group: Group) -> dict[str, str | int | float | bool]:
+def arguments(facts: Facts, group: Group) -> dict[str, Option]:
     """The engine's own arguments as Dynamo's workers take them, and the part that an instance has."""
     role = {} if group.role == "both" else {"--disaggregation-mode": group.role}
     if facts.engine.id == "vllm":

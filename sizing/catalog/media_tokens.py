@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 from typing import Any
@@ -80,7 +80,7 @@ class SoundRule:
 
 def image_rule(model: Model) -> ImageRule | None:
     """How a model reads images; None for one of text alone, ``assumed`` where nobody looked its family up."""
-    rules = _rules()["images"]
+    rules = _image_rules()
     known = next((one for one in rules if not one.assumed and _is_of(model, one)), None)
     if known is not None:
         return known
@@ -90,7 +90,7 @@ def image_rule(model: Model) -> ImageRule | None:
 
 def sound_rule(model: Model) -> SoundRule | None:
     """How a model listens; None for one that does not."""
-    return next((one for one in _rules()["sound"] if _is_of(model, one)), None)
+    return next((one for one in _sound_rules() if _is_of(model, one)), None)
 
 
 def _is_of(model: Model, rule: ImageRule | SoundRule) -> bool:
@@ -99,20 +99,17 @@ def _is_of(model: Model, rule: ImageRule | SoundRule) -> bool:
 
 
 @cache
-def _rules() -> Mapping[str, tuple[Any, ...]]:
-    content = read_yaml(_FILE)
-    return MappingProxyType(
-        {
-            "images": tuple(_row(ImageRule, row) for row in content["images"]),
-            "sound": tuple(_row(SoundRule, row) for row in content["sound"]),
-        }
-    )
+def _image_rules() -> tuple[ImageRule, ...]:
+    return tuple(ImageRule(**_row(row)) for row in read_yaml(_FILE)["images"])
 
 
-def _row(kind: type[Any], row: Mapping[str, Any]) -> Any:
-    names = {field.name for field in fields(kind)}
-    assert set(row) <= names, f"{_FILE} has {set(row) - names}"
-    return kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in row.items()})
+@cache
+def _sound_rules() -> tuple[SoundRule, ...]:
+    return tuple(SoundRule(**_row(row)) for row in read_yaml(_FILE)["sound"])
+
+
+def _row(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
 
 
 def _grid(rule: ImageRule, width: int, height: int) -> tuple[int, tuple[int, ...]]:

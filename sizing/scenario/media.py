@@ -24,6 +24,6 @@ PerRequest = Annotated[float, Field(gt=0, le=MOST_A_REQUEST, allow_inf_nan=False
 class Images(ScenarioPart):
     """Images of one request, in the mean, and the pixels of one."""
 
-    per_request: PerRequest = 1.0
+    per_request: PerRequest
     width: Pixels = 1024
     height: Pixels = 1024

@@ -36,7 +36,7 @@ def encoder_flop(model: Model, media: Media) -> float:
     """
     params = model.params_vision or USUAL_PARAMS
     widths = REFERENCE_WIDTHS * (params / REFERENCE_PARAMS) ** (2.0 / 3.0)
-    return 2.0 * params * media.rows + 4.0 * widths * media.pairs
+    return float(2.0 * params * media.rows + 4.0 * widths * media.pairs)
 
 
 def encoder_s(model: Model, candidates: Candidates, media: Media) -> Floats:
