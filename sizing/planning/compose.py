@@ -27,6 +27,7 @@ from sizing.planning.explain import Stated, explain_chance
 from sizing.planning.figures import AnalyticFigures, figures_of
 from sizing.planning.left_out import about_left_out, left_out
 from sizing.planning.limit_prices import about_costly_limits
+from sizing.planning.long_context import about_long_context
 from sizing.planning.media import about_media, prompt_media
 from sizing.planning.rules_support import about_drafts
 from sizing.planning.second_opinion import no_opinion
@@ -264,6 +265,7 @@ def _warnings(stated: Stated, one: PlannedDeployment[Any], around: Spread, inste
         *one.about_serving(instead),
         *(w for row in rows for w in rules_hardware.about_hardware(question, row, option)),
         *(w for row in rows for w in rules_support.about_support(question, row)),
+        *about_long_context(question, one.row),
         *about_media(question, one.configurations[0], stated.instances[0].prefill_ms),
         *rules_support.about_adapters(question, one.row, stated.one.concurrency),
         *rules.about_latency(question, stated.latency.itl_ms.at_percentile),
