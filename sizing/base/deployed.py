@@ -102,7 +102,7 @@ class Adapters(Result):
     """Adapters (LoRA) that every instance serves beside the model itself."""
 
     number: Annotated[int, quantity("Adapters", "adapters", "asked", "Adapters of the model.")]
-    rank: Annotated[int, quantity("Rank", "", "asked", "The largest rank, for which every slot has room.")]
+    rank: Annotated[int, quantity("Rank", "rank", "asked", "The largest rank, for which every slot has room.")]
     targets: Annotated[
         AdapterTargets, quantity("Adapted layers", help="all: every linear layer; attention: those of attention.")
     ]

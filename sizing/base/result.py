@@ -238,7 +238,7 @@ class PromptMedia(Result):
     """Images, pages or sound that a request brings beside its text."""
 
     kind: Annotated[str, quantity("Kind", help="image, page or sound.")]
-    per_request: Annotated[float, quantity("Per request", help="So many a request; 1 of all its sound.")]
+    per_request: Annotated[float, quantity("Per request", "images, pages", "asked", "1 of all its sound.")]
     tokens_each: Annotated[
         float, quantity("Tokens of one", "tokens", "rule of the model's family", "Tokens of one in the prompt.")
     ]

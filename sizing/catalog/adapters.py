@@ -46,7 +46,8 @@ class AdapterSupport:
 
 
 @cache
-def _facts() -> Mapping[tuple[str, str], AdapterSupport]:
+def adapter_facts() -> Mapping[tuple[str, str], AdapterSupport]:
+    """Adapters by engine and kind of layers: whether they are served, and the share of the tokens/s that is kept."""
     return MappingProxyType(
         {
             (row["engine"], row["layers"]): AdapterSupport(
@@ -66,7 +67,7 @@ def _facts() -> Mapping[tuple[str, str], AdapterSupport]:
 def adapter_support(engine: Engine, model: Model, targets: AdapterTargets) -> AdapterSupport:
     """What is known of adapters on an engine, or on the one that it is built on."""
     layers = "experts" if model.is_moe and targets == "all" else "dense"
-    known = _facts()
+    known = adapter_facts()
     return known.get((engine.id, layers)) or known[engine.built_on or "vllm", layers]
 
 

@@ -21,7 +21,8 @@ class Extension:
 
 
 @cache
-def _extensions() -> tuple[Extension, ...]:
+def context_extensions() -> tuple[Extension, ...]:
+    """Context windows that the authors of models extend, in file order."""
     return tuple(
         Extension(
             models=names(row["models"]),
@@ -36,5 +37,7 @@ def _extensions() -> tuple[Extension, ...]:
 
 def extension_of(model: Model) -> Extension | None:
     """What is published for a model whose configuration has its native window; None where that is nothing."""
-    of_model = (one for one in _extensions() if model.id.startswith(one.models) and model.max_context == one.native)
+    of_model = (
+        one for one in context_extensions() if model.id.startswith(one.models) and model.max_context == one.native
+    )
     return next(of_model, None)

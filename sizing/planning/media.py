@@ -90,24 +90,9 @@ def assumed(question: Question) -> Iterator[str]:
 
 def about_media(question: Question, row: Configuration, prefill_ms: float | None) -> Iterator[PlanWarning]:
     """Rules about images and sound; ``prefill_ms``: engine time of a prompt, encoding counted."""
-    media, model = question.traffic.media, question.model
+    media = question.traffic.media
     for one in media.of_request:
-        if one.assumed:
-            yield PlanWarning(
-                code="image_tokens_assumed",
-                severity="warning",
-                source="media_tokens.yaml",
-                message=f"How {model.id} turns an image into tokens was not looked up: pieces of 28 pixels are taken, "
-                f"as most families have, {count(one.tokens)} tokens here. Ask its processor for the number.",
-            )
-        if one.beside:
-            yield PlanWarning(
-                code="images_beside_prompt",
-                severity="warning",
-                source=one.source,
-                message=f"{model.id} attends to images beside the prompt: their keys and values, "
-                f"{count(one.number * one.rows)} states a request in its cross-attention layers, are not counted.",
-            )
+        yield from _about_rule(question, one)
     if not media.of_request or not prefill_ms:
         return
     processes = question.demand.sustained_rps * media.pixels * HOST_S_PER_PIXEL / BUSY
@@ -120,19 +105,44 @@ def about_media(question: Question, row: Configuration, prefill_ms: float | None
             "of the front ends busy, over all instances: start as many (vLLM --api-server-count), or decode them "
             "before. In NVIDIA's run one front end made first tokens wait 18 s.",
         )
-    encoding = encoding_s(question, row)
-    if encoding * MS_PER_S < WORTH_APART * prefill_ms or row.engine.id not in ENCODES_APART:
-        return
-    pool = math.ceil(question.demand.sustained_rps * encoding * row.gpus / BUSY)
-    yield PlanWarning(
+    share = encoding_s(question, row) * MS_PER_S / prefill_ms
+    if share >= WORTH_APART and row.engine.id in ENCODES_APART:
+        yield _encoders_apart(question, row, share)
+
+
+def _encoders_apart(question: Question, row: Configuration, share: float) -> PlanWarning:
+    """What a pool of encoders would take, where encoding takes that ``share`` of a prompt."""
+    pool = math.ceil(question.demand.sustained_rps * encoding_s(question, row) * row.gpus / BUSY)
+    return PlanWarning(
         code="encoders_apart",
         severity="info",
         source=ENCODES_APART[row.engine.id],
-        message=f"Encoding takes {percent(encoding * MS_PER_S / prefill_ms)} of the engine time of a prompt. "
-        f"{row.engine.label} can give encoders instances of their own (EPD): about {count(pool)} {row.gpu.name} would "
-        "encode this load at its peak, and no decode step would wait for it. With one small image a request that "
-        "gained nothing in published runs, with four it doubled the load within limits.",
+        message=f"Encoding takes {percent(share)} of the engine time of a prompt. {row.engine.label} can give encoders "
+        f"instances of their own (EPD): about {count(pool)} {row.gpu.name} would encode this load at its peak, and no "
+        "decode step would wait for it. With one small image a request that gained nothing in published runs, with "
+        "four it doubled the load within limits.",
     )
+
+
+def _about_rule(question: Question, one: Medium) -> Iterator[PlanWarning]:
+    """What is not known, or not counted, of the tokens of an image."""
+    model = question.model
+    if one.assumed:
+        yield PlanWarning(
+            code="image_tokens_assumed",
+            severity="warning",
+            source="media_tokens.yaml",
+            message=f"How {model.id} turns an image into tokens was not looked up: pieces of 28 pixels are taken, "
+            f"as most families have, {count(one.tokens)} tokens here. Ask its processor for the number.",
+        )
+    if one.beside:
+        yield PlanWarning(
+            code="images_beside_prompt",
+            severity="warning",
+            source=one.source,
+            message=f"{model.id} attends to images beside the prompt: their keys and values, "
+            f"{count(one.number * one.rows)} states a request in its cross-attention layers, are not counted.",
+        )
 
 
 def _plural(one: Medium) -> str:

@@ -123,9 +123,7 @@ def understand(scenario: Scenario) -> Question:
     prices = problems.collect(lambda: prices_of(scenario, chosen), "prices")
     if problems.sentences or model is None or demand is None or prices is None:
         raise InvalidScenario(problems.sentences, problems.paths)
-    prompt, output = (distribution_of(n) for n in (scenario.workload.input_tokens, scenario.workload.output_tokens))
-    media = media_of(scenario.workload, model)
-    prompt = prompt.longer(media.tokens) if media.tokens else prompt
+    prompt, output, media = _lengths(scenario.workload, model)
     traffic, variability, about_lengths = _traffic(scenario, prompt, output, media)
     return Question(
         scenario=scenario,
@@ -144,6 +142,13 @@ def understand(scenario: Scenario) -> Question:
         confidence=scenario.deployment.confidence / PERCENT,
         benchmark=benchmark,
     )
+
+
+def _lengths(workload: Workload, model: Model) -> tuple[LengthDistribution, LengthDistribution, Media]:
+    """Prompts with the tokens of images and sound, answers, and these images and sound."""
+    prompt, output = (distribution_of(length) for length in (workload.input_tokens, workload.output_tokens))
+    media = media_of(workload, model)
+    return prompt.longer(media.tokens) if media.tokens else prompt, output, media
 
 
 def _asked_drafts(scenario: Scenario, model: Model) -> Speculation:
