@@ -6,7 +6,7 @@ An adapter of rank r adds two thin matrices to each matrix W of d_in x d_out: r 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import cast
@@ -65,10 +65,11 @@ def adapter_facts() -> Mapping[tuple[str, str], AdapterSupport]:
 
 
 def adapter_support(engine: Engine, model: Model, targets: AdapterTargets) -> AdapterSupport:
-    """What is known of adapters on an engine, or on the one that it is built on."""
+    """What is known of adapters on an engine, or on the one that it is built on; unknown where no row speaks of it."""
     layers = "experts" if model.is_moe and targets == "all" else "dense"
     known = adapter_facts()
-    return known.get((engine.id, layers)) or known[engine.built_on or "vllm", layers]
+    stated = known.get((engine.id, layers)) or known.get((engine.built_on or "", layers))
+    return stated or replace(known["vllm", layers], status="unknown", note="nothing was looked up; slower as vLLM")
 
 
 VLLM_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)

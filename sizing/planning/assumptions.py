@@ -162,6 +162,7 @@ def measured(question: Question) -> Iterator[str]:
             ("routing", deployment.routing != Deployment().routing),
             ("speculative_decoding", deployment.speculative_decoding is not None),
             ("adapters", question.scenario.adapters is not None),
+            ("images and sound", bool(question.traffic.media.of_request)),
         )
         if given
     ]

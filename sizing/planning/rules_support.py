@@ -73,16 +73,18 @@ def about_adapters(question: Question, row: Configuration, in_flight: float) -> 
     if not adapters.number:
         return
     known = adapter_support(row.engine, question.model, adapters.targets)
+    experts = question.model.is_moe and adapters.targets == "all"
     if known.status == "unknown":
         yield PlanWarning(
             code="adapters_unknown",
             severity="warning",
             source=f"{known.source}, {known.date}",
-            message=f"It is not known whether {row.engine.label} serves adapters of routed experts: {known.note}. "
-            "Adapt the layers of attention alone, or try it before buying.",
-            fix=Fix(key="adapters.targets", value="attention", label="Adapt attention alone"),
+            message=f"It is not known whether {row.engine.label} serves adapters"
+            f"{' of routed experts' if experts else ''}: {known.note}. "
+            f"{'Adapt the layers of attention alone, or try' if experts else 'Try'} it before buying.",
+            fix=Fix(key="adapters.targets", value="attention", label="Adapt attention alone") if experts else None,
         )
-    elif question.model.is_moe and adapters.targets == "all":
+    elif experts:
         each = adapter_bytes(question.model, adapters.rank, "all") / GB
         narrow = adapter_bytes(question.model, adapters.rank, "attention") / GB
         yield PlanWarning(

@@ -68,6 +68,13 @@ def test_every_engine_is_answered_and_its_doubt_holds_the_expected_slowdown():
     assert adapter_support(engines()["trtllm"], moe, "attention").status == "supported"
 
 
+def test_an_engine_without_rows_is_unknown_and_slower():
+    new = replace(engines()["vllm"], id="new_engine", built_on="")
+    known = adapter_support(new, models()[LLAMA_8B], "all")
+    assert known.status == "unknown"
+    assert known.slower > 1.0
+
+
 def test_vllm_has_slots_of_some_ranks_alone():
     assert [slot_rank(engines()["vllm"], rank) for rank in (1, 9, 16, 24, 300, 512)] == [1, 16, 16, 32, 320, 512]
     assert slot_rank(engines()["nim"], 24) == 32
