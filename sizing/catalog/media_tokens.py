@@ -228,7 +228,8 @@ _RULES: Mapping[str, Callable[[ImageRule, int, int], tuple[int, tuple[int, ...]]
 
 
 def readers(model: Model, every: Iterable[Model], reads: Callable[[Model], object]) -> list[str]:
-    """Models of the catalogue that read what ``model`` does not: of its developer first, those nearest in size."""
-    able = [one for one in every if reads(one) is not None]
+    """Models of the catalogue that read what ``model`` does not: of its developer first, those nearest in size,
+    and none that only judges."""
+    able = [one for one in every if reads(one) is not None and "guard" not in one.id.lower()]
     far = {one.id: abs(math.log(one.params_total / model.params_total)) for one in able}
     return [one.id for one in sorted(able, key=lambda one: (one.developer != model.developer, far[one.id]))]

@@ -36,12 +36,15 @@ def about_long_context(question: Question, row: Configuration) -> Iterator[PlanW
     if question.longest_tokens < LONG:
         return
     fits, window = longest(question.model, row), question.model.max_context
-    limit = f"; the window of the model is {count(window)}" if window else ""
+    holds = f"one request of up to {count(fits)} tokens"
+    if window:
+        whole = f"a request as long as the window of the model, {count(window)} tokens"
+        holds = whole if fits >= window else f"{holds}; the window of the model is {count(window)}"
     yield PlanWarning(
         code="longest_context",
         severity="info",
         source="memory model",
-        message=f"The KV cache of an instance holds one request of up to {count(fits)} tokens{limit}.",
+        message=f"The KV cache of an instance holds {holds}.",
     )
     copies = kept_copies(question.model, row.tp)
     if copies >= 2.0 and row.engine.id in SPLITS_CONTEXT:
