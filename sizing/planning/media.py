@@ -76,8 +76,8 @@ def assumed(question: Question) -> Iterator[str]:
     known = "" if model.params_vision else ", taken for the usual one as its size is not known"
     yield (
         f"The encoder ({params / 1e9:.2g} billion parameters{known}) runs in 16 bit at the efficiency of prefill, "
-        "within the steps of the engine, and for each request anew: no cache of embeddings. Hardly any published run "
-        "with images names all that it depends on: prompts are taken to last up to "
+        "on one GPU, within the steps of the engine, and for each request anew: no cache of embeddings. Hardly any "
+        "published run with images names all that it depends on: prompts are taken to last up to "
         f"{MEDIA_DOUBT} times as long or as short, which widens the interval."
     )
     if pixels := media.pixels:
@@ -112,7 +112,7 @@ def about_media(question: Question, row: Configuration, prefill_ms: float | None
 
 def _encoders_apart(question: Question, row: Configuration, share: float) -> PlanWarning:
     """What a pool of encoders would take, where encoding takes that ``share`` of a prompt."""
-    pool = math.ceil(question.demand.sustained_rps * encoding_s(question, row) * row.gpus / BUSY)
+    pool = math.ceil(question.demand.sustained_rps * encoding_s(question, row) * row.dp / BUSY)
     return PlanWarning(
         code="encoders_apart",
         severity="info",

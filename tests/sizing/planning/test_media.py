@@ -151,3 +151,14 @@ def test_a_run_that_names_size_and_load_is_met():
     state = evaluate(question, all_configurations(question)).state
     rate = float(np.interp(64.0, state.concurrency[0], state.rps[0]))
     assert rate == pytest.approx(20.5, rel=0.25)
+
+
+@pytest.mark.parametrize(("tp", "seconds"), [(2, 0.492), (4, 0.466), (8, 0.524)])
+def test_a_published_encoder_takes_about_as_long_whatever_the_parallelism(tp, seconds):
+    """LMSYS blog, 2026-01-12: Qwen2.5-VL-72B on H20, four images a request; 1080p, as in its benchmark."""
+    place = {"gpus": ["h20"], "engines": ["sglang"], "precisions": ["bf16"], "tp": [tp], "pp": [1]}
+    images = {"images": {"per_request": 4, "width": 1920, "height": 1080}}
+    scenario = Scenario.model_validate(keys("Qwen/Qwen2.5-VL-72B-Instruct", images) | {"deployment": place})
+    question = understand(scenario)
+    row = table(all_configurations(question).rows[:1])
+    assert float(encoder_s(question.model, row, question.traffic.media)[0]) == pytest.approx(seconds, rel=0.15)
