@@ -11,6 +11,8 @@ from reality.diagnosis.worlds import Circumstances
 from reality.lengths import shared_prefix
 from sizing.base.arrays import Floats
 from sizing.base.units import ONE_SIDED_95
+from sizing.question.media import media_of
+from sizing.question.understand import model_of
 from sizing.scenario.bounds import LONGEST_NAME, MAX_CV
 from sizing.scenario.schema import RATES, Benchmark, BenchmarkPoint, Scenario
 
@@ -34,7 +36,7 @@ def as_measured(
     cached = float(np.floor(shared_prefix(now.prompt, now.hits).max())) if now.hits > 0.0 else 0.0
     plain = scenario.workload.model_dump()
     plain |= dict.fromkeys(RATES) | {
-        "input_tokens": _length(now.prompt),
+        "input_tokens": _length(_text_of(scenario, now.prompt)),
         "output_tokens": _length(now.output),
         "peak_rps": round(load_rps, 3),
         "prefix_cached_tokens": min(cached, math.floor(float(np.median(now.prompt))) - 1.0) if cached else 0.0,
@@ -50,6 +52,12 @@ def as_measured(
     if benchmark is not None:
         given["benchmark"] = benchmark.model_dump()
     return Scenario.model_validate(given)
+
+
+def _text_of(scenario: Scenario, prompts: Floats) -> Floats:
+    """Prompts without the tokens of images and sound, which the scenario has apart."""
+    beside = media_of(scenario.workload, model_of(scenario)).tokens
+    return np.maximum(prompts - beside, 1.0) if beside else prompts
 
 
 AS_MEASURED = ", as measured"

@@ -10,7 +10,7 @@ from sharing.form.fields import FIELDS
 from sharing.form.lengths import length_tokens, prompt
 from sharing.form.problems import BadInput
 from sharing.form.trace import TraceInUse
-from sharing.form.typed import Values, optional, parsed, part_of
+from sharing.form.typed import Values, needed, optional, parsed, part_of
 from sizing.base.choices import Mode
 from sizing.base.units import HOURS_PER_DAY
 
@@ -39,6 +39,7 @@ def to_scenario(
         "workload": _workload(values) | _of_trace(values, trace),
         "limits": _limits(values),
         "deployment": _deployment(values),
+        "adapters": part_of(values, "adapters") or None,
         "measured": _measured(values) if values["meas"] else None,
         "benchmark": benchmark,
         "prices": _prices(values) | dict(price_book or {}),
@@ -90,9 +91,18 @@ def _workload(values: Values) -> dict[str, Any]:
         "users": part_of(values, "workload.users") or None,
         "batch": part_of(values, "workload.batch") or None,
         "prefix_cached_tokens": _cached(values, isl),
+        "images": _images(values),
         "arrivals": _arrivals(values),
         "mode": mode_of(values),
     }
+
+
+def _images(values: Values) -> dict[str, Any] | None:
+    """Images of a request; none where their number is empty."""
+    number = optional(values, "pics")
+    if number is None:
+        return None
+    return {"per_request": number, "width": needed(values, "pics_w"), "height": needed(values, "pics_h")}
 
 
 def mode_of(values: Values) -> Mode:

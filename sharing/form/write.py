@@ -48,6 +48,7 @@ def _ways_to_say_it(scenario: Scenario) -> dict[str, Any]:
         "load": _load(work),
         "own": bool(deployment.custom_gpus),
         "spec": deployment.speculative_decoding is not None,
+        "lora": scenario.adapters is not None,
         "meas": scenario.measured is not None,
     }
 
@@ -69,6 +70,9 @@ def _workload(scenario: Scenario) -> dict[str, Any]:
         values["cv"] = show_number(work.arrivals.gamma.cv)
     if isinstance(work.arrivals, Profile):
         values["profile"] = " ".join(show_number(hour) for hour in work.arrivals.profile)
+    if work.images is not None:
+        values |= {"pics": show_number(work.images.per_request)}
+        values |= {"pics_w": show_number(work.images.width), "pics_h": show_number(work.images.height)}
     return values | {"cached": show_number(work.prefix_cached_tokens)}
 
 

@@ -9,18 +9,34 @@ from typing import Any
 from sharing.manifests import drafting
 from sharing.manifests.checkpoint import WIDE
 from sharing.manifests.facts import Facts, Group
+from sizing.catalog.adapters import slot_rank
 
-Options = Mapping[str, str | int | float | bool]
-"""Options by name; True is a flag without a value."""
+Option = str | int | float | bool | tuple[str, ...]
+Options = Mapping[str, Option]
+"""Options by name; True is a flag without a value, several values stand one after the other."""
 
 SETTINGS = "/etc/trtllm/settings.yaml"
 """Where trtllm-serve finds what it takes from a file alone."""
+
+
+ATTENTION = ("qkv_proj", "o_proj")
+"""Modules of attention as vLLM and SGLang name them for ``--lora-target-modules``. Without them vLLM has slots for all
+layers; without paths SGLang has to be told rank and targets (docs, LoRA serving)."""
+
+TRTLLM_TARGETS = {
+    "all": ("attn_q", "attn_k", "attn_v", "attn_dense", "mlp_h_to_4h", "mlp_4h_to_h", "mlp_gate"),
+    "attention": ("attn_q", "attn_k", "attn_v", "attn_dense"),
+}
+"""Modules as TensorRT-LLM's LoraConfig names them (docs, features/lora)."""
 
 
 def flattened(options: Options) -> list[str]:
     """Options as a command line has them."""
     out = []
     for name, value in options.items():
+        if isinstance(value, tuple):
+            out += [name, *value]
+            continue
         out += [name] if value is True else [name, f"{value:g}" if isinstance(value, float) else str(value)]
     return out
 
@@ -38,9 +54,9 @@ def weights(facts: Facts) -> dict[str, str]:
     return {"--dtype": wide} if wide else {}
 
 
-def vllm(facts: Facts, group: Group) -> dict[str, str | int | float | bool]:
+def vllm(facts: Facts, group: Group) -> dict[str, Option]:
     """vLLM's engine arguments (docs, engine arguments; checked with vLLM 0.33.0)."""
-    options: dict[str, str | int | float | bool] = {
+    options: dict[str, Option] = {
         "--served-model-name": facts.checkpoint.served_as,
         "--tensor-parallel-size": group.tp,
         "--pipeline-parallel-size": group.pp,
@@ -56,14 +72,22 @@ def vllm(facts: Facts, group: Group) -> dict[str, str | int | float | bool]:
     if group.ep > 1:
         options["--enable-expert-parallel"] = True
     options |= weights(facts)
+    if adapters := facts.deployment.adapters:
+        options |= {
+            "--enable-lora": True,
+            "--max-loras": adapters.resident,
+            "--max-lora-rank": slot_rank(facts.engine, adapters.rank),
+            "--max-cpu-loras": adapters.number,
+            **({"--lora-target-modules": ATTENTION} if adapters.targets == "attention" else {}),
+        }
     if facts.speculation:
         options["--speculative-config"] = compact(drafting.vllm(facts.speculation))
     return options
 
 
-def sglang(facts: Facts, group: Group) -> dict[str, str | int | float | bool]:
+def sglang(facts: Facts, group: Group) -> dict[str, Option]:
     """SGLang's server arguments. With attention data parallelism its sizes are those of the whole instance."""
-    options: dict[str, str | int | float | bool] = {
+    options: dict[str, Option] = {
         "--served-model-name": facts.checkpoint.served_as,
         "--tp-size": group.tp * group.dp,
         "--pp-size": group.pp,
@@ -81,6 +105,14 @@ def sglang(facts: Facts, group: Group) -> dict[str, str | int | float | bool]:
     if group.ep > 1:
         options["--ep-size"] = group.ep
     options |= weights(facts)
+    if adapters := facts.deployment.adapters:
+        options |= {
+            "--enable-lora": True,
+            "--max-loras-per-batch": adapters.resident,
+            "--max-lora-rank": adapters.rank,
+            "--max-loaded-loras": adapters.number,
+            "--lora-target-modules": ATTENTION if adapters.targets == "attention" else "all",
+        }
     if facts.speculation:
         options |= drafting.sglang(facts.speculation)
     return options
@@ -116,12 +148,19 @@ def trtllm_rest(facts: Facts, group: Group) -> dict[str, Any]:
         options["moe_expert_parallel_size"] = group.ep
     if group.dp > 1:
         options["enable_attention_dp"] = True
+    if adapters := facts.deployment.adapters:
+        options["lora_config"] = {
+            "max_lora_rank": adapters.rank,
+            "max_loras": adapters.resident,
+            "max_cpu_loras": adapters.number,
+            "lora_target_modules": list(TRTLLM_TARGETS[adapters.targets]),
+        }
     if facts.speculation:
         options["speculative_config"] = drafting.trtllm(facts.speculation)
     return options
 
 
-def trtllm_serve(facts: Facts, group: Group) -> dict[str, str | int | float | bool]:
+def trtllm_serve(facts: Facts, group: Group) -> dict[str, Option]:
     """The options of trtllm-serve; the rest is in the file that the last one names."""
     return {
         "--tp_size": group.tp * group.dp,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from sharing.manifests.arguments import compact, flattened, sglang, trtllm_rest, vllm
+from sharing.manifests.arguments import Option, compact, flattened, sglang, trtllm_rest, vllm
 from sharing.manifests.facts import Facts, Group
 from sharing.manifests.pods import HF_TOKEN, SHARED_MEMORY, labels, metadata, node_selector, resources, spread
 from sharing.manifests.targets import Document, File, ManifestTarget, Reason, Yaml, engine_and_hardware
@@ -92,7 +92,7 @@ def pod_template(facts: Facts, group: Group, main: Document) -> Document:
     return {"metadata": {"labels": own}, "spec": spec | apart} if apart else {"spec": spec}
 
 
-def arguments(facts: Facts, group: Group) -> dict[str, str | int | float | bool]:
+def arguments(facts: Facts, group: Group) -> dict[str, Option]:
     """The engine's own arguments as Dynamo's workers take them, and the part that an instance has."""
     role = {} if group.role == "both" else {"--disaggregation-mode": group.role}
     if facts.engine.id == "vllm":

@@ -89,6 +89,9 @@ def planned(facts: Facts) -> Iterator[str]:
     for line in start_up_lines(_served(facts)):
         yield f"To expect in the log of the first start: `{line}`"
     yield f"Prefix caching: {_caching(facts)}"
+    if adapters := facts.deployment.adapters:
+        kept = f"{count(adapters.resident)} of {count(adapters.number)}"
+        yield f"Adapters: {kept} in the memory of each instance, rank {adapters.rank} at most; load each by its name"
     if drafts := facts.speculation:
         yield f"Speculative decoding: {drafts.draft_tokens} draft tokens, {percent(drafts.acceptance)} accepted each"
     if facts.plan.decided_by == "measured":

@@ -17,6 +17,7 @@ from sizing.planning.answer import NO_ROOM, hardware_price
 from sizing.planning.business import load_in_words
 from sizing.planning.sentences import split_text, systems_named
 from sizing.question.configuration import parallelism_text
+from sizing.question.media import pictures_text
 
 RELEASED = {
     Released.NOTHING: "Prices and costs are not part of this report.",
@@ -61,9 +62,18 @@ def _asked(subject: Subject) -> Table:
         ("Model", f"{model.id}, {significant(model.params_total / BILLION)} billion parameters"),
         ("Load", f"{at_peak}; {count(day.requests_per_day)} requests a day{users}"),
         ("Prompts and answers", f"{length_text(workload.input_tokens)}; {length_text(workload.output_tokens)}"),
+        *_beside_text(subject),
         ("Promise", limits_text(subject.scenario.limits, workload.mode)),
     )
     return Table(title="What it has to do", columns=(Column(label="Asked"), Column(label="Value")), rows=rows)
+
+
+def _beside_text(subject: Subject) -> Iterator[tuple[str, str]]:
+    """What requests bring beside text, and the adapters that they ask for."""
+    if media := subject.question.traffic.media.of_request:
+        yield "Beside the text", " and ".join(pictures_text(one) for one in media)
+    if adapters := subject.scenario.adapters:
+        yield "Adapters", f"{count(adapters.number)} of rank {adapters.rank} at most"
 
 
 def _warnings(subject: Subject) -> Iterator[str]:

@@ -166,5 +166,8 @@ def _deployed(subject: Subject, deployed: Deployed) -> Table:
     ]
     if deployed.batch_limit is not None:
         rows.append(("Batch limit", f"{count(deployed.batch_limit)} requests in flight per instance"))
+    if adapters := deployed.adapters:
+        slots = f"{count(adapters.resident)} of {count(adapters.number)} in the memory of each instance"
+        rows.append(("Adapters", f"{slots}, rank {adapters.rank} at most"))
     columns = (Column(label="What"), Column(label="Value"))
     return Table(title="What runs on it", columns=columns, rows=tuple(rows))

@@ -58,6 +58,9 @@ Serving = Literal["aggregated", "disaggregated"]
 SpeculationUse = Literal["auto", "off"]
 """Whether drafts that are published for a model are considered where they can decide."""
 
+AdapterTargets = Literal["all", "attention"]
+"""Which matrices adapters change: all linear layers, or those of attention alone."""
+
 StepTimesFrom = Literal["roofline", "kernel"]
 """Where step times that were not measured come from: measured kernels with the roofline, or the roofline alone."""
 

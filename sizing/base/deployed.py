@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from sizing.base.choices import Redundancy, Serving, SinglePoint
-from sizing.base.quantity import Result, quantity
+from sizing.base.choices import AdapterTargets, Redundancy, Serving, SinglePoint
+from sizing.base.quantity import Result, is_none, quantity
 
 
 class Pool(Result):
@@ -98,6 +98,59 @@ class Drafts(Result):
     ]
 
 
+class Adapters(Result):
+    """Adapters (LoRA) that every instance serves beside the model itself."""
+
+    number: Annotated[int, quantity("Adapters", "adapters", "asked", "Adapters of the model.")]
+    rank: Annotated[int, quantity("Rank", "rank", "asked", "The largest rank, for which every slot has room.")]
+    targets: Annotated[
+        AdapterTargets, quantity("Adapted layers", help="all: every linear layer; attention: those of attention.")
+    ]
+    resident: Annotated[
+        int,
+        quantity(
+            "Resident adapters", "adapters", "asked, or all, 32 at most", "Adapters in the memory of an instance."
+        ),
+    ]
+    adapter_gb: Annotated[
+        float, quantity("One adapter", "GB", "2 B x rank x sum of (d_in + d_out)", "Size of one of the largest rank.")
+    ]
+    resident_gb_per_gpu: Annotated[
+        float,
+        quantity(
+            "Adapters per GPU", "GB", "slots x largest rank", "Memory that each GPU reserves; part of the weights."
+        ),
+    ]
+    hit_share: Annotated[
+        float,
+        quantity(
+            "Requests that find their adapter",
+            "fraction",
+            "sum of p_i (1 - e^(-p_i T)), Zipf and LRU",
+            "Share of requests whose adapter is resident, where any instance may get any request.",
+        ),
+    ]
+    hit_share_routed: Annotated[
+        float,
+        quantity(
+            "The same, routed by adapter",
+            "fraction",
+            "as above, with the slots of all instances as one cache",
+            "Where each request goes to the instance that has its adapter.",
+        ),
+    ]
+    load_ms: Annotated[
+        float, quantity("Loading an adapter", "ms", "bytes / bandwidth", "What a request waits whose adapter is not.")
+    ]
+    slower: Annotated[
+        float,
+        quantity("Step with adapters", "x", "published for the engine", "Duration of a step over that without them."),
+    ]
+    slower_low: Annotated[float, quantity("Step with adapters, low", "x", "published", "At the fast end.")]
+    slower_high: Annotated[float, quantity("Step with adapters, high", "x", "published", "At the slow end.")]
+    source: Annotated[str, quantity("Source", help="Where support and slowdown were published.")]
+
+
 class Deployed(Result):
     """What to deploy. Where prefill and decode run apart, parallelism is that of a decode instance."""
 
@@ -180,6 +233,10 @@ class Deployed(Result):
         quantity(
             "Speculative decoding", help="Drafts that the instances take. None: every token has a step of its own."
         ),
+    ] = None
+    adapters: Annotated[
+        Adapters | None,
+        quantity("Adapters", help="Adapters that the instances serve; left out without.", exclude_if=is_none),
     ] = None
     prefill: Annotated[Pool | None, quantity("Prefill instances", help="Where prefill runs apart.")] = None
     decode: Annotated[Pool | None, quantity("Decode instances", help="Where decode runs apart.")] = None

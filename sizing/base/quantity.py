@@ -6,7 +6,7 @@ public result field lacks it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any, ClassVar, get_args
 
 from pydantic import (
@@ -35,17 +35,31 @@ def quantity(
     *,
     alias: str | None = None,
     exclude: bool | None = None,
+    exclude_if: Callable[[Any], bool] | None = None,
 ) -> FieldInfo:
     """The metadata of a field that pages and documents are generated from: ``p50: Annotated[float, quantity(...)]``.
 
     ``unit`` is the unit of the JSON value ("" for names and counts without unit); ``formula`` the equation or the
     place that decides the value; ``help`` one sentence for a tooltip and the glossary. ``alias`` is the name in JSON
-    where it is another; a field to ``exclude`` stays out of JSON. A default stands behind the annotation, so that the
+    where it is another; a field to ``exclude`` stays out of JSON, always or
+    where ``exclude_if`` says so of its value. A default stands behind the annotation, so that the
     type checker sees which fields are required.
     """
     extra: JsonDict = {"quantity": {"label": label, "unit": unit, "formula": formula, "source": source}}
-    field: FieldInfo = Field(title=label, description=help, json_schema_extra=extra, alias=alias, exclude=exclude)
+    field: FieldInfo = Field(
+        title=label, description=help, json_schema_extra=extra, alias=alias, exclude=exclude, exclude_if=exclude_if
+    )
     return field
+
+
+def is_empty(value: object) -> bool:
+    """Whether a value is an empty tuple: what stays out of JSON then, as :func:`is_none`."""
+    return value == ()
+
+
+def is_none(value: object) -> bool:
+    """Whether a value is none: what a field says of itself that stays out of JSON then."""
+    return value is None
 
 
 class Result(BaseModel):

@@ -13,7 +13,7 @@ from sizing.base.deployed import Deployed, PerInstance
 from sizing.base.frame import as_html, cells_of, frame_of
 from sizing.base.latency_and_cost import Business, Cost, Latencies
 from sizing.base.provenance import Provenance
-from sizing.base.quantity import Result, quantity
+from sizing.base.quantity import Result, is_empty, quantity
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -228,8 +228,25 @@ class CrossCheck(Result):
     ]
 
 
-AnswerPart = Literal["bought", "serves", "speculation", "format", "redundancy", "cost", "room", "sure", "infeasible"]
+AnswerPart = Literal[
+    "bought", "serves", "inputs", "speculation", "format", "redundancy", "cost", "room", "sure", "infeasible"
+]
 """What a sentence of the answer is about."""
+
+
+class PromptMedia(Result):
+    """Images, pages or sound that a request brings beside its text."""
+
+    kind: Annotated[str, quantity("Kind", help="image, page or sound.")]
+    per_request: Annotated[float, quantity("Per request", "images, pages", "asked", "1 of all its sound.")]
+    tokens_each: Annotated[
+        float, quantity("Tokens of one", "tokens", "rule of the model's family", "Tokens of one in the prompt.")
+    ]
+    encoder_ms: Annotated[
+        float,
+        quantity("Encoding", "ms", "FLOP of the encoder / sustained matrix rate", "Engine time of all of a request."),
+    ]
+    source: Annotated[str, quantity("Source", help="Where the rule of the tokens was read.")]
 
 
 class AnswerSentence(Result):
@@ -239,7 +256,8 @@ class AnswerSentence(Result):
         AnswerPart,
         quantity(
             "About",
-            help="bought: what is bought and what of it is used; serves: which model, for whom, how fast; speculation: "
+            help="bought: what is bought and what of it is used; serves: which model, for whom, how fast; inputs: "
+            "adapters, images and sound; speculation: "
             "drafts that it counts on; format: where it deviates from the checkpoint; redundancy: single points of "
             "failure; cost; room: what binds and how much more load fits; sure: how sure; infeasible: why nothing "
             "serves.",
@@ -284,6 +302,12 @@ class Plan(Result):
             "The mean rate of the busiest time, which is sized for: arrivals vary around it as the scenario says.",
         ),
     ]
+    media: Annotated[
+        tuple[PromptMedia, ...],
+        quantity(
+            "Images and sound", help="What each request brings beside text; left out without.", exclude_if=is_empty
+        ),
+    ] = ()
     deployment: Annotated[Deployed | None, quantity("Deployment", help="What to deploy.")]
     per_instance: Annotated[PerInstance | None, quantity("Per instance", help="One copy of the model.")]
     per_prefill_instance: Annotated[

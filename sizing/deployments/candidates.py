@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from sizing.base.arrays import PER_ROW, Columns, Counts, Flags, Floats, Rows
+from sizing.catalog.adapters import adapter_support
 from sizing.catalog.engines import Engine, engines, with_fraction
 from sizing.catalog.execution import execution
 from sizing.catalog.gpu import Gpu
@@ -130,6 +131,7 @@ def enumerate_for(model: Model, gpu: Gpu, allowed: Allowed) -> tuple[Configurati
             ep=ep,
             dp=dp,
             speculation=allowed.speculation,
+            adapters=allowed.adapters,
         )
         for engine in engines_allowed(allowed)
         for precision in formats_tried(model, gpu, engine, allowed)
@@ -226,12 +228,19 @@ def unknown_support(model: Model, candidates: Candidates, rows: Rows | slice = s
     def aspects(unit: Configuration) -> Counts:
         stated = support(unit.engine, unit.gpu, model, unit.precision)
         running = LayoutSupport(unit.engine, unit.gpu, model, unit.precision, stated)
-        return np.array([stated.status == "unknown", *running.unknown_aspects], dtype=np.int64)
+        alone = stated.status == "unknown" or adapters_unknown(model, unit)
+        return np.array([alone, *running.unknown_aspects], dtype=np.int64)
 
     of_units = candidates.per_unit(("unknown_support", model.id), aspects).reshape(-1, 4)
     whole, pipeline, experts, ranks = of_units[candidates.unit[rows]].T > 0
     degrees = (candidates.pp[rows] > 1, candidates.ep[rows] > 1, candidates.dp[rows] > 1)
     return np.asarray(whole | (pipeline & degrees[0]) | (experts & degrees[1]) | (ranks & degrees[2]))
+
+
+def adapters_unknown(model: Model, row: Configuration) -> bool:
+    """Whether a configuration serves adapters that no source says its engine can."""
+    adapters = row.adapters
+    return adapters.number > 0 and adapter_support(row.engine, model, adapters.targets).status == "unknown"
 
 
 def support_factor(model: Model, candidates: Candidates, rows: Rows | slice = slice(None)) -> Floats:

@@ -12,12 +12,15 @@ import numpy as np
 
 from sizing.base.arrays import Columns, Flags, Floats
 from sizing.base.units import GIB, MIB
+from sizing.catalog.adapters import adapter_parts, slot_rank
 from sizing.catalog.engines import FEW_GPUS, LARGE_GIB, LEAST_RESERVED_MIB, RESERVED_MIB_PER_GPU
 from sizing.catalog.model import Model
+from sizing.catalog.precisions import WIDE_BYTES
 from sizing.catalog.weights import PARTS, WeightParts, expert_padding, on_fullest_gpu, weight_parts
 from sizing.deployments.candidates import Candidates
 from sizing.deployments.kv_cache import in_flight_tokens, sequence_bytes
 from sizing.deployments.working_memory import activation_bytes, graphs_bytes, outside_bytes
+from sizing.question.adapters import NO_ADAPTERS
 from sizing.question.configuration import Configuration
 from sizing.question.speculation import Speculation
 
@@ -59,7 +62,8 @@ class MemoryFit(Columns):
 
 
 def weights_per_gpu(model: Model, candidates: Candidates) -> Floats:
-    """Weights on the fullest GPU: experts over TP x DP, most else over TP, layers over PP, a draft over all."""
+    """Weights on the fullest GPU: experts over TP x DP, most else over TP, layers over PP, a draft over all, and the
+    adapters that an instance keeps."""
     c = candidates
     number: dict[str, WeightParts] = {u.precision.id: weight_parts(model, u.precision) for u in c.units}
 
@@ -68,7 +72,26 @@ def weights_per_gpu(model: Model, candidates: Candidates) -> Floats:
 
     parts = WeightParts(**{name: c.column(part(name)) for name in PARTS})
     model_bytes = on_fullest_gpu(parts, model, c.tp, c.pp, c.dp, c.ep, _padding(model, c))
-    return model_bytes + of_drafts(c, lambda drafts: drafts.weight_bytes) / c.gpus
+    drafts = of_drafts(c, lambda drafts: drafts.weight_bytes) / c.gpus
+    return model_bytes + drafts + adapter_bytes_per_gpu(model, c)
+
+
+def adapter_bytes_per_gpu(model: Model, candidates: Candidates) -> Floats:
+    """Memory that each GPU reserves for adapters, (C,): slots x largest rank, whatever lies in them.
+
+    2 B x slots x r x (copied + sharded / TP + experts / EP x (their copied + sharded x EP / (TP x DP))) x stages.
+    Source: vLLM 0.33.0, lora/model_manager.py and lora/layers (stacked tensors of max_loras x max_lora_rank).
+    """
+    c = candidates
+    adapters = c.rows[0].adapters if len(c) else NO_ADAPTERS
+    if not adapters.number:
+        return np.zeros(len(c))
+    parts = adapter_parts(model, adapters.targets)
+    experts = parts.expert_copied / c.ep + parts.expert_sharded / (c.tp * c.dp)
+    values = parts.copied + parts.sharded / c.tp + experts
+    stages = np.ceil(model.layers / c.pp) / model.layers
+    rank = c.column(lambda row: float(slot_rank(row.engine, row.adapters.rank)))
+    return np.asarray(WIDE_BYTES * adapters.resident * rank * values * stages)
 
 
 def _padding(model: Model, c: Candidates) -> Floats:

@@ -133,13 +133,17 @@ def run_of(cells: Cells) -> MemoryRun:
     gpu = _gpu(text(cells, "gpu"), number_in(cells, "total_gib", at_least=1.0))
     engine = _engine(cells, named.model)
     degrees = _degrees(cells, named.model, engine)
+    tp, pp, ep, dp = (degrees.get(name, 1) for name in ("tp", "pp", "ep", "dp"))
     configuration = Configuration(
         gpu=gpu,
         engine=engine,
         precision=precision,
         kv_precision=resolve_kv_precision(text(cells, "kv") or "auto"),
         speculation=_speculation(text(cells, "spec"), named.model),
-        **degrees,
+        tp=tp,
+        pp=pp,
+        ep=ep,
+        dp=dp,
     )
     context = whole(cells, "max_model_len") or named.model.max_context or MAX_TOKENS
     return MemoryRun(model=named.model, configuration=configuration, context=min(context, MAX_TOKENS))

@@ -10,6 +10,8 @@ from typing import Any
 from sizing import catalog
 from sizing.base.units import BILLION, GB, GIB, TRILLION
 from sizing.catalog import support_rows
+from sizing.catalog.adapters import adapter_facts
+from sizing.catalog.context import context_extensions
 from sizing.catalog.drafts import acceptances, drafted_runs, model_drafts
 from sizing.catalog.engine_memory import memory_rules
 from sizing.catalog.files import DATA_DIR, Row, read_rows
@@ -29,6 +31,8 @@ LOADERS: dict[str, Callable[[], Any]] = {
     "engine_formats.csv": support_rows.by_format,
     "engine_layouts.csv": support_rows.rules,
     "engine_memory.csv": memory_rules,
+    "engine_adapters.csv": adapter_facts,
+    "context_extensions.csv": context_extensions,
     "quantization.csv": catalog.quantization,
     "api_prices.csv": catalog.api_prices,
     "gpu_street_prices.csv": catalog.street_prices,
@@ -56,6 +60,8 @@ _TITLES = {
     "engine_formats.csv": "Engines by number format",
     "engine_layouts.csv": "Engines by layout",
     "engine_memory.csv": "Memory by engine and version",
+    "engine_adapters.csv": "Adapters by engine",
+    "context_extensions.csv": "Extended context windows",
 }
 
 _DATES = ("source_date", "date", "price_date")

@@ -10,18 +10,18 @@ import numpy as np
 
 from sizing.base.arrays import Floats, Position
 from sizing.base.choices import DecidedBy, Redundancy
-from sizing.base.deployed import Deployed, PerInstance
+from sizing.base.deployed import Adapters, Deployed, PerInstance
 from sizing.base.format import percent
 from sizing.base.result import CrossCheck, Explained, LoadPoint, PlanWarning
 from sizing.base.units import MS_PER_S
 from sizing.calibration.benchmark import calibrated_configuration
 from sizing.evidence.error_factors import ErrorFactors
-from sizing.planning import assumptions, rules
+from sizing.planning import assumptions, media, rules
 from sizing.planning.binding import Binding, at_the_load, reached_first
 from sizing.planning.deployment import Metric, PlannedDeployment
 from sizing.planning.explain import Stated, explain
 from sizing.planning.second_opinion import second_opinion
-from sizing.planning.shared_fields import drafts_of, identity_of, memory_gb
+from sizing.planning.shared_fields import adapters_of, drafts_of, identity_of, memory_gb
 from sizing.planning.spread import (
     ENDS,
     AtEnd,
@@ -49,6 +49,7 @@ def deployed_as(
     spares: int,
     systems: int,
     redundancy: Redundancy = "none",
+    adapters: Adapters | None = None,
 ) -> Deployed:
     """What to deploy, from one configuration and what it runs in."""
     return Deployed(
@@ -62,6 +63,7 @@ def deployed_as(
         gpus_bought=systems * option.gpus,
         redundancy=redundancy,
         batch_limit=row.batch_limit,
+        adapters=adapters,
     )
 
 
@@ -87,7 +89,10 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
         kind, k = self.kind, self.k
         bought = int(kind.systems[k]) if systems is None else systems
         (spares,), redundancy = kind.spares(k), self.question.scenario.deployment.redundancy
-        return deployed_as(self.row, option or self.option, int(kind.instances[k]), spares, bought, redundancy)
+        adapters = adapters_of(self.question, self.row, kind.working(k)[0])
+        return deployed_as(
+            self.row, option or self.option, int(kind.instances[k]), spares, bought, redundancy, adapters
+        )
 
     def per_instance(self) -> PerInstance:
         """The figures of one instance, which is one copy of the model."""
@@ -217,6 +222,8 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
         if load_model == "analytic":
             yield assumptions.analytic(question)
         yield from assumptions.speculative(row.speculation)
+        yield from assumptions.adapted(question, row)
+        yield from media.assumed(question)
         if row.engine.surrogate != row.engine.id:
             yield f"{row.engine.label} has no measurements of its own: step times of {row.engine.surrogate} are used."
         yield from assumptions.usage(question)

@@ -7,8 +7,10 @@ from types import MappingProxyType
 from typing import assert_never
 
 from sizing.base.choices import DecidedBy, Routing
-from sizing.base.format import percent
+from sizing.base.format import count, percent, significant
+from sizing.catalog.adapters import adapter_support
 from sizing.catalog.drafts import Draft
+from sizing.planning import media
 from sizing.question.configuration import Configuration
 from sizing.question.speculation import Speculation
 from sizing.question.understand import Question
@@ -128,6 +130,29 @@ def _published(draft: Draft) -> str:
     )
 
 
+def adapted(question: Question, row: Configuration) -> Iterator[str]:
+    """What adapters are taken to cost; nothing where there are none."""
+    adapters, asked_for = row.adapters, question.scenario.adapters
+    if not adapters.number or asked_for is None:
+        return
+    known = adapter_support(row.engine, question.model, adapters.targets)
+    unsaid = "" if asked_for.resident else " (as the scenario does not say: all, 32 at most)"
+    layers = "every linear layer" if adapters.targets == "all" else "the layers of attention"
+    yield (
+        f"Adapters change {layers} and hold 16-bit values; {count(adapters.resident)} slots of rank {adapters.rank} "
+        f"are reserved on each instance{unsaid}, and the others lie in the memory of the host."
+    )
+    yield (
+        f"Steps with adapters take {significant(known.slower)} times as long on {row.engine.label}: {known.note} "
+        f"({known.source}). Published ends, {percent(known.kept_low)} and {percent(known.kept_high)} of the tokens/s "
+        "without adapters, widen the interval: no published benchmark here was run with adapters."
+    )
+    yield (
+        f"Requests ask for adapters by a Zipf law of exponent {adapters.popularity:g}, independently of each other; "
+        "the least recently used one makes room (Che's approximation), and routing does not look at adapters."
+    )
+
+
 def measured(question: Question) -> Iterator[str]:
     """What a measured record leaves without effect."""
     deployment = question.scenario.deployment
@@ -136,6 +161,8 @@ def measured(question: Question) -> Iterator[str]:
         for name, given in (
             ("routing", deployment.routing != Deployment().routing),
             ("speculative_decoding", deployment.speculative_decoding is not None),
+            ("adapters", question.scenario.adapters is not None),
+            ("images and sound", bool(question.traffic.media.of_request)),
         )
         if given
     ]
@@ -172,4 +199,6 @@ def of_pools(
         yield "Pipeline stages of a prefill instance work on different prompts at the same time."
     yield from uneven_ranks(prefill)
     yield from speculative(row.speculation)
+    yield from adapted(question, row)
+    yield from media.assumed(question)
     yield from usage(question)

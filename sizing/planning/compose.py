@@ -11,7 +11,7 @@ from sizing.base.choices import DecidedBy
 from sizing.base.deployed import Deployed, PerInstance
 from sizing.base.latency_and_cost import Business, Cost, Latencies
 from sizing.base.provenance import Provenance
-from sizing.base.result import AnswerSentence, Candidate, CrossCheck, Excluded, MadeFor, Plan, PlanWarning
+from sizing.base.result import AnswerSentence, Candidate, CrossCheck, Excluded, MadeFor, Plan, PlanWarning, PromptMedia
 from sizing.base.units import PERCENT
 from sizing.base.version import ENGINE_VERSION
 from sizing.calibration.benchmark import calibration_note
@@ -27,6 +27,8 @@ from sizing.planning.explain import Stated, explain_chance
 from sizing.planning.figures import AnalyticFigures, figures_of
 from sizing.planning.left_out import about_left_out, left_out
 from sizing.planning.limit_prices import about_costly_limits
+from sizing.planning.long_context import about_long_context
+from sizing.planning.media import about_media, prompt_media
 from sizing.planning.rules_support import about_drafts
 from sizing.planning.second_opinion import no_opinion
 from sizing.planning.spread import Spread
@@ -66,6 +68,7 @@ class _AnswerFields(TypedDict):
 
     answer: str
     sentences: tuple[AnswerSentence, ...]
+    media: tuple[PromptMedia, ...]
     feasible: bool
     deployment: Deployed
     per_instance: PerInstance
@@ -180,6 +183,7 @@ def _answer(
     return {
         "answer": answer.joined(every_sentence),
         "sentences": every_sentence,
+        "media": prompt_media(stated.question, stated.configurations[0]),
         "feasible": kept and not beyond,
         "deployment": stated.deployed,
         "per_instance": stated.one,
@@ -261,6 +265,9 @@ def _warnings(stated: Stated, one: PlannedDeployment[Any], around: Spread, inste
         *one.about_serving(instead),
         *(w for row in rows for w in rules_hardware.about_hardware(question, row, option)),
         *(w for row in rows for w in rules_support.about_support(question, row)),
+        *about_long_context(question, one.row),
+        *about_media(question, one.configurations[0], stated.instances[0].prefill_ms),
+        *rules_support.about_adapters(question, one.row, stated.one.concurrency),
         *rules.about_latency(question, stated.latency.itl_ms.at_percentile),
         *(w for row in rows if not one.benchmarked for w in rules_evidence.about_evidence(question.model, row)),
         *rules.about_benchmark(question, one.row),

@@ -24,7 +24,7 @@ from sizing.planning.deployment import Metric, PlannedDeployment
 from sizing.planning.explain import Stated
 from sizing.planning.explain_disaggregated import explain_pools
 from sizing.planning.second_opinion import AGGREGATED_ONLY, no_opinion
-from sizing.planning.shared_fields import drafts_of, identity_of, memory_gb, parallelism_of
+from sizing.planning.shared_fields import adapters_of, drafts_of, identity_of, memory_gb, parallelism_of
 from sizing.planning.spread import ENDS, AtEnd, Spread, capacity_factors, factors, intervals_at, spreads_of
 from sizing.prices.hardware import HardwareOption
 from sizing.question.configuration import Configuration
@@ -98,6 +98,7 @@ class PlannedDisaggregated(PlannedDeployment[PoolPairs]):
         return Deployed(
             **identity_of(row),
             speculation=drafts_of(row.speculation),
+            adapters=adapters_of(self.question, row, kind.working(k)[1]),
             instances=prefill.instances + decode.instances,
             spare_instances=sum(kind.spares(k)),
             gpus=int(kind.gpus[k]),

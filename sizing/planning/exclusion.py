@@ -108,7 +108,9 @@ def _eased(question: Question, fix: Fix | None) -> Question:
     if fix.key == "deployment.serving":
         return question  # aggregated configurations are what is evaluated
     if fix.key == "workload.input_tokens" and isinstance(fix.value, int):
-        return replace(question, traffic=replace(question.traffic, input_tokens=float(fix.value)))
+        return replace(
+            question, traffic=replace(question.traffic, input_tokens=fix.value + question.traffic.media.tokens)
+        )
     if fix.key == "deployment.memory_fraction" and not isinstance(fix.value, list | str):
         return replace(question, allowed=replace(question.allowed, memory_fraction=fix.value))
     if fix.key == LOSSY.key:

@@ -105,6 +105,7 @@ def too_small(question: Question, candidates: Candidates, fit: MemoryFit) -> Exc
             max_tokens(question, fit.usable - fit.weights - fit.activations - fit.overhead, fit.kv_per_sequence)
         )
         prompt = math.floor((longest - traffic.output_tokens) * FITS_WITH_ROOM)
+        prompt -= math.ceil(traffic.media.tokens)
         if prompt > max(traffic.cached_tokens, SHORTEST_PROMPT * traffic.input_tokens):
             return Excluded(
                 gpu=gpu.id,

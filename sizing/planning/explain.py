@@ -198,6 +198,8 @@ def explain_prefill(stated: Stated, row: Configuration, prefill_ms: float) -> Ex
     """From the arithmetic of a prompt at the datasheet's rate to what it takes."""
     model, tokens = stated.question.model, stated.question.traffic.new_tokens
     flops = compute_flops(row.gpu, row.precision) or wide_flops(row.gpu)
+    encodes, adapts = stated.question.traffic.media.of_request, row.adapters.number
+    beside = "".join((", encoding of images and sound" if encodes else "", ", adapters" if adapts else ""))
     least_ms = 2.0 * model.params_per_token * tokens / (row.gpus * flops) * MS_PER_S
     return entry(
         "prefill_ms",
@@ -211,7 +213,7 @@ def explain_prefill(stated: Stated, row: Configuration, prefill_ms: float) -> Ex
             4,
         ),
         duration_step(
-            "x what kernels reach of it, attention, launches and collectives",
+            f"x what kernels reach of it, attention, launches and collectives{beside}",
             f"{number(least_ms)} x {number(prefill_ms / least_ms)}",
             prefill_ms,
         ),

@@ -13,6 +13,7 @@ from sizing.catalog.precisions import WIDE_BYTES
 from sizing.catalog.weights import dense_bytes, dense_parameters, expert_padding, weight_parts
 from sizing.deployments.candidates import table
 from sizing.deployments.concurrency import RunningFit, running_fit
+from sizing.deployments.memory import adapter_bytes_per_gpu
 from sizing.planning.arithmetic import entry, number, step
 from sizing.question.configuration import Configuration
 from sizing.question.traffic import Traffic
@@ -52,6 +53,8 @@ def _weights(row: Configuration, one: PerInstance, model: Model) -> Explained:
         "embeddings and head": parts.embedding + parts.head,
         "copies of latent projections": parts.absorbed,
     }
+    if row.adapters.number:
+        sizes["adapters of the fullest GPU"] = float(adapter_bytes_per_gpu(model, table([row]))[0])
     shown = {name: float(size) / GB for name, size in sizes.items() if float(size) > 0.0}
     of_gpu = f"{number(each)} x 10^9 / {unit} x {row.gpus}"
     what = "; ".join(f"{name} {number(size)} GB" for name, size in shown.items())

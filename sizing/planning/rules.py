@@ -17,6 +17,7 @@ from sizing.base.units import MS_PER_S, PERCENT
 from sizing.calibration.benchmark import calibrated_configuration
 from sizing.calibration.carried import kinship
 from sizing.catalog import quantization
+from sizing.catalog.context import Extension, extension_of
 from sizing.catalog.precisions import precisions
 from sizing.planning.rules_hardware import TP_SIZES
 from sizing.question.configuration import Configuration
@@ -54,6 +55,8 @@ def about_model(question: Question) -> Iterator[PlanWarning]:
             message=f"The context window of {model.id} is not known: check that it holds {count(tokens)} tokens.",
         )
     elif tokens > model.max_context:
+        more = extension_of(model)
+        longer = more is not None and tokens <= more.extended
         varies = question.variability.prompt > 0 or question.variability.output > 0
         yield PlanWarning(
             code="context_exceeded",
@@ -62,14 +65,23 @@ def about_model(question: Question) -> Iterator[PlanWarning]:
             message=f"Prompt and output need {count(tokens)} tokens{' at their p95' if varies else ''}, the "
             f"context window "
             f"of {model.id} holds {count(model.max_context)}: the model cannot serve "
-            f"{'the longest requests' if varies else 'this'}.",
+            f"{'the longest requests' if varies else 'this'}."
+            f"{_extended(more) if more is not None and longer else ''}",
             fix=None if varies else _shorter_prompt(question, model.max_context),
         )
 
 
+def _extended(more: Extension) -> str:
+    """What the authors of a model publish for longer prompts."""
+    return (
+        f" Its authors extend it to {count(more.extended)} tokens by {more.method} ({more.source}): give its "
+        "config.json with the longer window, and test answers on long and short prompts."
+    )
+
+
 def _shorter_prompt(question: Question, window: int) -> Fix | None:
     """The longest prompt that leaves room for the output, if any."""
-    room = int(window - question.traffic.output_tokens)
+    room = int(window - question.traffic.output_tokens - question.traffic.media.tokens)
     if room <= question.traffic.cached_tokens:
         return None
     return Fix(key="workload.input_tokens", value=room, label=f"Shorten the prompt to {count(room)} tokens")

@@ -5,12 +5,15 @@ A plan that counts on speculative decoding says what that saves, and what it res
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
 
 from sizing.base.format import count, percent, significant
 from sizing.base.result import Fix, PlanWarning
+from sizing.base.units import GB
+from sizing.catalog.adapters import adapter_bytes, adapter_support
 from sizing.catalog.gpu_families import generation_labels
 from sizing.catalog.support_rows import by_generation
 from sizing.deployments.candidates import UNKNOWN_COSTS, support_of
@@ -20,6 +23,9 @@ from sizing.question.speculation import Speculation
 from sizing.question.understand import Question
 from sizing.search.all_deployments import AllDeployments
 from sizing.search.deployments import Deployments, comes_before
+
+ROOM_FOR_ADAPTERS = 1.25
+"""Slots that are proposed, over the adapters in use at once in the mean. Chosen: a busy moment has more."""
 
 
 def about_support(question: Question, row: Configuration) -> Iterator[PlanWarning]:
@@ -57,6 +63,49 @@ def about_support(question: Question, row: Configuration) -> Iterator[PlanWarnin
             source=stated.source,
             message=f"{row.engine.label} keeps the weights in {row.precision.plain_label} on {row.gpu.name} and "
             "multiplies at 16 bit: that saves memory and bandwidth, no arithmetic.",
+        )
+
+
+def about_adapters(question: Question, row: Configuration, in_flight: float) -> Iterator[PlanWarning]:
+    """Adapters that no source says the engine serves, or of which more are in use at once than an instance has room
+    for; ``in_flight``: requests of an instance at the planned load."""
+    adapters = row.adapters
+    if not adapters.number:
+        return
+    known = adapter_support(row.engine, question.model, adapters.targets)
+    experts = question.model.is_moe and adapters.targets == "all"
+    if known.status == "unknown":
+        yield PlanWarning(
+            code="adapters_unknown",
+            severity="warning",
+            source=f"{known.source}, {known.date}",
+            message=f"It is not known whether {row.engine.label} serves adapters"
+            f"{' of routed experts' if experts else ''}: {known.note}. "
+            f"{'Adapt the layers of attention alone, or try' if experts else 'Try'} it before buying.",
+            fix=Fix(key="adapters.targets", value="attention", label="Adapt attention alone") if experts else None,
+        )
+    elif experts:
+        each = adapter_bytes(question.model, adapters.rank, "all") / GB
+        narrow = adapter_bytes(question.model, adapters.rank, "attention") / GB
+        yield PlanWarning(
+            code="adapters_of_experts",
+            severity="info",
+            source=f"{known.source}, {known.date}",
+            message=f"An adapter of every expert is {significant(each)} GB, one of attention alone "
+            f"{significant(narrow)} GB: say which layers yours change.",
+            fix=Fix(key="adapters.targets", value="attention", label="Adapt attention alone"),
+        )
+    in_use = adapters.in_use(in_flight)
+    if in_use > adapters.resident:
+        more = min(math.ceil(in_use * ROOM_FOR_ADAPTERS), adapters.number)
+        yield PlanWarning(
+            code="adapters_wait",
+            severity="warning",
+            source="Zipf law over the requests in flight",
+            message=f"About {count(round(in_use))} different adapters are in use at once on an instance, "
+            f"which has room for {count(adapters.resident)}: requests for others wait for one to end, which is not in "
+            "the latencies here.",
+            fix=Fix(key="adapters.resident", value=more, label=f"Keep {count(more)} adapters"),
         )
 
 

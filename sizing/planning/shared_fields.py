@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from sizing.base.deployed import Drafts
-from sizing.base.units import GB
+from sizing.base.deployed import Adapters, Drafts
+from sizing.base.units import GB, MS_PER_S
+from sizing.catalog.adapters import adapter_bytes, adapter_support
 from sizing.deployments.candidates import table
 from sizing.deployments.concurrency import RunningFit
+from sizing.deployments.memory import adapter_bytes_per_gpu
 from sizing.deployments.start_up import printed
 from sizing.question.configuration import Configuration
 from sizing.question.speculation import Speculation
@@ -79,6 +81,31 @@ def drafts_of(speculation: Speculation) -> Drafts | None:
         tokens_per_step_low=low,
         tokens_per_step_high=high,
         source=f"{speculation.draft.source}, {speculation.draft.date}" if speculation.draft else "scenario",
+    )
+
+
+def adapters_of(question: Question, row: Configuration, instances: int) -> Adapters | None:
+    """The adapters of a deployment with so many working instances as an answer states them; None without any."""
+    served, model = row.adapters, question.model
+    if not served.number:
+        return None
+    known = adapter_support(row.engine, model, served.targets)
+    size = adapter_bytes(model, served.rank, served.targets)
+    low, high = (known.slower * end for end in known.doubt)
+    return Adapters(
+        number=served.number,
+        rank=served.rank,
+        targets=served.targets,
+        resident=served.resident,
+        adapter_gb=size / GB,
+        resident_gb_per_gpu=float(adapter_bytes_per_gpu(model, table([row]))[0]) / GB,
+        hit_share=served.hit_share,
+        hit_share_routed=served.hit_share_routed(max(instances, 1)),
+        load_ms=size / served.load_bytes_per_s * MS_PER_S,
+        slower=known.slower,
+        slower_low=low,
+        slower_high=high,
+        source=f"{known.source}, {known.date}",
     )
 
 

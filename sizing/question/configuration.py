@@ -11,6 +11,7 @@ from sizing.catalog.engines import Engine, engines
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import Precision, precisions
+from sizing.question.adapters import NO_ADAPTERS, Adapters
 from sizing.question.speculation import NO_SPECULATION, Speculation
 
 
@@ -19,7 +20,7 @@ class Configuration:
     """One deployment of one instance: what runs where and in which number format.
 
     ``batch_limit`` caps the sequences in flight below what memory and engine allow; None where nothing is capped.
-    ``speculation``: drafts that a step of the instance verifies.
+    ``speculation``: drafts that a step of the instance verifies; ``adapters``: those of the model that it serves.
     """
 
     gpu: Gpu
@@ -32,6 +33,7 @@ class Configuration:
     dp: int = 1
     batch_limit: int | None = None
     speculation: Speculation = NO_SPECULATION
+    adapters: Adapters = NO_ADAPTERS
 
     @property
     def gpus(self) -> int:
@@ -90,7 +92,7 @@ class Allowed:
     ``pools``: layouts (TP, PP, EP, DP) asked for prefill or decode instances, considered beside the others;
     ``memory_fraction``: share of a GPU's memory that engines use; None: their own.
     ``gpus_named``: the scenario names its accelerators, so that one is considered which today's engines dropped;
-    ``speculation``: the drafts that every instance takes, as asked.
+    ``speculation``: the drafts that every instance takes, ``adapters``: those that it serves, as asked.
     """
 
     engines: tuple[str, ...] = ()
@@ -105,6 +107,7 @@ class Allowed:
     gpus_named: bool = False
     memory_fraction: float | None = None
     speculation: Speculation = NO_SPECULATION
+    adapters: Adapters = NO_ADAPTERS
 
     @property
     def speculates(self) -> bool:

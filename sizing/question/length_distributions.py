@@ -45,6 +45,10 @@ class FixedLength:
         """The same distribution, ``factor`` times as long."""
         return FixedLength(tokens=self.tokens * factor)
 
+    def longer(self, tokens: float) -> FixedLength:
+        """The same with so many tokens more."""
+        return FixedLength(tokens=self.tokens + tokens)
+
     def at(self, shares: Floats) -> Floats:
         """The length below which each of ``shares`` of the requests lies."""
         return np.full(len(shares), self.tokens)
@@ -79,6 +83,13 @@ class LognormalLength:
     def scaled(self, factor: float) -> LognormalLength:
         """The same distribution, ``factor`` times as long."""
         return LognormalLength(p50=self.p50 * factor, p95=self.p95 * factor)
+
+    def longer(self, tokens: float) -> LognormalLength:
+        """The same with so many tokens more: the lognormal distribution of the larger mean and the same variance."""
+        mean = self.mean + tokens
+        variation = self.variation * (self.mean / mean) ** 2
+        p50, sigma = mean / math.sqrt(1.0 + variation), math.sqrt(math.log1p(variation))
+        return LognormalLength(p50=p50, p95=p50 * math.exp(sigma * ONE_SIDED_95))
 
     def at(self, shares: Floats) -> Floats:
         """The length below which each of ``shares`` of the requests lies."""
@@ -118,6 +129,10 @@ class GroupedLength:
     def scaled(self, factor: float) -> GroupedLength:
         """The same distribution, ``factor`` times as long."""
         return GroupedLength(groups=tuple(tokens * factor for tokens in self.groups))
+
+    def longer(self, tokens: float) -> GroupedLength:
+        """The same with so many tokens more in each group."""
+        return GroupedLength(groups=tuple(each + tokens for each in self.groups))
 
     def at(self, shares: Floats) -> Floats:
         """The length below which each of ``shares`` (below 1) of the requests lies."""

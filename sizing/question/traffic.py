@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from sizing.base.arrays import Columns, Floats, Rows
+from sizing.question.media import NO_MEDIA, Media
 
 Length = TypeVar("Length", float, Floats)
 
@@ -47,10 +48,12 @@ class Traffic(Lengths[float]):
 
     ``output_variation`` is the squared coefficient of variation of the output: of the sequences in flight, more are
     long
-    ones than of those that arrive, because they stay longer.
+    ones than of those that arrive, because they stay longer. ``media``: images and sound of a request, whose tokens are
+    part of the prompt.
     """
 
     cached_tokens: float = 0.0
+    media: Media = NO_MEDIA
 
     def take(self, index: Rows) -> Traffic:
         """The lengths of the rows at ``index``: the same for all."""

@@ -20,10 +20,12 @@ from sizing.catalog.gpu import Gpu
 from sizing.catalog.measured import measurements
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import Precision, precisions, resolve_kv_precision, resolve_precision
+from sizing.question.adapters import adapters_of
 from sizing.question.benchmark import ResolvedBenchmark, is_of_model, resolve_benchmark
 from sizing.question.configuration import Allowed
 from sizing.question.length_distributions import LengthDistribution, distribution_of
 from sizing.question.limits import LatencyLimits
+from sizing.question.media import Media, media_of
 from sizing.question.named_model import assumed
 from sizing.question.own_gpu import gpu_of
 from sizing.question.prices import prices_of
@@ -121,8 +123,8 @@ def understand(scenario: Scenario) -> Question:
     prices = problems.collect(lambda: prices_of(scenario, chosen), "prices")
     if problems.sentences or model is None or demand is None or prices is None:
         raise InvalidScenario(problems.sentences, problems.paths)
-    prompt, output = (distribution_of(n) for n in (scenario.workload.input_tokens, scenario.workload.output_tokens))
-    traffic, variability, about_lengths = _traffic(scenario, prompt, output)
+    prompt, output, media = _lengths(scenario.workload, model)
+    traffic, variability, about_lengths = _traffic(scenario, prompt, output, media)
     return Question(
         scenario=scenario,
         model=model,
@@ -133,13 +135,20 @@ def understand(scenario: Scenario) -> Question:
         variability=variability,
         limits=_limits(scenario, traffic),
         gpus=chosen,
-        allowed=replace(allowed, speculation=_asked_drafts(scenario, model)),
+        allowed=replace(allowed, speculation=_asked_drafts(scenario, model), adapters=adapters_of(scenario.adapters)),
         prices=prices,
         gpu_prices={g.id: g.price_usd for g in scenario.deployment.custom_gpus if g.price_usd is not None},
         assumptions=(*about_model, *about_ranks, *about_format, demand.how, *about_lengths, *about_benchmark),
         confidence=scenario.deployment.confidence / PERCENT,
         benchmark=benchmark,
     )
+
+
+def _lengths(workload: Workload, model: Model) -> tuple[LengthDistribution, LengthDistribution, Media]:
+    """Prompts with the tokens of images and sound, answers, and these images and sound."""
+    prompt, output = (distribution_of(length) for length in (workload.input_tokens, workload.output_tokens))
+    media = media_of(workload, model)
+    return prompt.longer(media.tokens) if media.tokens else prompt, output, media
 
 
 def _asked_drafts(scenario: Scenario, model: Model) -> Speculation:
@@ -299,7 +308,7 @@ def _with_published_format(allowed: Allowed, model: Model | None) -> tuple[Allow
 
 
 def _traffic(
-    scenario: Scenario, prompt: LengthDistribution, output: LengthDistribution
+    scenario: Scenario, prompt: LengthDistribution, output: LengthDistribution, media: Media
 ) -> tuple[Traffic, Variability, tuple[str, ...]]:
     """Mean lengths and variabilities of the workload, and what was assumed about them."""
     prompt_variation, output_variation = prompt.variation, output.variation
@@ -313,6 +322,7 @@ def _traffic(
         output_tokens=output.mean,
         cached_tokens=scenario.workload.prefix_cached_tokens,
         output_variation=output_variation,
+        media=media,
     )
     variability = Variability(arrivals=arrivals, prompt=prompt_variation, output=output_variation)
     return traffic, variability, tuple(about)

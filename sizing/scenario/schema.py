@@ -27,8 +27,10 @@ from sizing.base.choices import (
 from sizing.base.errors import BrokenRule, MissingKey
 from sizing.base.units import DAYS_PER_MONTH, DAYS_PER_WEEK
 from sizing.scenario import bounds
+from sizing.scenario.adapters import AdaptersAsked
 from sizing.scenario.bounds import MAX_CV, MAX_RPS, MAX_TOKENS
 from sizing.scenario.costs import Costs
+from sizing.scenario.media import Images, PerRequest
 from sizing.scenario.model_asked import ModelAsked, Name
 from sizing.scenario.part import ScenarioPart
 from sizing.scenario.prices import Prices, Usd
@@ -77,7 +79,11 @@ class Batch(ScenarioPart):
 
 
 class Workload(ScenarioPart):
-    """What is asked of the model. A ``batch`` is offline: left out, its mode is so."""
+    """What is asked of the model. A ``batch`` is offline: left out, its mode is so.
+
+    ``input_tokens`` are text; the tokens of ``images``, scanned ``pages`` and ``audio_seconds`` of each request, as the
+    model takes them, come on top.
+    """
 
     input_tokens: Length
     output_tokens: Length
@@ -88,6 +94,9 @@ class Workload(ScenarioPart):
     batch: Batch | None = None
     growth_percent: Annotated[float, Field(ge=0, le=10_000, allow_inf_nan=False)] = 0.0
     prefix_cached_tokens: Annotated[float, Field(ge=0, le=MAX_TOKENS, allow_inf_nan=False)] = 0.0
+    images: Images | None = None
+    pages: PerRequest | None = None
+    audio_seconds: Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)] | None = None
     arrivals: Arrivals = "poisson"
     mode: Mode = "streaming"
 
@@ -318,6 +327,7 @@ class Scenario(ScenarioPart):
     workload: Workload
     limits: Limits = Limits()
     deployment: Deployment = Deployment()
+    adapters: AdaptersAsked | None = None
     measured: Measured | None = None
     benchmark: Benchmark | None = None
     prices: Prices = Prices()

@@ -17,6 +17,7 @@ from sizing.base.arrays import Columns, Floats
 from sizing.base.units import TWO_SIDED_80
 from sizing.calibration.calibrated import CalibratedConfiguration
 from sizing.calibration.carried import carried_interval
+from sizing.catalog.adapters import adapter_support
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates
 from sizing.evidence.error_factors import NORMAL, ErrorFactors
@@ -26,6 +27,10 @@ from sizing.question.configuration import Configuration
 from sizing.question.traffic import Traffic
 from sizing.question.understand import EXPECTED
 from sizing.steps.times import StepTimes
+
+MEDIA_DOUBT = 1.5
+"""How many times as long or as short as expected a prompt with images or sound may take, at the ends of an interval of
+80 %. Chosen: encoding is up to half of it, and no published run tells the size of its images and its limits both."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +104,36 @@ def with_doubt_of_drafts(slow: Slowness, candidates: Candidates, confidence: flo
     return replace(slow, decode=np.exp(math.copysign(1.0, z) * slow.exponent * np.hypot(own, doubt)))
 
 
+def with_doubt_of_extras(
+    slow: Slowness, model: Model, candidates: Candidates, traffic: Traffic, confidence: float
+) -> Slowness:
+    """The slowness of candidates that serve adapters, images or sound from ``slow``, that of the same without:
+    distances in logs join by the root of the sum of their squares, as in :func:`with_doubt_of_drafts`."""
+    adapts = len(candidates) > 0 and candidates.rows[0].adapters.number > 0
+    if confidence == EXPECTED or not (adapts or traffic.media.of_request):
+        return slow
+    z, is_slow = NORMAL.inv_cdf(confidence), confidence > EXPECTED
+
+    def joined(before: Floats, metric: str) -> Floats:
+        ends = candidates.column(lambda row: abs(math.log(doubt_of_extras(metric, model, row, traffic)[is_slow])))
+        own = np.abs(np.log(before)) / slow.exponent
+        return np.asarray(np.exp(math.copysign(1.0, z) * slow.exponent * np.hypot(own, ends * abs(z) / TWO_SIDED_80)))
+
+    return replace(slow, decode=joined(slow.decode, "decode"), prefill=joined(slow.prefill, "prefill"))
+
+
+def doubt_of_extras(metric: str, model: Model, row: Configuration, traffic: Traffic) -> tuple[float, float]:
+    """Time of a step over the expected one at the fast and at the slow end, for what adapters do to every step and
+    encoders to prompts; (1, 1) without either."""
+    fast, slow = 1.0, 1.0
+    if row.adapters.number:
+        fast, slow = adapter_support(row.engine, model, row.adapters.targets).doubt
+    if traffic.media.of_request and metric == "prefill":
+        fast = math.exp(-math.hypot(math.log(fast), math.log(MEDIA_DOUBT)))
+        slow = math.exp(math.hypot(math.log(slow), math.log(MEDIA_DOUBT)))
+    return fast, slow
+
+
 def step_factor(around: ErrorFactors, confidence: float) -> float:
     """How many times as long as predicted a step takes at most with a chance of ``confidence``, for capacity.
 
@@ -148,4 +183,6 @@ def intervals_with(
             of_rows[n] = carried_interval(calibrated, row, metric, of_rows[n])
         if metric == "decode":
             of_rows[n] = of_rows[n].wider(*row.speculation.doubt)
+        if row.adapters.number or traffic.media.of_request:
+            of_rows[n] = of_rows[n].wider(*doubt_of_extras(metric, model, row, traffic))
     return of_rows

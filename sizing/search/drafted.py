@@ -44,9 +44,11 @@ def with_drafts(question: Question, evaluated: Evaluated) -> Evaluated:
 
 def _considered(question: Question) -> tuple[Speculation, ...]:
     """The drafts that are looked at unasked: none where the scenario says what drafts to take, or none, where nobody
-    waits for a token, and beyond the contexts that acceptance was published for."""
+    waits for a token, beyond the contexts that acceptance was published for, and beside adapters, which change the
+    answers that drafts were made for."""
     deployment, traffic = question.scenario.deployment, question.traffic
     decided = deployment.speculative_decoding is not None or deployment.speculation == "off"
+    decided = decided or question.allowed.adapters.number > 0
     short = traffic.output_tokens < 2.0 or question.scenario.workload.mode == "offline"
     if decided or short or traffic.input_tokens > LONGEST_PROMPT:
         return ()

@@ -19,6 +19,7 @@ from sizing.simulator.arrivals import Arrivals, Bursts
 from sizing.simulator.configured import configured_replica
 from sizing.simulator.fleet import Disaggregated, Fleet, Replica, SimulatedDeployment
 from sizing.simulator.request_lengths import DrawnLengths
+from sizing.steps.extras import with_extras
 from sizing.steps.roofline import roofline
 from sizing.steps.speculation import speculated
 
@@ -92,6 +93,7 @@ def replica_at(question: Question, evaluated: Evaluated, index: int) -> Replica:
     concurrency = evaluated.state.concurrency[[index]]
     reference = roofline().times(question.model, table([row]), question.traffic, concurrency)
     reference = speculated(reference, question.model, table([row]), concurrency, question.traffic.decode_context)
+    reference = with_extras(reference, question.model, table([row]), question.traffic)
     return replace(replica, grid=replica.grid.fitted_to(times, reference, concurrency[0]))
 
 

@@ -26,7 +26,8 @@ from sizing.question.understand import EXPECTED, Question
 from sizing.queueing.capacity import Capacity, Percentiles, at_percentile, capacity
 from sizing.queueing.steady_state import SteadyState, concurrency_grid, steady_state
 from sizing.scenario.prices import Prices
-from sizing.search.caution import Slowness, slowness
+from sizing.search.caution import Slowness, slowness, with_doubt_of_extras
+from sizing.steps.extras import with_extras
 from sizing.steps.speculation import speculated
 from sizing.steps.times import StepTimes
 
@@ -180,7 +181,9 @@ def _states(
         return _under_load(conditions, candidates, memory, nothing, Slowness.none(0), (), grid)
     times, sources = step_times(choice, conditions.model, candidates, conditions.traffic, grid, calibrated)
     times = speculated(times, conditions.model, candidates, grid, conditions.traffic.decode_context)
+    times = with_extras(times, conditions.model, candidates, conditions.traffic)
     slow = slowness(conditions.model, candidates, conditions.traffic, times, calibrated, conditions.confidence)
+    slow = with_doubt_of_extras(slow, conditions.model, candidates, conditions.traffic, conditions.confidence)
     if conditions.confidence != EXPECTED:
         times = slow.put_on(times)
     return _under_load(conditions, candidates, memory, times, slow, sources, grid)

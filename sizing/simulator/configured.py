@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 from sizing.catalog.model import Model
@@ -11,7 +12,8 @@ from sizing.deployments.memory import memory_fit
 from sizing.question.configuration import Configuration
 from sizing.question.traffic import Traffic
 from sizing.simulator.fleet import Replica
-from sizing.simulator.step_grid import roofline_grid
+from sizing.simulator.step_grid import StepGrid, roofline_grid
+from sizing.steps.extras import Extras, extras_of
 from sizing.steps.roofline import Roofline, roofline
 
 SMALLEST_SLOPE = 1e-6
@@ -38,8 +40,10 @@ def configured_replica(
     fit = (source or roofline()).fit
     kv = kv_tokens(model, row, traffic)
     sequences = min(engine.sequences(row.gpu) * row.dp, row.batch_limit or engine.sequences(row.gpu) * row.dp)
+    extras = extras_of(model, table([row]), traffic)
+    grid = roofline_grid(model, row, sequences, source=source)
     return Replica(
-        grid=roofline_grid(model, row, sequences, source=source),
+        grid=grid if extras is None else with_extras_of_row(grid, extras, traffic.new_tokens),
         max_sequences=sequences,
         token_budget=max(float(engine.budget(row.gpu) * row.pp * row.dp), sequences * speculation.rows_per_sequence),
         kv_tokens=kv.capacity,
@@ -49,9 +53,17 @@ def configured_replica(
         reserve_output=not engine.evicts,
         promises=engine.promises,
         prompts_apart=engine.memory.prompts_apart,
-        request_s=fit.overhead(engine.surrogate).request_s,
+        request_s=fit.overhead(engine.surrogate).request_s + (0.0 if extras is None else float(extras.wait_s[0])),
         prompt_token_s=fit.common.prompt_token_s,
     )
+
+
+def with_extras_of_row(grid: StepGrid, extras: Extras, new_tokens: float) -> StepGrid:
+    """The grid of a row with what its requests take beside their tokens: longer steps, and engine time that is spread
+    over the tokens of a mean prompt."""
+    slower = float(extras.slower[0])
+    longer = grid if slower == 1.0 else grid.stretched(slower, slower)
+    return replace(longer, token_s=longer.token_s + float(extras.work_s[0]) / max(new_tokens, 1.0))
 
 
 def kv_tokens(model: Model, row: Configuration, traffic: Traffic) -> KvTokens:

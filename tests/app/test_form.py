@@ -13,6 +13,8 @@ from sharing.form.read import to_scenario
 from sharing.form.write import from_scenario
 from sizing.catalog import use_cases
 from sizing.scenario import Scenario
+from sizing.scenario.adapters import AdaptersAsked
+from sizing.scenario.media import Images
 from sizing.scenario.schema import Batch
 
 
@@ -162,6 +164,8 @@ def test_every_path_of_a_field_is_a_key_of_the_scenario() -> None:
     full["workload"] |= {name: {"p95": 1} for name in ("input_tokens", "output_tokens")}
     full["workload"]["arrivals"] = {"gamma": {"cv": 1}, "profile": []}
     full["workload"]["batch"] = Batch(documents_per_month=1).model_dump()
+    full["workload"]["images"] = Images(per_request=1).model_dump()
+    full["adapters"] = AdaptersAsked(number=1).model_dump()
     full["model"] = {"name": "", "params_b": 1}
     for field in FIELDS.values():
         part = full

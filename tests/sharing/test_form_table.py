@@ -27,7 +27,16 @@ WITHOUT_FIELD = (
     "workload.arrivals",  # bursts and traces come from files; what the form takes are two fields
     "deployment.custom_gpus.id",  # the form has one accelerator of one's own, whose id it knows
 )
-BOUNDED = {"hours": "7", "draft": "7", "years": "7", "deadline": "7", "window": "7", "week": "6"}
+BOUNDED = {
+    "hours": "7",
+    "draft": "7",
+    "years": "7",
+    "deadline": "7",
+    "window": "7",
+    "week": "6",
+    "lora_kept": "7",
+    "lora_zipf": "2",
+}
 """Numbers for fields that do not take NUMBER."""
 NUMBER = "77"
 

@@ -70,4 +70,5 @@ def question(scenario: Scenario) -> str:
     """Model, lengths and load of a scenario in one line."""
     filled = from_scenario(scenario)
     model = filled["model"].rpartition("/")[2] or filled["size_name"]
-    return f"{model}: {int(filled['isl']):,} tokens in, {int(filled['osl']):,} out, {filled['rps']} requests/s"
+    pages = f" and {filled['scans']} pages" if filled["scans"] else ""
+    return f"{model}: {int(filled['isl']):,} tokens{pages} in, {int(filled['osl']):,} out, {filled['rps']} requests/s"

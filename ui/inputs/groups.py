@@ -92,7 +92,25 @@ def _more_of_workload(unit: str) -> None:
         text("doc", unit=unit)
         text("turns")
     text("isl95", "osl95")
+    _beside_text()
+    _adapters()
     text("name")
+
+
+def _beside_text() -> None:
+    """What requests bring beside text."""
+    text("scans", "sound")
+    text("pics")
+    if state.value("pics"):
+        text("pics_w", "pics_h")
+
+
+def _adapters() -> None:
+    if switch("lora"):
+        text("lora_n", "lora_rank")
+        text("lora_kept", "lora_zipf")
+        text("lora_gbs")
+        segments("lora_on")
 
 
 def _first_of_workload(unit: str) -> None:

@@ -16,12 +16,22 @@ LIMITS = {"ttft_ms": 2000, "itl_ms": 60, "percentile": 95}
 LLAMA_8B, LLAMA_70B = "meta-llama/Llama-3.1-8B-Instruct", "meta-llama/Llama-3.3-70B-Instruct"
 
 
-def case(model: Any, gpu: str, engine: str, *, workload: Any = None, limits: Any = None, **deployment: Any) -> Any:
+def case(
+    model: Any,
+    gpu: str,
+    engine: str,
+    *,
+    workload: Any = None,
+    limits: Any = None,
+    adapters: Any = None,
+    **deployment: Any,
+) -> Any:
     return {
         "name": f"{engine} on {gpu}",
         "model": model,
         "workload": WORKLOAD | (workload or {}),
         "limits": LIMITS if limits is None else limits,
+        "adapters": adapters,
         "deployment": {"gpus": [gpu], "engines": [engine], "serving": ["aggregated"], **deployment},
     }
 

@@ -49,8 +49,9 @@ def parser(*names: str) -> Parser:
                     made.add_argument(*options, action="store_true", default=None)
                     continue
                 count = {"one": None, "optional": "?", "many": "+"}[row["takes"]]
-                choices = row["choices"].split() or None
-                made.add_argument(*options, type=TYPES[row["type"]], choices=choices, nargs=count)
+                as_type = TYPES[row["type"]]
+                choices = [as_type(one) for one in row["choices"].split()] or None
+                made.add_argument(*options, type=as_type, choices=choices, nargs=count)
     return made
 
 

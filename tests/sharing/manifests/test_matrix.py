@@ -60,6 +60,8 @@ LAYOUTS: dict[str, tuple[Any, str, dict[str, Any]]] = {
         "h100_sxm",
         {"workload": {"input_tokens": {"p50": 1000, "p95": 6000}, "output_tokens": {"p50": 200, "p95": 900}}},
     ),
+    "adapters": (LLAMA_8B, "h100_sxm", {"adapters": {"number": 50, "rank": 24, "resident": 16}}),
+    "adapters of attention": (LLAMA_8B, "h100_sxm", {"adapters": {"number": 9, "targets": "attention"}}),
     "a short window": ("microsoft/phi-4", "h100_sxm", {"workload": {"input_tokens": 12_000, "output_tokens": 500}}),
     "own accelerator": (LLAMA_8B, "acme_x1", {"custom_gpus": [OWN], "precisions": ["bf16"]}),
     "TPU": (LLAMA_8B, "tpu_v6e", {"location": "cloud"}),

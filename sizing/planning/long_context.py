@@ -1,0 +1,90 @@
+"""Long prompts of a plan: what an instance holds, what context parallelism would, and how far step times are tried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sizing.base.format import count, significant
+from sizing.base.result import PlanWarning
+from sizing.catalog.model import Model
+from sizing.deployments.candidates import table
+from sizing.deployments.memory import memory_fit
+from sizing.question.configuration import Configuration
+from sizing.question.understand import Question
+
+LONG = 65_536
+"""Tokens of prompt and answer from which on these rules speak. Chosen: half of what was the usual window of 2024."""
+
+MOST = 2**24
+"""Tokens up to which the longest that fits is looked for. Chosen: beyond every window of the catalogue."""
+
+SPLITS_CONTEXT = {
+    "vllm": "--decode-context-parallel-size",
+    "nim": "--decode-context-parallel-size",
+    "sglang": "--dcp-size",
+}
+"""Engines that split keys and values of a sequence over the ranks of a TP group, with the setting (arguments of vLLM
+0.33.0 and SGLang 0.5.23)."""
+
+MEASURED_SHARE = (0.5, 0.8)
+"""What prompts of 32,768 to 1,048,576 tokens took over what is predicted here, in ten published runs on H20 and H200
+(LMSYS, 2026-01-15; llm-d, 2026-07 and -08; Mooncake, 2026-07); a test holds it against them."""
+
+
+def about_long_context(question: Question, row: Configuration) -> Iterator[PlanWarning]:
+    """Rules about long prompts; nothing where they are short."""
+    if question.longest_tokens < LONG:
+        return
+    fits, window = longest(question.model, row), question.model.max_context
+    holds = f"one request of up to {count(fits)} tokens"
+    if window:
+        whole = f"a request as long as the window of the model, {count(window)} tokens"
+        holds = whole if fits >= window else f"{holds}; the window of the model is {count(window)}"
+    yield PlanWarning(
+        code="longest_context",
+        severity="info",
+        source="memory model",
+        message=f"The KV cache of an instance holds {holds}.",
+    )
+    copies = kept_copies(question.model, row.tp)
+    if copies >= 2.0 and row.engine.id in SPLITS_CONTEXT:
+        setting = f"{SPLITS_CONTEXT[row.engine.id]} {int(copies)}"
+        yield PlanWarning(
+            code="context_parallelism",
+            severity="info",
+            source="vLLM blog, 2026-08-07, decode context parallelism",
+            message=f"TP{row.tp} keeps every key and value {significant(copies)} times. Decode context parallelism "
+            f"({row.engine.label}: {setting}) keeps them once, so that an instance holds up to {significant(copies)} "
+            "times as many tokens; it is not planned here. Published: 3.3 times the tokens/s of Kimi-K2.6 on 8 B200, "
+            "where the KV cache had been full.",
+        )
+    low, high = MEASURED_SHARE
+    stages = " Pipeline stages are added up for a lone prompt, which engines that overlap its chunks are spared."
+    yield PlanWarning(
+        code="long_prompts",
+        severity="info",
+        source="LMSYS blog, 2026-01-15; llm-d blog, 2026-07-22 and 2026-08-15; Mooncake docs, 2026-07-15",
+        message=f"Prompts this long took {significant(low)} to {significant(high)} of the predicted time in published "
+        f"runs on Hopper: the prediction is on the safe side.{stages if row.pp > 1 else ''}",
+    )
+
+
+def longest(model: Model, row: Configuration) -> int:
+    """The largest whole number of tokens of which an instance holds one request, :data:`MOST` at most."""
+    one = table([row])
+
+    def fits(tokens: int) -> bool:
+        return bool(memory_fit(model, one, float(tokens)).fits[0])
+
+    low, high = 0, MOST
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def kept_copies(model: Model, tp: int) -> float:
+    """How many times a TP group holds each key and value: TP over the KV heads it can split, all of a latent vector."""
+    if model.attention == "mla":
+        return float(tp)
+    return max(tp / (model.full_kv_heads or model.kv_heads), 1.0)
