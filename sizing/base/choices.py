@@ -100,8 +100,9 @@ another time."""
 Cooling = Literal["", "air", "liquid"]
 """What carries the heat of a system away; empty where that was not read."""
 
-FormFactor = Literal["module", "card", "superchip", "cloud"]
-"""How an accelerator is built in: on a baseboard (SXM, OAM, UBB), as a PCIe card, beside its CPU, or not sold."""
+FormFactor = Literal["module", "card", "superchip", "cloud", "machine"]
+"""How an accelerator is built in: on a baseboard (SXM, OAM, UBB), as a PCIe card, beside its CPU, or not sold; or a
+machine that computes in its own memory."""
 
 Redundancy = Literal["none", "system", "site"]
 """What may fail at the peak without a limit being broken: nothing, a whole system (N+1: a server, a rack or a cloud

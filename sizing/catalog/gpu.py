@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from sizing.base.choices import FormFactor, HardwareStatus, Market
-from sizing.catalog.gpu_families import generation_of
+from sizing.catalog.gpu_families import generation_of, gpu_families
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +76,12 @@ class Gpu:
     def generation(self) -> str:
         """What engines call its kind of hardware: finer than the family where matrix units differ within one."""
         return generation_of(self.family, self.compute_capability, self.architecture)
+
+    @property
+    def processor(self) -> bool:
+        """Whether it is a machine that computes in CPU memory, alone or shared with a GPU: counted as one GPU."""
+        family = gpu_families().get(self.family)
+        return family is not None and family.processor
 
     @property
     def sizable(self) -> bool:

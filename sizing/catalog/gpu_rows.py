@@ -28,8 +28,13 @@ def pcie_bytes_per_s(generation: int | None, lanes: int = 16) -> float:
 
 @cache
 def gpus() -> Mapping[str, Gpu]:
-    """Every accelerator of the catalogue by id, in file order."""
-    return MappingProxyType({row["id"]: _gpu(row) for row in read_rows("gpus.csv")})
+    """Every accelerator of the catalogue by id, in file order; after them machines that compute without one."""
+    return MappingProxyType({row["id"]: _gpu(row) for row in read_rows("gpus.csv")} | processors())
+
+
+def processors() -> dict[str, Gpu]:
+    """Machines that compute in CPU memory, alone or shared with a GPU, by id."""
+    return {row["id"]: _processor(row) for row in read_rows("processors.csv")}
 
 
 def _scaled(text: str, unit: float) -> float | None:
@@ -61,5 +66,28 @@ def _gpu(row: Row) -> Gpu:
         "domain_gpus": count(row["max_scaleup_domain"]) or 1,
         "pcie_bytes_per_s": pcie_bytes_per_s(count(row["pcie_gen"]), lanes),
         "source": "; ".join(part for part in (row["source_primary"], row["source_secondary"]) if part),
+    }
+    return Gpu(**values)
+
+
+def _processor(row: Row) -> Gpu:
+    """One machine of ``processors.csv``: nothing joins it to others, and it is considered only where it is named."""
+    values = cells(row, Gpu, tdp_w="tdp_watts") | {
+        "form_factor": "machine",
+        "edition": row["architecture"],
+        "status": "sold",
+        "named_only": True,
+        "visible_bytes": _scaled(row["usable_gib"], GIB),
+        "memory_bandwidth": _scaled(row["memory_bandwidth_gbs"], GB),
+        "fp16_flops": _scaled(row["fp16_tflops"], TRILLION),
+        "bf16_flops": _scaled(row["bf16_tflops"], TRILLION),
+        "int8_ops": _scaled(row["int8_tops"], TRILLION),
+        **dict.fromkeys(("fp8_flops", "fp4_flops", "link_bytes_per_s", "module_w")),
+        "link_name": "none",
+        "domain_gpus": 1,
+        "pcie_bytes_per_s": pcie_bytes_per_s(None),
+        "supports_bf16": bool(row["bf16_tflops"]),
+        "supports_int8": bool(row["int8_tops"]),
+        **dict.fromkeys(("supports_fp8", "supports_fp4"), False),
     }
     return Gpu(**values)

@@ -13,6 +13,8 @@ from sizing.catalog import support_rows
 from sizing.catalog.drafts import acceptances, drafted_runs, model_drafts
 from sizing.catalog.engine_memory import memory_rules
 from sizing.catalog.files import DATA_DIR, Row, read_rows
+from sizing.catalog.gpu_rows import processors
+from sizing.evidence.processors import processor_runs
 from sizing.methodology.content import Cell, Section, Table
 from sizing.scenario.lengths import languages
 
@@ -39,6 +41,8 @@ LOADERS: dict[str, Callable[[], Any]] = {
     "speculation.csv": acceptances,
     "drafts.csv": model_drafts,
     "speculation_runs.csv": drafted_runs,
+    "processors.csv": processors,
+    "processor_runs.csv": processor_runs,
 }
 """Who reads each file of facts; the first words of its docstring say what the file holds."""
 
@@ -56,6 +60,8 @@ _TITLES = {
     "engine_formats.csv": "Engines by number format",
     "engine_layouts.csv": "Engines by layout",
     "engine_memory.csv": "Memory by engine and version",
+    "processors.csv": "Processors and unified memory",
+    "processor_runs.csv": "Runs on processors",
 }
 
 _DATES = ("source_date", "date", "price_date")
