@@ -98,7 +98,8 @@ def generic_system(gpu: Gpu) -> System:
     """The largest assumed system of a catalogue or custom accelerator, its price and power by rule.
 
     A server of eight; of as many modules as their links join, where that are fewer (MI250X: 4); one superchip that
-    nothing joins to others (GH200, GB10), one machine that computes without a GPU; the largest workstation for cards that belong into one.
+    nothing joins to others (GH200, GB10), one machine that computes without a GPU; the largest workstation for cards
+    that belong into one.
     """
     if in_workstations(gpu):
         return _assumed(gpu, WORKSTATION_SIZES[-1])
