@@ -28,7 +28,6 @@ from calibration.interval_figures import compared
 from calibration.kernel_tables import NoTables
 from calibration.learning_curve import learning_curve
 from calibration.memory_accuracy import memory_figures
-from calibration.processors import processor_figures
 from calibration.open_loop_intervals import open_loops_checked
 from calibration.open_splits import split_errors, split_line, split_records
 from calibration.runs_at_limits import runs_at_limits
@@ -113,7 +112,6 @@ def calibrate(say: Progress = print) -> None:
     all_figures = figures(published, capacity, with_ends, known, forms, curve, rows, spot, OBSTACLES)
     all_figures["open_split"] = split_records(split)
     all_figures["memory"] = memory_figures()
-    all_figures["processors"] = processor_figures()
     (DATA_DIR / "accuracy.json").write_text(one_line_each(all_figures), encoding="utf-8")
     write_report(all_figures)
 

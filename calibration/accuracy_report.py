@@ -37,8 +37,6 @@ REPORT = ROOT / "docs" / "ACCURACY.md"
 TRIED = REPORT.with_name("ACCURACY_TRIED.md")
 ROWS = REPORT.with_name("accuracy")
 """The folder of the long tables, a CSV each, by their names in ``accuracy.json``."""
-BESIDE = ("processors",)
-"""Judged by modules of their own, in sections after the memory, as far as ``accuracy.json`` has their figures."""
 LONG = ("capacity_configurations", "errors", "open_split", "slices", "coverage", "forms", "worst")
 """Tables of which the report only tells what they say."""
 TRIED_TITLES = ("What was tried", "Load, tried on 2026-11-26")
@@ -173,7 +171,6 @@ def markdown(figures: Mapping[str, Any]) -> str:
         *(_section(TITLES[name], WORDS[name], figures[name]) for name in ("extrapolated", "reliability_at_limits")),
         _capacity(figures),
         _section(TITLES["memory"], WORDS["memory"], figures["memory"]),
-        *(_section(TITLES[name], WORDS[name], figures[name]) for name in BESIDE if figures.get(name)),
         _section("Asked and reached", "Median / 90th percentile of the absolute percentage error.", figures["targets"]),
         _section(
             "Errors by protocol",

@@ -1,8 +1,9 @@
-"""``python -m calibration.processors``: how fast processors and unified memory are, into ``sizing/data/processors.yaml``.
+"""``python -m calibration.processors``: how fast processors and unified memory are, into
+``sizing/data/processors.yaml``.
 
 ``sizing/data/processor_runs.csv`` holds published runs of llama.cpp and OpenVINO Model Server (MIT, Apache-2.0); runs
-whose licence allows no copy are added by ``--also``. Decode is bandwidth / bytes read x share, prefill the matrix rate x
-share; shares by family of hardware and width of the weights, with shrinkage to those of GPUs. Judged with the source
+whose licence allows no copy are added by ``--also``. Decode is bandwidth / bytes read x share, prefill the matrix rate
+x share; shares by family of hardware and width of the weights, with shrinkage to those of GPUs. Judged with the source
 left out; where a family has one source alone, with the machine left out, which the table says.
 """
 
@@ -45,19 +46,19 @@ FAMILIES = {
 PLATFORMS = {"llamacpp on blackwell": ("device",)}
 """Engine on a family that is fitted on its own -> the factors that its runs tell."""
 SPREAD, RUN_ERROR = 0.7, 0.15
-"""Width of the priors and error of a run, natural logarithms. Chosen: because shares of other families differ by as much
-as a factor of two, and runs of one machine by different people by some 15 %."""
+"""Width of the priors and error of a run, natural logarithms. Chosen: because shares of other families differ by as
+much as a factor of two, and runs of one machine by different people by some 15 %."""
 LAYER_SPREAD = 2.0
-"""The same of fixed times. Chosen: because hundreds of threads that meet after every product take tens of times as long as
-the launch of a kernel."""
+"""The same of fixed times. Chosen: because hundreds of threads that meet after every product take tens of times as long
+as the launch of a kernel."""
 MOST, MOST_LAYER = 0.95, 50.0
 """The largest share, and the longest fixed times, beside those of GPUs. Chosen: because no kernel reaches all of it."""
 VECTOR_MATRIX = 0.3
-"""Share of the matrix rate of CPUs without AMX, of whose prefill no run is known. Chosen: because AMX, five to thirty times
-as fast, reaches a tenth of its own, and vector units wait less for memory."""
+"""Share of the matrix rate of CPUs without AMX, of whose prefill no run is known. Chosen: because AMX, five to thirty
+times as fast, reaches a tenth of its own, and vector units wait less for memory."""
 ANSWER = 200.0
-"""Tokens of an answer in the runs of OpenVINO Model Server. Assumed: prompts of 220 and answers of 200 tokens, as in the
-ShareGPT conversations that its load is like."""
+"""Tokens of an answer in the runs of OpenVINO Model Server. Assumed: prompts of 220 and answers of 200 tokens, as in
+the ShareGPT conversations that its load is like."""
 
 
 def runs(also: Path | None = None) -> pd.DataFrame:
@@ -183,11 +184,6 @@ def judged(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return [{"group": "all", "phase": "decode", "left_out": "as below", **_errors(pd.concat(all_decode))}, *out]
 
 
-def processor_figures() -> list[dict[str, Any]]:
-    """What ``accuracy.json`` keeps of it: the table as it was last written."""
-    return pd.read_csv(JUDGED, keep_default_na=False).to_dict("records")
-
-
 def _errors(part: pd.DataFrame) -> dict[str, Any]:
     """How far predictions lay from runs that the fit had not seen; empty where every run was seen."""
     error = 100.0 * (part["ratio"] - 1.0).abs()
@@ -245,12 +241,12 @@ def _as_yaml(frame: pd.DataFrame, shares: Mapping[str, dict[str, float]], record
         lines.append(f"{title}:")
         lines += [f"  {name}: {{{', '.join(f'{k}: {v:g}' for k, v in row.items())}}}" for name, row in rows.items()]
     lines.append("evidence:")
-    for group, rows in groups(frame):
+    for group, part in groups(frame):
         judged_by = next(r for r in records if r["group"] == group and r["phase"] != "prefill")
         row = {
-            "runs": len(rows),
-            "sources": rows["source"].nunique(),
-            "machines": rows["gpu"].nunique(),
+            "runs": len(part),
+            "sources": part["source"].nunique(),
+            "machines": part["gpu"].nunique(),
             "left_out": judged_by["left_out"].partition(" ")[0],
             "median_pct": judged_by["median_pct"],
             "p90_pct": judged_by["p90_pct"],

@@ -215,6 +215,11 @@ def _more_assumptions() -> None:
     text("mem")
     text("cached")
     dropdown("route")
+    dropdown("weights_from")
+    if state.value("weights_from") != "unstated":
+        text("weights_rate")
+        segments("loader")
+        dropdown("standby")
     segments("drafts")
     if switch("spec"):
         text("draft", "accept")
