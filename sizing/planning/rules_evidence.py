@@ -11,7 +11,7 @@ from sizing.catalog import Model
 from sizing.catalog.engines import engines
 from sizing.catalog.gpu_rows import gpus
 from sizing.catalog.measured import measurements, well_measured
-from sizing.catalog.precisions import precisions
+from sizing.catalog.precisions import precisions, wide_flops
 from sizing.evidence.cases import Case, LayoutKind, case_of
 from sizing.evidence.extrapolation import extrapolated
 from sizing.evidence.processors import PUBLISHED_BY, evidence_of, measured_alike
@@ -36,7 +36,9 @@ def about_evidence(model: Model, row: Configuration) -> Iterator[PlanWarning]:
     another GPU of its generation, or of the engine whose step times are borrowed, is not its own."""
     case = case_of(model, row)
     unlike = extrapolated(case)
-    if row.gpu.processor:
+    if row.gpu.slice_of:
+        yield _about_slice(row)
+    elif row.gpu.processor:
         yield _about_processor(row)
     elif "new_gpu" in unlike or "new_generation" in unlike:
         yield _about_gpu(row, of_generation="new_gpu" in unlike)
@@ -53,6 +55,25 @@ def _about_gpu(row: Configuration, *, of_generation: bool) -> PlanWarning:
         source=SOURCE,
         message=f"{_published(measurements('gpus').get(row.gpu.id, 0))} of {row.gpu.name}{others}, so this answer is "
         "less certain. Benchmark before buying.",
+    )
+
+
+def _about_slice(row: Configuration) -> PlanWarning:
+    """What the speed of a slice is taken from, and that nobody has shown it."""
+    part, card = row.gpu, gpus()[row.gpu.slice_of]
+    memory, compute = part.memory_bandwidth / card.memory_bandwidth, wide_flops(part) / wide_flops(card)
+    isolated = (
+        "Slices of other models on the card take their own power, which lowers its clock for all."
+        if "g." in part.slice_name
+        else "Even parts by MPS or time-slicing are not isolated: neighbours take bandwidth and time from each other."
+    )
+    return PlanWarning(
+        code="slice",
+        severity="warning",
+        source="docs/HARDWARE.md",
+        message=f"The speed of slice {part.slice_name} is a prior that no measurement validates: {percent(memory)} of "
+        f"the bandwidth and {percent(compute)} of the SMs of {card.name}, {part.slices_per_card} to a card. {isolated} "
+        "Benchmark a slice before relying on it.",
     )
 
 

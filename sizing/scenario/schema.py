@@ -222,6 +222,7 @@ class Deployment(ScenarioPart):
     batch_limits: list[Annotated[int, Field(ge=1, le=100_000)]] = Field(default_factory=list, max_length=16)
     memory_fraction: Annotated[float, Field(ge=0.1, le=0.99, allow_inf_nan=False)] | None = None
     custom_gpus: list[CustomGpu] = Field(default_factory=list, max_length=20)
+    slice: str = Field(default="", max_length=20)
     measured_gpus_only: bool = False
     accurate_formats_only: bool = True
     location: Location = "on_prem"

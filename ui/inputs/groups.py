@@ -177,6 +177,7 @@ def _more_hardware() -> None:
     if "disaggregated" in state.value("serving"):
         text("pre", "dec")
     text("batch")
+    text("slice")
     if switch("own", on_change=state.add_own_gpu):
         text("own_name")
         text("own_mem", "own_bw")
