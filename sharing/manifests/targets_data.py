@@ -59,4 +59,9 @@ def targets_data() -> TargetsData:
 
 def hardware_of(gpu: Gpu) -> Hardware | None:
     """What is known of this GPU's vendor; None for one that no target here schedules, and for a custom one."""
-    return None if gpu.custom else targets_data().hardware.get(gpu.vendor)
+    known = None if gpu.custom else targets_data().hardware.get(gpu.vendor)
+    if known is None or not gpu.slice_of:
+        return known
+    resource = f"nvidia.com/mig-{gpu.slice_name}" if "g." in gpu.slice_name else "nvidia.com/gpu.shared"
+    products = {gpu.id: known.products[gpu.slice_of]} if gpu.slice_of in known.products else {}
+    return known.model_copy(update={"resource": resource, "products": products})

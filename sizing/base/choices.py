@@ -55,6 +55,16 @@ def is_rented(location: Location) -> bool:
 Serving = Literal["aggregated", "disaggregated"]
 """Prefill and decode in the same instances, or in pools of their own."""
 
+WeightsFrom = Literal["page_cache", "local_nvme", "block_volume", "network_file_system", "object_store", "hub"]
+"""Where an instance reads its weights from when it starts (``data/start_up.yaml``)."""
+
+Loader = Literal["default", "streaming"]
+"""What reads them: each process its own files, or many streams at once (fastsafetensors, Run:ai streamer)."""
+
+Standby = Literal["none", "sleep", "sleep_without_weights", "warm"]
+"""How an instance waits until it is needed: switched off; asleep, its weights in host memory (vLLM's sleep mode, level
+1) or given up (level 2); or running."""
+
 SpeculationUse = Literal["auto", "off"]
 """Whether drafts that are published for a model are considered where they can decide."""
 
@@ -103,8 +113,9 @@ another time."""
 Cooling = Literal["", "air", "liquid"]
 """What carries the heat of a system away; empty where that was not read."""
 
-FormFactor = Literal["module", "card", "superchip", "cloud"]
-"""How an accelerator is built in: on a baseboard (SXM, OAM, UBB), as a PCIe card, beside its CPU, or not sold."""
+FormFactor = Literal["module", "card", "superchip", "cloud", "machine"]
+"""How an accelerator is built in: on a baseboard (SXM, OAM, UBB), as a PCIe card, beside its CPU, or not sold; or a
+machine that computes in its own memory."""
 
 Redundancy = Literal["none", "system", "site"]
 """What may fail at the peak without a limit being broken: nothing, a whole system (N+1: a server, a rack or a cloud

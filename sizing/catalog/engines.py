@@ -41,7 +41,8 @@ class Engine:
     can lose its KV cache to another, ``promises`` what such an engine keeps free when it admits one; ``narrow_kv``
     whether an unstated KV format is FP8 beside narrow weights; ``batch_option`` the setting that limits the sequences
     in flight, "" where none is documented; ``disaggregated`` the GPU families on which prefill and decode may be
-    instances of their own; ``kernel_tables`` its name in NVIDIA's tables, "" where it was not measured;
+    instances of their own; ``only_families`` those on which it is considered unless it is named, () for all;
+    ``kernel_tables`` its name in NVIDIA's tables, "" where it was not measured;
     ``stands_in_for`` engines outside the catalogue that run by its defaults.
     """
 
@@ -78,6 +79,7 @@ class Engine:
     batch_source: str = ""
     disaggregated: tuple[str, ...] = ()
     disaggregated_source: str = ""
+    only_families: tuple[str, ...] = ()
     dense_short_prompts: tuple[str, ...] = ()
     sparse_source: str = ""
 
@@ -164,6 +166,7 @@ def _engine(name: str, row: dict[str, object]) -> Engine:
         "aliases",
         "dense_short_prompts",
         "disaggregated",
+        "only_families",
         "small_families",
         "small_gpus",
         "stands_in_for",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from sizing.base.choices import FormFactor, HardwareStatus, Market
-from sizing.catalog.gpu_families import generation_of
+from sizing.catalog.gpu_families import generation_of, gpu_families
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +21,8 @@ class Gpu:
     have prices of their own. ``module_w`` is the power of a superchip with its CPU, ``tdp_w`` what the GPU alone may
     draw. ``market`` is whom it is made for. ``named_only`` says that it is considered only where a scenario names it:
     older, rarer or smaller than what is bought for serving today, or not sold yet.
-    ``compute_capability`` is NVIDIA's, "" for others.
+    ``compute_capability`` is NVIDIA's, "" for others. ``slice_of`` is the id of the card that it is a part of, "" for a
+    whole one, ``slice_name`` how that is cut, and ``slices_per_card`` into how many of these.
     """
 
     id: str
@@ -61,6 +62,9 @@ class Gpu:
     visible_bytes: float | None = None
     kernel_tables: str = ""
     kernel_tables_engines: tuple[str, ...] = ()
+    slice_of: str = ""
+    slice_name: str = ""
+    slices_per_card: int = 1
     aliases: tuple[str, ...] = field(default=(), compare=False)
 
     def __hash__(self) -> int:
@@ -76,6 +80,17 @@ class Gpu:
     def generation(self) -> str:
         """What engines call its kind of hardware: finer than the family where matrix units differ within one."""
         return generation_of(self.family, self.compute_capability, self.architecture)
+
+    @property
+    def processor(self) -> bool:
+        """Whether it is a machine that computes in CPU memory, alone or shared with a GPU: counted as one GPU."""
+        family = gpu_families().get(self.family)
+        return family is not None and family.processor
+
+    @property
+    def alone(self) -> bool:
+        """Whether an instance has one of it: nothing joins machines without GPUs, or slices, to others."""
+        return self.processor or bool(self.slice_of)
 
     @property
     def sizable(self) -> bool:

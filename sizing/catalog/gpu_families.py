@@ -16,13 +16,15 @@ class GpuFamily:
     """``label``: its name; ``older_network``: sold with the slower network between systems; ``colour``: place in the
     figures' palette; ``reference``: the GPU that its others are compared to in watts per FLOP/s, "" for none;
     ``launched``: decimal year of its first GPU; ``generations``: of a family that engines tell apart, the generation by
-    major compute capability or by architecture."""
+    major compute capability or by architecture; ``processor``: machines whose memory is that of a CPU, or shared with
+    one (``processors.csv``)."""
 
     label: str
     older_network: bool = False
     colour: int | None = None
     reference: str = ""
     launched: float = math.inf
+    processor: bool = False
     generations: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
 

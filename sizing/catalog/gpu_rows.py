@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
-from types import MappingProxyType
 
 from sizing.base.constants import constant
 from sizing.base.units import GB, GIB, TRILLION
 from sizing.catalog.files import Row, cells, count, number, read_rows
 from sizing.catalog.gpu import Gpu
+from sizing.catalog.slices import BETWEEN, slice_by_id
 
 PCIE_X16_BYTES_PER_S = {3: 16e9, 4: 32e9, 5: 64e9, 6: 128e9}
 """Raw one-direction bandwidth of sixteen PCIe lanes by generation (PCI-SIG; 64 GB/s for generation 5 as in NVIDIA's
@@ -28,8 +28,40 @@ def pcie_bytes_per_s(generation: int | None, lanes: int = 16) -> float:
 
 @cache
 def gpus() -> Mapping[str, Gpu]:
-    """Every accelerator of the catalogue by id, in file order."""
-    return MappingProxyType({row["id"]: _gpu(row) for row in read_rows("gpus.csv")})
+    """Every accelerator of the catalogue by id, in file order; after them machines that compute without one."""
+    return Catalogue({row["id"]: _gpu(row) for row in read_rows("gpus.csv")} | processors())
+
+
+class Catalogue(Mapping[str, Gpu]):
+    """Cards and machines by id; slices of them are found by theirs (:mod:`sizing.catalog.slices`), and not listed."""
+
+    def __init__(self, whole: Mapping[str, Gpu]) -> None:
+        self._whole = dict(whole)
+        self._slices: dict[str, Gpu | None] = {}
+
+    def __getitem__(self, gpu_id: str) -> Gpu:
+        whole = self._whole.get(gpu_id)
+        if whole is not None:
+            return whole
+        if BETWEEN not in gpu_id:
+            raise KeyError(gpu_id)
+        if gpu_id not in self._slices:
+            self._slices[gpu_id] = slice_by_id(gpu_id, self._whole)
+        part = self._slices[gpu_id]
+        if part is None:
+            raise KeyError(gpu_id)
+        return part
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._whole)
+
+    def __len__(self) -> int:
+        return len(self._whole)
+
+
+def processors() -> dict[str, Gpu]:
+    """Machines that compute in CPU memory, alone or shared with a GPU, by id."""
+    return {row["id"]: _processor(row) for row in read_rows("processors.csv")}
 
 
 def _scaled(text: str, unit: float) -> float | None:
@@ -61,5 +93,28 @@ def _gpu(row: Row) -> Gpu:
         "domain_gpus": count(row["max_scaleup_domain"]) or 1,
         "pcie_bytes_per_s": pcie_bytes_per_s(count(row["pcie_gen"]), lanes),
         "source": "; ".join(part for part in (row["source_primary"], row["source_secondary"]) if part),
+    }
+    return Gpu(**values)
+
+
+def _processor(row: Row) -> Gpu:
+    """One machine of ``processors.csv``: nothing joins it to others, and it is considered only where it is named."""
+    values = cells(row, Gpu, tdp_w="tdp_watts") | {
+        "form_factor": "machine",
+        "edition": row["architecture"],
+        "status": "sold",
+        "named_only": True,
+        "visible_bytes": _scaled(row["usable_gib"], GIB),
+        "memory_bandwidth": _scaled(row["memory_bandwidth_gbs"], GB),
+        "fp16_flops": _scaled(row["fp16_tflops"], TRILLION),
+        "bf16_flops": _scaled(row["bf16_tflops"], TRILLION),
+        "int8_ops": _scaled(row["int8_tops"], TRILLION),
+        **dict.fromkeys(("fp8_flops", "fp4_flops", "link_bytes_per_s", "module_w")),
+        "link_name": "none",
+        "domain_gpus": 1,
+        "pcie_bytes_per_s": pcie_bytes_per_s(None),
+        "supports_bf16": bool(row["bf16_tflops"]),
+        "supports_int8": bool(row["int8_tops"]),
+        **dict.fromkeys(("supports_fp8", "supports_fp4"), False),
     }
     return Gpu(**values)

@@ -53,9 +53,10 @@ class Precision:
     ``checkpoint_marks`` are words of a checkpoint's name that tell the format, ``checkpoint_methods`` words that tell
     its method, of 4 bits unless the name says 8, ``quant_methods`` its names in config.json. ``from_training`` says
     that a model is trained in it; with ``every_layer`` its method quantises all linear layers of a mixture of experts,
-    not the experts alone. ``dense_kernels`` and ``moe_kernels`` are what NVIDIA's kernel tables call its
-    (GEMM, experts), best first; None is as the checkpoint says. ``expert_widths`` are the multiples to which kernels
-    pad the experts' inner width on a GPU and the model's width, by GPU family and for all "other" ones.
+    not the experts alone; ``ends_bytes`` are those of a value of embeddings and output head. ``dense_kernels`` and
+    ``moe_kernels`` are what NVIDIA's kernel tables call its (GEMM, experts), best first; None is as the checkpoint
+    says. ``expert_widths`` are the multiples to which kernels pad the experts' inner width on a GPU and the model's
+    width, by GPU family and for all "other" ones.
     """
 
     id: str
@@ -71,6 +72,7 @@ class Precision:
     quant_methods: tuple[str, ...] = ()
     from_training: bool = False
     every_layer: bool = False
+    ends_bytes: float = WIDE_BYTES
     dense_kernels: tuple[Kernels, ...] = ()
     moe_kernels: tuple[Kernels, ...] = ()
     expert_widths: tuple[tuple[str, int, int], ...] = ()

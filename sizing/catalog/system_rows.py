@@ -98,11 +98,12 @@ def generic_system(gpu: Gpu) -> System:
     """The largest assumed system of a catalogue or custom accelerator, its price and power by rule.
 
     A server of eight; of as many modules as their links join, where that are fewer (MI250X: 4); one superchip that
-    nothing joins to others (GH200, GB10); the largest workstation for cards that belong into one.
+    nothing joins to others (GH200, GB10), one machine that computes without a GPU; the largest workstation for cards
+    that belong into one.
     """
     if in_workstations(gpu):
         return _assumed(gpu, WORKSTATION_SIZES[-1])
-    if gpu.form_factor == "superchip" and gpu.domain_gpus == 1:
+    if gpu.form_factor in ("superchip", "machine") and gpu.domain_gpus == 1:
         return _assumed(gpu, 1)
     joined = gpu.form_factor == "module" and not gpu.custom and 1 < gpu.domain_gpus < GPUS_PER_ASSUMED_SERVER
     return _assumed(gpu, gpu.domain_gpus if joined else GPUS_PER_ASSUMED_SERVER)
@@ -112,9 +113,11 @@ def _assumed(gpu: Gpu, gpus: int) -> System:
     """An assumed server or workstation of so many accelerators."""
     kind = "workstation" if in_workstations(gpu) else "server"
     host = server_hosts()[kind] if kind == "workstation" else host_for(gpu.form_factor, gpus)
+    if gpu.form_factor == "machine":
+        host = server_hosts()["machine" if gpu.market == "datacenter" else "desk_machine"]
     return System(
         id=f"{kind}_{gpus}x_{gpu.id}",
-        name=f"{gpus}x {gpu.name} {kind} (assumed)",
+        name=gpu.name if gpu.form_factor == "machine" else f"{gpus}x {gpu.name} {kind} (assumed)",
         vendor="",
         gpu_id=gpu.id,
         gpus=gpus,

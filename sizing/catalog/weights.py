@@ -112,7 +112,7 @@ def weight_parts(model: Model, precision: Precision) -> WeightParts:
     dense = dense_bytes(model, precision)
     copied = copied_parameters(model)
     routers = min(float(model.moe_layers * model.experts * model.hidden_size), dense_parameters(model))
-    table = float(model.vocab_size * model.hidden_size) * WIDE_BYTES
+    table = float(model.vocab_size * model.hidden_size) * precision.ends_bytes
     parts = WeightParts(
         experts=model.params_experts * each,
         sharded=max(dense_parameters(model) - copied - routers, 0.0) * dense,

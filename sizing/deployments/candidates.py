@@ -6,10 +6,10 @@ later stage works on whole columns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from types import FunctionType
+from types import FunctionType, MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,11 @@ UNKNOWN_COUNTS = 1.44
 not come first because what is known to run does so in another format."""
 CONVERTS_ONLINE = ("vllm", "sglang")
 """Engines that do so, and those built on them."""
+CONVERTED: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"llamacpp": ("q8_0", "q4_k_m"), "openvino": ("int8_wo", "int4_wo")}
+)
+"""Formats that an engine's own converter makes of a 16-bit checkpoint before it is served (llama.cpp, tools/quantize;
+optimum-intel, ``--weight-format``)."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +138,7 @@ def enumerate_for(model: Model, gpu: Gpu, allowed: Allowed) -> tuple[Configurati
             speculation=allowed.speculation,
             adapters=allowed.adapters,
         )
-        for engine in engines_allowed(allowed)
+        for engine in engines_allowed(allowed, gpu)
         for precision in formats_tried(model, gpu, engine, allowed)
         if (running := runnable(model, gpu, engine, precision, allowed)) is not None
         for kv in kv_formats(gpu, running, precision, allowed)
@@ -147,9 +152,14 @@ def table_for(model: Model, gpu: Gpu, allowed: Allowed) -> Candidates:
     return table(enumerate_for(model, gpu, allowed))
 
 
-def engines_allowed(allowed: Allowed) -> Iterator[Engine]:
-    """Engines that the scenario allows, in the order of the catalogue, with the share of memory that it sets."""
-    known = (one for one in engines().values() if not allowed.engines or one.id in allowed.engines)
+def engines_allowed(allowed: Allowed, gpu: Gpu) -> Iterator[Engine]:
+    """Engines that the scenario allows on a GPU, in the order of the catalogue, with the share of memory that it sets;
+    unasked, none outside the families that it is for."""
+    known = (
+        one
+        for one in engines().values()
+        if (one.id in allowed.engines if allowed.engines else not one.only_families or gpu.family in one.only_families)
+    )
     return (with_fraction(one, allowed.memory_fraction) for one in known)
 
 
@@ -189,6 +199,7 @@ def formats_tried(model: Model, gpu: Gpu, engine: Engine, allowed: Allowed) -> I
         existing.add("bf16" if gpu.supports_bf16 else "fp16")
         if engine.id in CONVERTS_ONLINE or engine.built_on in CONVERTS_ONLINE:
             existing |= {name for name in ONLINE if gpu_supports(gpu, precisions()[name])}
+        existing.update(CONVERTED.get(engine.id, ()))
     for name, one in precisions().items():
         if name not in existing or not _as_accurate(own, one, allowed):
             continue

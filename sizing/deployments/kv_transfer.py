@@ -72,4 +72,4 @@ def transfer_s(kv_bytes: Floats, share: Floats, bytes_per_s: Floats) -> Floats:
 
 def supports(row: Configuration) -> bool:
     """Whether the engine runs prefill and decode as instances of their own on this GPU."""
-    return row.gpu.family in row.engine.disaggregated
+    return row.gpu.family in row.engine.disaggregated and not row.gpu.alone

@@ -42,6 +42,8 @@ def _grids(model: Model, gpu: Gpu, allowed: Allowed) -> Iterator[tuple[int, int]
     """TP x PP: TP within one scale-up domain or server unless asked for; unasked, no more GPUs than two servers."""
     server = max(gpu.domain_gpus, SERVER_GPUS)
     for tp, pp in product(allowed.tp or TP_SIZES, allowed.pp or PP_SIZES):
+        if gpu.alone and tp * pp > 1:
+            continue
         unasked = tp > server and not allowed.tp
         beyond = tp * pp > max(MAX_GPUS_PER_INSTANCE, server) and not (allowed.tp and (pp == 1 or allowed.pp))
         if not unasked and not beyond and tp * pp <= MAX_GPUS_ASKED:
@@ -62,7 +64,7 @@ def _ranks(model: Model, gpu: Gpu, allowed: Allowed, tp: int, pp: int) -> tuple[
     """Attention-DP ranks: as asked, directly or by an EP that TP does not reach; unasked, of one GPU each."""
     if allowed.dp:
         return allowed.dp
-    if not model.is_moe:
+    if not model.is_moe or gpu.alone:
         return (1,)
     if allowed.ep:
         return tuple(dict.fromkeys((1, *(ep // tp for ep in allowed.ep if ep % tp == 0))))

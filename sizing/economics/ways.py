@@ -23,6 +23,7 @@ from sizing.economics.month import Month, month_of
 from sizing.economics.on_prem import Money, on_prem
 from sizing.economics.views import BaseWay, View, without_cost
 from sizing.planning.answered import Answer
+from sizing.planning.start_up_time import with_start_up
 from sizing.prices.hardware import HardwareOption, options
 from sizing.question.understand import Question
 
@@ -157,7 +158,8 @@ def ways_of(answer: Answer, rent: float = 1.0, on: date | None = None) -> Ways:
     fleet, scenario = fleet_of(plan), question.scenario
     assert plan.deployment is not None
     gpu = _gpu(question, plan.deployment.gpu)
-    money = Money(costs=scenario.costs, assumptions=assumptions_for(scenario.costs), prices=question.prices, rent=rent)
+    constants = assumptions_for(with_start_up(question, answer.chosen))
+    money = Money(costs=scenario.costs, assumptions=constants, prices=question.prices, rent=rent)
     month = month_of(plan, question)
     day = on or date.fromisoformat(data_date())
     return Ways(

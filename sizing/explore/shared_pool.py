@@ -9,7 +9,7 @@ HiGHS).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import numpy as np
@@ -20,8 +20,11 @@ from sizing.base.errors import InvalidScenario
 from sizing.base.format import count, usd
 from sizing.base.quantity import Result, quantity
 from sizing.base.units import HOURS_PER_MONTH
+from sizing.catalog.gpu_rows import gpus as catalogue
+from sizing.catalog.slices import profiles_of
 from sizing.planning.compose import as_planned
 from sizing.prices.hardware import HardwareOption
+from sizing.prices.slice_packing import cards_for
 from sizing.question.understand import Question, understand
 from sizing.scenario.schema import Scenario
 from sizing.search.all_deployments import AllDeployments
@@ -95,12 +98,17 @@ class SharedPool(Result):
 
 @dataclass(frozen=True)
 class _Choice:
-    """One workload on one kind of system: place among its deployments, GPUs that it takes out of the systems."""
+    """One workload on one kind of system: place among its deployments, whole GPUs that it takes out of the systems;
+    where it runs on slices, ``slices`` of kind ``part`` of that ``card``, seven of seven are one."""
 
     workload: int
     kind: int
     place: int
     gpus: float
+    card: str
+    part: str
+    slices: int
+    per_card: int
 
 
 @dataclass(frozen=True)
@@ -146,7 +154,24 @@ def place(scenarios: Sequence[Scenario], objective: PoolObjective = "cost") -> S
         )
     kinds, choices = _choices(workloads, objective)
     chosen, systems = _solve(len(workloads), kinds, choices, objective)
-    return _pool(workloads, kinds, chosen, systems)
+    return _pool(workloads, kinds, chosen, _packed(kinds, chosen, systems))
+
+
+def _packed(kinds: Sequence[HardwareOption], chosen: Sequence[_Choice], systems: Sequence[int]) -> list[int]:
+    """The systems of each kind, fewer where slices of several workloads fit together better than their shares add up
+    to: a card of seven slices holds three of two and one more, which is 3/3 + 1/7."""
+    packed = []
+    for s, (kind, number) in enumerate(zip(kinds, systems, strict=True)):
+        mine = [c for c in chosen if c.kind == s]
+        parts = [c for c in mine if c.part in profiles_of(c.card)]
+        wanted: dict[str, dict[str, int]] = {}
+        for c in parts:
+            counts = wanted.setdefault(c.card, {})
+            counts[c.part] = counts.get(c.part, 0) + c.slices
+        whole = sum(c.gpus for c in mine if c not in parts)
+        cards = whole + sum(cards_for(card, counts) for card, counts in wanted.items())
+        packed.append(min(number, -(-int(np.ceil(cards - ROUNDING)) // kind.gpus)) if parts else number)
+    return packed
 
 
 def _sized(scenario: Scenario) -> _Workload:
@@ -169,10 +194,13 @@ def _choices(workloads: Sequence[_Workload], objective: PoolObjective) -> tuple[
                 if offer.usd_per_hour is None and objective == "cost":
                     continue
                 kind = number.setdefault(f"{offer.kind}:{offer.id}", len(kinds))
+                known = catalogue().get(gpu)
+                per_card = known.slices_per_card if known else 1
                 if kind == len(kinds):
-                    kinds.append(offer)
+                    kinds.append(replace(offer, gpus=offer.gpus // per_card))
                 gpus, n = min((_taken(work, k, offer), n) for n, k in enumerate(places[:TRIED]))
-                choices.append(_Choice(w, kind, places[n], gpus))
+                card, part = (known.slice_of, known.slice_name) if known else ("", "")
+                choices.append(_Choice(w, kind, places[n], gpus / per_card, card, part, round(gpus), per_card))
     return kinds, choices
 
 
@@ -233,10 +261,14 @@ def _pool(
     by_workload = sorted(chosen, key=lambda choice: choice.workload)
     alone = [-(-int(np.ceil(c.gpus - ROUNDING)) // kinds[c.kind].gpus) for c in by_workload]
     placed = tuple(_placed(workloads[c.workload], c, kinds[c.kind], n) for c, n in zip(by_workload, alone, strict=True))
-    used = dict.fromkeys(range(len(kinds)), 0)
+    used = dict.fromkeys(range(len(kinds)), 0.0)
     for choice, workload in zip(by_workload, placed, strict=True):
-        used[choice.kind] += workload.gpus
-    systems = tuple(_system(kind, n, used[s]) for s, (kind, n) in enumerate(zip(kinds, counts, strict=True)) if n)
+        used[choice.kind] += workload.gpus / choice.per_card
+    systems = tuple(
+        _system(kind, n, min(int(np.ceil(used[s] - ROUNDING)), n * kind.gpus))
+        for s, (kind, n) in enumerate(zip(kinds, counts, strict=True))
+        if n
+    )
     costs = [s.usd_per_month for s in systems]
     total = None if any(c is None for c in costs) else sum(c for c in costs if c is not None)
     return SharedPool(
@@ -253,7 +285,7 @@ def _pool(
 def _placed(work: _Workload, choice: _Choice, kind: HardwareOption, systems_alone: int) -> Placed:
     return Placed(
         scenario=work.scenario.name,
-        deployment=work.deployed(choice.place, kind, systems_alone),
+        deployment=work.deployed(choice.place, replace(kind, gpus=kind.gpus * choice.per_card), systems_alone),
         configuration=work.among[choice.place].label,
         gpus=int(work.among.gpus[choice.place]),
     )

@@ -15,6 +15,9 @@ from sizing.catalog.context import context_extensions
 from sizing.catalog.drafts import acceptances, drafted_runs, model_drafts
 from sizing.catalog.engine_memory import memory_rules
 from sizing.catalog.files import DATA_DIR, Row, read_rows
+from sizing.catalog.gpu_rows import processors
+from sizing.catalog.slices import mig_profiles
+from sizing.evidence.processors import processor_runs
 from sizing.methodology.content import Cell, Section, Table
 from sizing.scenario.lengths import languages
 
@@ -43,6 +46,9 @@ LOADERS: dict[str, Callable[[], Any]] = {
     "speculation.csv": acceptances,
     "drafts.csv": model_drafts,
     "speculation_runs.csv": drafted_runs,
+    "processors.csv": processors,
+    "mig_profiles.csv": mig_profiles,
+    "processor_runs.csv": processor_runs,
 }
 """Who reads each file of facts; the first words of its docstring say what the file holds."""
 
@@ -62,6 +68,9 @@ _TITLES = {
     "engine_memory.csv": "Memory by engine and version",
     "engine_adapters.csv": "Adapters by engine",
     "context_extensions.csv": "Extended context windows",
+    "processors.csv": "Processors and unified memory",
+    "mig_profiles.csv": "Slices of GPUs (MIG)",
+    "processor_runs.csv": "Runs on processors",
 }
 
 _DATES = ("source_date", "date", "price_date")

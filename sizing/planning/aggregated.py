@@ -32,6 +32,7 @@ from sizing.planning.spread import (
     spreads_of,
     with_slower_steps,
 )
+from sizing.planning.start_up_time import start_up_in_words
 from sizing.prices.hardware import HardwareOption
 from sizing.question.configuration import Configuration
 from sizing.queueing.capacity import at_rate
@@ -227,6 +228,7 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
         if row.engine.surrogate != row.engine.id:
             yield f"{row.engine.label} has no measurements of its own: step times of {row.engine.surrogate} are used."
         yield from assumptions.usage(question)
+        yield from start_up_in_words(question.scenario, question.model, row)
 
     def assumed_by_simulation(self) -> tuple[str, ...]:
         """The routing that is asked for is the one that was simulated."""

@@ -9,9 +9,12 @@ from sizing.base.format import count, percent
 from sizing.base.result import PlanWarning
 from sizing.catalog import Model
 from sizing.catalog.engines import engines
+from sizing.catalog.gpu_rows import gpus
 from sizing.catalog.measured import measurements, well_measured
+from sizing.catalog.precisions import precisions, wide_flops
 from sizing.evidence.cases import Case, LayoutKind, case_of
 from sizing.evidence.extrapolation import extrapolated
+from sizing.evidence.processors import PUBLISHED_BY, evidence_of, measured_alike
 from sizing.question.configuration import Configuration
 
 PIPELINE_EFFICIENCY = constant("pipeline_efficiency")
@@ -33,7 +36,11 @@ def about_evidence(model: Model, row: Configuration) -> Iterator[PlanWarning]:
     another GPU of its generation, or of the engine whose step times are borrowed, is not its own."""
     case = case_of(model, row)
     unlike = extrapolated(case)
-    if "new_gpu" in unlike or "new_generation" in unlike:
+    if row.gpu.slice_of:
+        yield _about_slice(row)
+    elif row.gpu.processor:
+        yield _about_processor(row)
+    elif "new_gpu" in unlike or "new_generation" in unlike:
         yield _about_gpu(row, of_generation="new_gpu" in unlike)
     elif case.platform not in well_measured("platforms"):
         yield _about_engine(row, case)
@@ -48,6 +55,49 @@ def _about_gpu(row: Configuration, *, of_generation: bool) -> PlanWarning:
         source=SOURCE,
         message=f"{_published(measurements('gpus').get(row.gpu.id, 0))} of {row.gpu.name}{others}, so this answer is "
         "less certain. Benchmark before buying.",
+    )
+
+
+def _about_slice(row: Configuration) -> PlanWarning:
+    """What the speed of a slice is taken from, and that nobody has shown it."""
+    part, card = row.gpu, gpus()[row.gpu.slice_of]
+    memory, compute = part.memory_bandwidth / card.memory_bandwidth, wide_flops(part) / wide_flops(card)
+    isolated = (
+        "Slices of other models on the card take their own power, which lowers its clock for all."
+        if "g." in part.slice_name
+        else "Even parts by MPS or time-slicing are not isolated: neighbours take bandwidth and time from each other."
+    )
+    return PlanWarning(
+        code="slice",
+        severity="warning",
+        source="docs/HARDWARE.md",
+        message=f"The speed of slice {part.slice_name} is a prior that no measurement validates: {percent(memory)} of "
+        f"the bandwidth and {percent(compute)} of the SMs of {card.name}, {part.slices_per_card} to a card. {isolated} "
+        "Benchmark a slice before relying on it.",
+    )
+
+
+def _about_processor(row: Configuration) -> PlanWarning:
+    """What the speed of such a machine rests on, how far off it was, and what somebody measured."""
+    known, run = evidence_of(row.gpu), measured_alike(row.gpu, row.engine.id)
+    of_whom = {"source": "with the source left out", "machine": "of machines left out, all of one source"}
+    measured = ""
+    if run is not None:
+        at_once = "one sequence" if run.sequences == 1 else f"{run.sequences:g} sequences at once"
+        where = "" if run.gpu == row.gpu.id else f" on {gpus()[run.gpu].name}, for this machine itself has no run"
+        measured = (
+            f" Measured: {run.tok_s:g} tokens/s of {run.model} in {precisions()[run.precision].plain_label} by "
+            f"{engines()[run.engine].label} with {at_once}{where} ({PUBLISHED_BY[run.source]})."
+        )
+    return PlanWarning(
+        code="processor",
+        severity="warning",
+        source="docs/accuracy/processors.csv",
+        message=f"{row.gpu.name} counts as one GPU. Its decode is memory bandwidth over bytes read times a share, from "
+        f"{count(known.runs)} published runs of {count(known.machines)} machine{'s' if known.machines > 1 else ''} "
+        f"(error of decode: median {known.median_pct:.0f} %, nine of ten below {known.p90_pct:.0f} %, "
+        f"{of_whom.get(known.left_out, 'of models left out, all of one machine')}); prefill rests on fewer.{measured} "
+        "Ranges are as wide as for hardware that nobody measured. Benchmark before buying.",
     )
 
 

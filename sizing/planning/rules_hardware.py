@@ -125,6 +125,8 @@ def about_purchase(question: Question, deployed: Deployed, option: HardwareOptio
 
 def _assumed(option: HardwareOption) -> str:
     """What is assumed in place of what is not in the catalogue."""
+    if option.gpus == 1 and (gpu := gpus().get(option.gpu_id)) is not None and gpu.processor:
+        return "the machine itself, as its processors and memory are sold"
     kind = "server" if option.kind == "system" and option.racked else "workstation" if not option.racked else "instance"
     return f"{'an' if option.gpus in (8, 11, 18) else 'a'} {option.gpus}-GPU {kind} that is assumed"
 

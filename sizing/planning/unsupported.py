@@ -97,7 +97,7 @@ def _refusals(question: Question, gpu: Gpu) -> Iterator[Refusal]:
     """Why each engine and format that is allowed is refused, and of those that run every layout asked for."""
     model, allowed = question.model, question.allowed
     tried = layouts(model, gpu, allowed)
-    for engine in engines_allowed(allowed):
+    for engine in engines_allowed(allowed, gpu):
         for precision in formats_tried(model, gpu, engine, allowed):
             stated = support(engine, gpu, model, precision)
             if stated.status == "no":

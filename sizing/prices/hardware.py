@@ -11,7 +11,7 @@ Ethernet every step of a pipeline or tensor-parallel group would wait for it, an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Literal
@@ -20,7 +20,7 @@ from sizing.base.checks import number_between
 from sizing.base.choices import Location, PowerFrom, PriceBasis, PricedBy, is_rented
 from sizing.base.format import count
 from sizing.base.units import HOURS_PER_YEAR
-from sizing.catalog import cloud_fabrics, cloud_instances, generic_system, server_hosts, systems_for
+from sizing.catalog import cloud_fabrics, cloud_instances, generic_system, gpus, server_hosts, systems_for
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.system import CloudInstance, System
 from sizing.prices.system_price import BASIS_WORDS, dates_of, instance_power, source_of, system_power, system_price
@@ -90,11 +90,18 @@ def options(
     USD per GPU and hour. Hybrid is priced as on premises. ``custom_price_usd`` is the price of one accelerator. Raises
     SizingError for a price that is negative or not finite. Source: cloud_instances.csv.
     """
+    if gpu.slice_of:
+        return tuple(_cut(one, gpu) for one in options(gpus()[gpu.slice_of], location, prices, custom_price_usd))
     if custom_price_usd is not None:
         number_between("Price of the accelerator in USD", custom_price_usd, 0.0, MAX_USD)
     if is_rented(location):
         return _cloud(gpu, prices)
     return best_founded_first([_on_prem(s, gpu, location, prices, custom_price_usd) for s in _to_compare(gpu, prices)])
+
+
+def _cut(whole: HardwareOption, part: Gpu) -> HardwareOption:
+    """What holds whole cards, all cut into slices of one kind: so many times as many of them, for the same price."""
+    return replace(whole, gpu_id=part.id, gpus=whole.gpus * part.slices_per_card, domain_gpus=1)
 
 
 def _to_compare(gpu: Gpu, prices: Prices) -> tuple[System, ...]:
@@ -181,6 +188,8 @@ def by_own_list(rows: Sequence[CloudInstance]) -> Sequence[CloudInstance]:
 
 def instances(gpu: Gpu) -> tuple[HardwareOption, ...]:
     """Every instance type with this GPU, with a price on demand or without: some are only reserved or spare."""
+    if gpu.slice_of:
+        return tuple(_cut(one, gpu) for one in instances(gpus()[gpu.slice_of]))
     return tuple(_instance(row, gpu, None) for row in _cheapest_regions(gpu))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
@@ -21,6 +21,7 @@ from sizing.catalog.measured import measurements
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import Precision, precisions, resolve_kv_precision, resolve_precision
 from sizing.question.adapters import adapters_of
+from sizing.catalog.slices import has_slice, slice_of
 from sizing.question.benchmark import ResolvedBenchmark, is_of_model, resolve_benchmark
 from sizing.question.configuration import Allowed
 from sizing.question.length_distributions import LengthDistribution, distribution_of
@@ -233,7 +234,16 @@ def _gpus(scenario: Scenario, problems: _Problems) -> tuple[Gpu, ...]:
     custom = {card.id: gpu_of(card) for card in scenario.deployment.custom_gpus}
     named = scenario.deployment.gpus or _unnamed(scenario)
     resolved = [custom.get(name) or problems.collect(partial(resolve_gpu, name), "deployment.gpus") for name in named]
-    return tuple(dict.fromkeys([g for g in resolved if g is not None] + list(custom.values())))
+    whole = list(dict.fromkeys([g for g in resolved if g is not None] + list(custom.values())))
+    return _sliced(scenario, whole, problems) if scenario.deployment.slice else tuple(whole)
+
+
+def _sliced(scenario: Scenario, cards: Sequence[Gpu], problems: _Problems) -> tuple[Gpu, ...]:
+    """The slice of each card that the scenario asks for; unnamed, of those that can be cut so."""
+    name = scenario.deployment.slice
+    tried = cards if scenario.deployment.gpus else [card for card in cards if has_slice(card, name)] or list(cards)[:1]
+    cut = [problems.collect(partial(slice_of, card, name), "deployment.slice") for card in tried]
+    return tuple(one for one in cut if one is not None)
 
 
 def unmeasured_gpus(question: Question) -> tuple[Gpu, ...]:

@@ -22,6 +22,7 @@ from sizing.base.units import HOURS_PER_DAY, S_PER_DAY, S_PER_HOUR, S_PER_MINUTE
 from sizing.base.version import ENGINE_VERSION
 from sizing.planning.answered import Answer, question_of
 from sizing.planning.plan import plan as plan_of
+from sizing.planning.start_up_time import start_up_s
 from sizing.question.understand import Question, understand
 from sizing.replay.day_result import DayMoment, DayPlan, ScaleOut
 from sizing.replay.planned_deployment import planned
@@ -76,14 +77,16 @@ class Schedule:
 
 
 def day(
-    scenario_or_answer: Scenario | Answer, *, startup_s: float = STARTUP_S, assumed_hours: Sequence[float] = ()
+    scenario_or_answer: Scenario | Answer, *, startup_s: float | None = None, assumed_hours: Sequence[float] = ()
 ) -> DayPlan:
     """How many instances run when, each taking the load that the plan finds.
 
     A scenario is answered first; an answer is one of aggregated instances. ``assumed_hours``: relative hourly loads of
-    a scenario that tells none. Raises InvalidScenario without these, a profile or a trace, or when nothing is feasible.
+    a scenario that tells none; ``startup_s``: seconds until an ordered instance serves; left out, those that follow
+    from where its weights are read, else :data:`STARTUP_S`. Raises InvalidScenario without these, a profile or a trace,
+    or when nothing is feasible.
     """
-    if not 0.0 <= startup_s <= MOST_STARTUP_S:
+    if startup_s is not None and not 0.0 <= startup_s <= MOST_STARTUP_S:
         raise InvalidScenario([f"The start-up time must be from 0 to {MOST_STARTUP_S:,.0f} s, not {startup_s:g}."])
     scenario = question_of(scenario_or_answer).scenario
     question = question_of_day(scenario, assumed_hours)
@@ -96,6 +99,10 @@ def day(
     answer = known.plan
     if answer.per_instance is None or answer.deployment is None or not answer.feasible:
         raise InvalidScenario([f"There is no deployment to scale. {answer.answer}"])
+    if startup_s is None:
+        startup_s = start_up_s(known.question, known.chosen)
+    if startup_s is None:
+        startup_s = STARTUP_S
     over = schedule(load, answer.per_instance.max_rps, startup_s)
     chosen = planned(known, question) if scenario.measured is None else None
     steepest = None

@@ -15,6 +15,7 @@ from commandline.percentiles import HEADLINE
 from sizing.base.choices import (
     BenchmarkMode,
     Confidence,
+    Loader,
     Location,
     Mode,
     Objective,
@@ -22,7 +23,9 @@ from sizing.base.choices import (
     Routing,
     Serving,
     SpeculationUse,
+    Standby,
     StepTimesFrom,
+    WeightsFrom,
 )
 from sizing.base.errors import BrokenRule, MissingKey
 from sizing.base.units import DAYS_PER_MONTH, DAYS_PER_WEEK
@@ -198,17 +201,20 @@ class Deployment(ScenarioPart):
     ``serving``: prefill and decode in the same instances (aggregated) or in pools of their own (disaggregated).
     ``prefill``, ``decode``: the one layout that such an instance may have; none: the best that ``tp`` to ``dp`` leave.
     ``batch_limits``: sequences in flight per instance; empty: whatever serves best. ``memory_fraction``: share of a
-    GPU's memory that the engine may use; none: its default. ``max_utilization`` is room for
-    more load than asked, ``confidence`` (percent) for an engine slower than expected: two doubts, neither counted in
-    the other. ``redundancy``: what may fail at the peak without a limit being broken, beside single instances
+    GPU's memory that the engine may use; none: its default. ``max_utilization`` is room for more load than asked,
+    ``confidence`` (percent) for an engine slower than expected: two doubts, neither counted in the other.
+    ``redundancy``: what may fail at the peak without a limit being broken, beside single instances
     (``spare_instances``): nothing, a whole system (N+1), or one of two sites (2N). ``measured_gpus_only`` narrows an
     empty ``gpus`` to the types with published benchmarks; by default all that are sold for servers are considered, as
-    one that nobody measured pays for that by ``confidence``.
-    ``accurate_formats_only`` narrows an empty ``precisions`` to the checkpoint's own format and those that answer as
-    well as measurable (FP8); by default it does, as what 4 bits cost is not in dollars: a test on the customer's own
-    task decides about them. ``routing``: how requests are spread over the instances; by default to the least loaded, as
-    gateways for inference do (:data:`sizing.base.choices.Routing`). ``speculation``: whether drafts published for the
-    model are considered where they decide; ``speculative_decoding``: those that every instance takes.
+    one that nobody measured pays for that by ``confidence``. ``accurate_formats_only`` narrows an empty ``precisions``
+    to the checkpoint's own format and those that answer as well as measurable (FP8); by default it does, as what 4 bits
+    cost is not in dollars: a test on the customer's own task decides about them. ``routing``: how requests are spread
+    over the instances; by default to the least loaded, as gateways for inference do
+    (:data:`sizing.base.choices.Routing`). ``speculation``: whether drafts published for the model are considered where
+    they decide; ``speculative_decoding``: those that every instance takes. ``weights_from``: the storage that a
+    starting instance reads its weights from, at ``weights_gb_per_s`` (10^9 bytes a second; none: what its kind gives)
+    by ``weights_loader``; stated, start-up times are computed from it. ``standby``: how instances wait that are not
+    needed.
     """
 
     gpus: list[str] = Field(default_factory=list, max_length=100)
@@ -225,6 +231,7 @@ class Deployment(ScenarioPart):
     batch_limits: list[Annotated[int, Field(ge=1, le=100_000)]] = Field(default_factory=list, max_length=16)
     memory_fraction: Annotated[float, Field(ge=0.1, le=0.99, allow_inf_nan=False)] | None = None
     custom_gpus: list[CustomGpu] = Field(default_factory=list, max_length=20)
+    slice: str = Field(default="", max_length=20)
     measured_gpus_only: bool = False
     accurate_formats_only: bool = True
     location: Location = "on_prem"
@@ -235,6 +242,10 @@ class Deployment(ScenarioPart):
     objective: Objective = "cost"
     step_times: StepTimesFrom = "kernel"
     routing: Routing = "least_loaded"
+    weights_from: WeightsFrom | Literal["unstated"] = "unstated"
+    weights_gb_per_s: Annotated[float, Field(ge=0.001, le=1000, allow_inf_nan=False)] | None = None
+    weights_loader: Loader = "default"
+    standby: Standby = "none"
     speculation: SpeculationUse = "auto"
     speculative_decoding: SpeculativeDecoding | None = None
 

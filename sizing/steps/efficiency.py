@@ -7,7 +7,7 @@ near its parent and one with none is the parent. See ``docs/ACCURACY.md`` for ho
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
 
@@ -133,13 +133,15 @@ class PlatformFactor:
 
 @dataclass(frozen=True, kw_only=True)
 class Efficiencies:
-    """Everything fitted, and the note that names the fit in every answer."""
+    """Everything fitted, and the note that names the fit in every answer; ``widened``: matrix rate of weight-only
+    formats relative to 16 bit in families that have one of their own."""
 
     families: Mapping[str, DeviceEfficiency]
     engines: Mapping[str, EngineOverhead]
     platforms: Mapping[str, PlatformFactor]
     common: CommonEfficiency
     note: str
+    widened: Mapping[str, float] = field(default_factory=dict)
 
     def device(self, family: str) -> DeviceEfficiency:
         """Efficiency of a GPU family; families without measurements use the default, their parent."""
@@ -159,8 +161,11 @@ NO_FACTOR = PlatformFactor()
 
 @cache
 def efficiencies() -> Efficiencies:
-    """The committed fit (``sizing/data/efficiency.yaml``)."""
-    return from_mapping(read_yaml("efficiency.yaml"))
+    """The committed fit (``sizing/data/efficiency.yaml``), with that of machines without a GPU of their own
+    (``processors.yaml``, by ``calibration/processors.py``)."""
+    fit, own = read_yaml("efficiency.yaml"), read_yaml("processors.yaml")
+    joined = {name: fit[name] | own[name] for name in ("families", "platforms")}
+    return from_mapping(fit | joined | {"widened": own["widened"]})
 
 
 def from_mapping(raw: Mapping[str, dict[str, dict[str, float]]]) -> Efficiencies:
@@ -172,4 +177,5 @@ def from_mapping(raw: Mapping[str, dict[str, dict[str, float]]]) -> Efficiencies
         platforms=MappingProxyType({k: PlatformFactor(**v) for k, v in raw["platforms"].items()}),
         common=CommonEfficiency(**raw["common"]),  # type: ignore[arg-type]
         note=str(raw["fitted"]["note"]),
+        widened=raw.get("widened", {}),  # type: ignore[arg-type]
     )

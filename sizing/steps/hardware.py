@@ -112,7 +112,7 @@ def power_of(gpu: Gpu) -> float:
     Dense products draw the most power, so that the clock they sustain is what the power limit leaves: NVIDIA rates the
     A100 at 1,305 MHz in HPL, at 1,410 MHz in its datasheet (Lockwood, "Peak FLOPS", read 2026-11-21).
     """
-    if not gpu.tdp_w:
+    if not gpu.tdp_w or gpu.processor:  # of processors the rate is that of the base clock
         return 1.0
     return float(np.clip(gpu.tdp_w / wide_flops(gpu) * H100_FLOPS / H100_W, *POWER_RANGE))
 

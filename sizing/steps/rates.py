@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from sizing.base.arrays import Flags, Floats, Rows
+from sizing.catalog.precisions import WIDE_BYTES
 from sizing.deployments.candidates import Candidates
 from sizing.steps.efficiency import REFERENCE_YEAR, DeviceEfficiency, Efficiencies, EngineOverhead, PlatformFactor
 from sizing.steps.hardware import Hardware
@@ -131,7 +132,7 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
         dense_short_prompts=facts.dense_short_prompts,
         memory=memory * _dense_factor(of),
         expert_memory=memory * by_width[facts.width_class][:, None],
-        wide_memory=wide_memory,
+        wide_memory=wide_memory * candidates.column(lambda k: WIDE_BYTES / k.precision.ends_bytes)[:, None],
         kv_memory=facts.memory * of.device(lambda d: d.kv),
         link=facts.link * of.device(lambda d: d.link),
         network=facts.network * of.device(lambda d: d.link),
@@ -185,7 +186,8 @@ def _matrix_rates(of: _Fitted) -> tuple[Floats, Floats]:
     then = np.exp(-of.device(lambda d: d.wide_ageing) * of.age - common.matrix_ageing * immature)
     by_number = of.by_class(lambda d: (d.matrix_16, d.matrix_8, d.matrix_4), facts.number_class)
     matrix = facts.matrix * np.minimum(sustained * by_number, 1.0) * np.where(_is_wide(facts), then, 1.0)
-    matrix = matrix * np.where(facts.weight_only[:, None], common.weight_only, 1.0)
+    widened = np.array([of.fit.widened.get(f, common.weight_only) for f in facts.families])[facts.family][:, None]
+    matrix = matrix * np.where(facts.weight_only[:, None], widened, 1.0)
     wide = facts.wide * np.minimum(sustained * of.device(lambda d: d.matrix_16), 1.0) * then * of.library
     return wide, matrix
 

@@ -195,6 +195,7 @@ def _more_hardware() -> None:
     if "disaggregated" in state.value("serving"):
         text("pre", "dec")
     text("batch")
+    text("slice")
     if switch("own", on_change=state.add_own_gpu):
         text("own_name")
         text("own_mem", "own_bw")
@@ -233,6 +234,11 @@ def _more_assumptions() -> None:
     text("mem")
     text("cached")
     dropdown("route")
+    dropdown("weights_from")
+    if state.value("weights_from") != "unstated":
+        text("weights_rate")
+        segments("loader")
+        dropdown("standby")
     segments("drafts")
     if switch("spec"):
         text("draft", "accept")

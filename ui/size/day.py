@@ -9,8 +9,9 @@ import streamlit as st
 
 from sharing.form.asked import AskedNumber
 from sharing.form.numbers import show_number
-from sizing.base.format import count, ms, percent, requests_per_s
+from sizing.base.format import count, ms, percent, requests_per_s, significant
 from sizing.base.units import MS_PER_S, S_PER_MINUTE
+from sizing.planning.start_up_time import start_up_s
 from sizing.replay.day_result import DayPlan, ScaleOut
 from sizing.scenario.day_profile import working_day
 from sizing.scenario.demand import PEAK_TO_MEAN, WORKING_HOURS
@@ -42,14 +43,20 @@ def draw_day(answer: FormAnswer, *, dark: bool) -> None:
         return
     hours, assumed = _assumed_day(answer.scenario.workload)
     _editor(answer.scenario.workload.arrivals, hours, assumed)
+    computed = start_up_s(answer.question, answer.chosen)
     minutes = draw_number(
         "Start-up of an instance (minutes)",
         AskedNumber(name="Start-up of an instance", high=240.0, example="3"),
         key="startup_minutes",
-        default=_STARTUP_MIN,
+        default=_STARTUP_MIN if computed is None else round(computed / S_PER_MINUTE, 2),
         width=260,
         help="From the order to the first request: a machine, a container, the weights, the engine's own warm-up.",
     )
+    if computed is not None:
+        st.caption(
+            f"{significant(computed)} s follow from where the weights are read (More assumptions, Weights read from); "
+            "a machine that has to be started first comes on top. What is typed here counts."
+        )
     job: Job | None = st.session_state.get(_JOB)
     about = (hours, minutes * S_PER_MINUTE)
     if job is None or job.scenario != answer.scenario or job.about != about:

@@ -55,7 +55,7 @@ def test_every_engine_states_every_generation_it_could_be_asked_for() -> None:
     announced nobody says anything yet but those who run on the other's alone."""
     silent = {(e, g) for e in engines() for g in generations() if (e, g) not in by_generation()}
     assert {g for _, g in silent} <= {"rubin", "cdna5", "custom"}
-    assert {e for e, g in silent if g == "cdna5"} == {"vllm", "sglang", "tgi"}
+    assert {e for e, g in silent if g == "cdna5"} == {"vllm", "sglang", "tgi", "llamacpp"}
 
 
 def test_two_blackwells_are_two_generations() -> None:

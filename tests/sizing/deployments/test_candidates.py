@@ -7,6 +7,7 @@ import pytest
 
 from sizing.catalog import gpus
 from sizing.deployments.candidates import (
+    CONVERTED,
     UNKNOWN_COUNTS,
     enumerate_for,
     support_factor,
@@ -47,7 +48,8 @@ def test_unasked_formats_exist_or_are_converted_to_while_loading():
     for model, row in every_row():
         online = row.precision.id == "fp8" and row.engine.id in ("vllm", "sglang", "nim")
         cast = row.precision.id == "fp16" and not row.gpu.supports_bf16
-        assert row.precision.id in model.published_formats or online or cast
+        converted = row.precision.id in CONVERTED.get(row.engine.id, ())
+        assert row.precision.id in model.published_formats or online or cast or converted
     asked = {r.precision.id for r in rows("openai/gpt-oss-120b", precisions=("w4a8_awq",))}
     assert asked == {"w4a8_awq"}
 
