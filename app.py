@@ -16,6 +16,8 @@ from ui import entry
 from ui.gate import Gate
 from ui.gate.serving import Serving, serving
 from ui.place import APP
+from ui.work.counted import serve
+from ui.work.plans import plans
 
 
 def set_up() -> Serving:
@@ -39,10 +41,13 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     print(f"Dashboard at {address}", flush=True)
     if not st.get_option("server.headless"):
         webbrowser.open(address)
+    serve(SERVING.settings)
     yield
+    plans().close()
 
 
 if __name__ == "__main__":
     entry.run()
 else:  # imported by the server
-    app = st.App(APP, middleware=[Middleware(Gate, serving=set_up())], lifespan=lifespan)
+    SERVING = set_up()
+    app = st.App(APP, middleware=[Middleware(Gate, serving=SERVING)], lifespan=lifespan)

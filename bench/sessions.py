@@ -31,6 +31,7 @@ from bench.socket_user import SocketUser
 from bench.table import Row
 from bench.yardstick import in_yardsticks, yardstick_ms
 from sharing.form.presets import presets
+from ui.work.counted import ASKED, ENDED
 
 NAME = "Sessions: 10, 50 and 100 architects over the web socket, a change every 5 s, on the cores of this machine"
 
@@ -115,7 +116,7 @@ class Server:
 
     def counted(self) -> Mapping[str, float]:
         """Counters of the server by name and labels."""
-        text = requests.get(f"{self.origin}/_stcore/metrics", timeout=STARTED_S).text
+        text = requests.get(f"{self.origin}/_stcore/metrics", {"families": [ASKED, ENDED]}, timeout=STARTED_S).text
         lines = (line.rsplit(" ", 1) for line in text.splitlines() if line.startswith("sizing_"))
         return {name: float(value) for name, value in lines}
 
@@ -161,7 +162,7 @@ def measured(server: Server, sessions: int) -> list[Row]:
     """One load on a server that has been through the whole journey once."""
     asyncio.run(journeys(server.origin, 1, seconds=0.0, steps=len(JOURNEY) + 1))
     wall, cpu = [yardstick_ms()], [yardstick_ms(time.process_time)]
-    used, counted, begun = server.cpu_s(), server.counted(), time.perf_counter()
+    counted, used, begun = server.counted(), server.cpu_s(), time.perf_counter()
     load = asyncio.run(journeys(server.origin, sessions, seconds=SECONDS))
     seconds, used, memory = time.perf_counter() - begun, server.cpu_s() - used, server.memory_mb()
     wall.append(yardstick_ms())

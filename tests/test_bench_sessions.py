@@ -7,7 +7,6 @@ import pytest
 from bench.sessions import Load, journeys, running
 from bench.socket_user import SocketUser
 
-
 STEPS = 3
 
 

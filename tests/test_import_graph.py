@@ -30,7 +30,7 @@ ORDERS = {
     """,
     "api": "problems access limits openapi questions routes server tools",
     "ui": """
-        place format currency database state gate access shell library figures sources inputs live home benchmarks
+        place format currency database work state gate access shell library figures sources inputs live home benchmarks
         size explore compare cost reality shared scenarios methodology entry
     """,
 }
