@@ -31,7 +31,7 @@ from bench.socket_user import SocketUser
 from bench.table import Row
 from bench.yardstick import in_yardsticks, yardstick_ms
 from sharing.form.presets import presets
-from ui.work.counted import ASKED, ENDED
+from ui.work.counted import ASKED, ENDED, WORKERS
 
 NAME = "Sessions: 10, 50 and 100 architects over the web socket, a change every 5 s, on the cores of this machine"
 
@@ -116,9 +116,21 @@ class Server:
 
     def counted(self) -> Mapping[str, float]:
         """Counters of the server by name and labels."""
-        text = requests.get(f"{self.origin}/_stcore/metrics", {"families": [ASKED, ENDED]}, timeout=STARTED_S).text
+        text = requests.get(
+            f"{self.origin}/_stcore/metrics", {"families": [ASKED, ENDED, WORKERS]}, timeout=STARTED_S
+        ).text
         lines = (line.rsplit(" ", 1) for line in text.splitlines() if line.startswith("sizing_"))
         return {name: float(value) for name, value in lines}
+
+    def wait_for_workers(self) -> None:
+        """Until its workers are prepared, which they are some seconds after its first answer."""
+        end = time.monotonic() + STARTED_S
+        while time.monotonic() < end:
+            counted = self.counted()
+            if counted[f'{WORKERS}{{are="prepared"}}'] == counted[f'{WORKERS}{{are="wanted"}}']:
+                return
+            time.sleep(0.5)
+        raise SystemExit("The workers did not start.")
 
 
 def run() -> list[Row]:
@@ -161,6 +173,7 @@ def _wait_for(server: Server) -> None:
 def measured(server: Server, sessions: int) -> list[Row]:
     """One load on a server that has been through the whole journey once."""
     asyncio.run(journeys(server.origin, 1, seconds=0.0, steps=len(JOURNEY) + 1))
+    server.wait_for_workers()
     wall, cpu = [yardstick_ms()], [yardstick_ms(time.process_time)]
     counted, used, begun = server.counted(), server.cpu_s(), time.perf_counter()
     load = asyncio.run(journeys(server.origin, sessions, seconds=SECONDS))
@@ -183,7 +196,7 @@ def measured(server: Server, sessions: int) -> list[Row]:
 
 
 def _counted(before: Mapping[str, float], after: Mapping[str, float]) -> list[Row]:
-    added = {name: value - before.get(name, 0.0) for name, value in sorted(after.items())}
+    added = {name: value - before.get(name, 0.0) for name, value in sorted(after.items()) if "_total" in name}
     return [Row(what=name, unit="", samples=(value,)) for name, value in added.items()]
 
 

@@ -108,25 +108,25 @@ class SocketUser:
         self._set[state.id] = state
         return await self._answered(ClientState(page_script_hash=self._pages[self._slug]))
 
-    async def _answered(self, asked: ClientState) -> float:
+    async def _answered(self, state: ClientState) -> float:
         self._stop_refreshing()
         self._finished.clear()
         begun = time.perf_counter()
-        await self._send(asked)
+        await self._send(state)
         await self._finished.wait()
         if self._failure:
             raise PageFailed(self._failure)
         return time.perf_counter() - begun
 
-    async def _send(self, asked: ClientState) -> None:
+    async def _send(self, state: ClientState) -> None:
         assert self._socket is not None
-        asked.query_string = self._query
-        asked.widget_states.widgets.extend(self._set.values())
-        asked.cached_message_hashes.extend(self._kept)
-        asked.context_info.url = f"{self._origin}/{self._slug}"
-        asked.context_info.timezone = "UTC"
-        asked.context_info.locale = "en-US"
-        await self._socket.send(BackMsg(rerun_script=asked).SerializeToString())
+        state.query_string = self._query
+        state.widget_states.widgets.extend(self._set.values())
+        state.cached_message_hashes.extend(self._kept)
+        state.context_info.url = f"{self._origin}/{self._slug}"
+        state.context_info.timezone = "UTC"
+        state.context_info.locale = "en-US"
+        await self._socket.send(BackMsg(rerun_script=state).SerializeToString())
 
     async def _listen(self) -> None:
         assert self._socket is not None

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from streamlit.runtime import exists, get_instance
-from streamlit.runtime.stats import CounterStat, Stat
+from streamlit.runtime.stats import CounterStat, GaugeStat, Stat
 
 from sharing.settings import Settings
 from ui.work.plans import Plans, plans
 
-ASKED, ENDED = "sizing_questions", "sizing_workers_ended"
+ASKED, ENDED, WORKERS = "sizing_questions", "sizing_workers_ended", "sizing_workers"
 
 
 def serve(settings: Settings) -> None:
@@ -30,17 +30,21 @@ class Counted:
     @property
     def stats_families(self) -> Sequence[str]:
         """Names of the metrics."""
-        return (ASKED, ENDED)
+        return (ASKED, ENDED, WORKERS)
 
     def get_stats(self, family_names: Sequence[str] | None = None) -> Mapping[str, Sequence[Stat]]:
-        """The counters; all of them, which costs nothing."""
-        counts = self.plans.counts
+        """All of them, which costs nothing."""
+        counts, (wanted, prepared) = self.plans.counts, self.plans.workers
         answers = {"computed": counts.computed, "kept": counts.kept, "shared": counts.shared}
-        asked = "Plans asked for: computed, kept from before, or shared with a session that asked at the same time."
+        meaning = "Plans asked for: computed, kept from before, or shared with a session that asked at the same time."
         return {
-            ASKED: [CounterStat(ASKED, value, {"answer": answer}, help=asked) for answer, value in answers.items()],
+            ASKED: [CounterStat(ASKED, value, {"answer": answer}, help=meaning) for answer, value in answers.items()],
             ENDED: [
                 CounterStat(ENDED, counts.ended_workers, {"why": "died"}, help="Worker processes that ended."),
                 CounterStat(ENDED, counts.given_up, {"why": "time limit"}, help="Worker processes that ended."),
+            ],
+            WORKERS: [
+                GaugeStat(WORKERS, wanted, {"are": "wanted"}, help="Worker processes."),
+                GaugeStat(WORKERS, prepared, {"are": "prepared"}, help="Worker processes."),
             ],
         }

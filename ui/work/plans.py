@@ -37,6 +37,7 @@ MOST_WORKERS = 8
 TRIES = 2
 """Times that a question is asked whose process dies. Chosen: one that ends two of them ends all."""
 MINUTE_S = 60.0
+STOPPING = "This server is being stopped: ask again in a moment."
 
 Tell = Callable[[int], object]
 """Told now and then at which place a question waits; 0 once it is being computed. What it raises ends the waiting."""
@@ -70,7 +71,7 @@ class Counts:
 
 
 @dataclass(kw_only=True, eq=False)
-class _Asked:
+class _Question:
     """A question under way, and how many wait for its answer."""
 
     key: Key
@@ -93,8 +94,8 @@ class Plans:
         self._compute, self._prepare, self._settings, self._clock = compute, prepare, settings, clock
         self._changed = threading.Condition()
         self._kept: OrderedDict[Key, tuple[float, Plan]] = OrderedDict()
-        self._under_way: dict[Key, _Asked] = {}
-        self._turns: Turns[_Asked] = Turns()
+        self._under_way: dict[Key, _Question] = {}
+        self._turns: Turns[_Question] = Turns()
         self._begun: dict[Hashable, deque[float]] = {}
         self._workers: list[Worker] = []
         self._ready = 0
@@ -123,9 +124,12 @@ class Plans:
         return 0 if usable == 1 else min(usable, MOST_WORKERS)
 
     def close(self) -> None:
-        """End the workers; plans are computed here from now on."""
+        """End the workers, and tell who waits for them; plans are computed here from now on."""
         with self._changed:
             self._closed, self._ready = True, 0
+            while (turn := self._turns.take()) is not None:
+                self._turns.done(turn[0])
+                self._settle(turn[1], NotPlanned(STOPPING))
             self._changed.notify_all()
         for worker in self._workers:
             worker.end()
@@ -134,6 +138,12 @@ class Plans:
     def pids(self) -> Sequence[int]:
         """The worker processes that run."""
         return [worker.pid for worker in self._workers if worker.pid is not None]
+
+    @property
+    def workers(self) -> tuple[int, int]:
+        """How many workers there are to be, and how many of them are prepared."""
+        with self._changed:
+            return self._wanted(), self._ready
 
     def wait_until_ready(self, seconds: float) -> bool:
         """Whether as many workers as were asked for are prepared, within so many seconds."""
@@ -146,17 +156,17 @@ class Plans:
             known = self._known(key)
             if known is not None:
                 return known
-            asked, here = self._asked(key, session)
-            asked.waiting += 1
+            question, here = self._asked(key, session)
+            question.waiting += 1
         try:
             if here:
-                self._compute_here(asked)
-            while not wait([asked.future], timeout=LOOK_S).done:
+                self._compute_here(question)
+            while not wait([question.future], timeout=LOOK_S).done:
                 if tell is not None:
-                    tell(self._place(asked))
-            return asked.future.result()
+                    tell(self._place(question))
+            return question.future.result()
         finally:
-            self._left(asked)
+            self._left(question)
 
     def _known(self, key: Key) -> Plan | None:
         at, plan = self._kept.get(key, (0.0, None))
@@ -166,21 +176,21 @@ class Plans:
         self.counts.kept += 1
         return plan
 
-    def _asked(self, key: Key, session: Hashable) -> tuple[_Asked, bool]:
+    def _asked(self, key: Key, session: Hashable) -> tuple[_Question, bool]:
         """The question under way, and whether this thread is to compute it."""
-        if (asked := self._under_way.get(key)) is not None:
+        if (question := self._under_way.get(key)) is not None:
             self.counts.shared += 1
-            if self._turns.place(asked):
-                self._turns.join(session, asked)
-            return asked, False
+            if self._turns.place(question):
+                self._turns.join(session, question)
+            return question, False
         self._admit(session)
         self.counts.computed += 1
-        asked = self._under_way[key] = _Asked(key=key)
+        question = self._under_way[key] = _Question(key=key)
         if not self._ready:
-            return asked, True
-        self._turns.join(session, asked)
-        self._changed.notify()
-        return asked, False
+            return question, True
+        self._turns.join(session, question)
+        self._changed.notify_all()
+        return question, False
 
     def _admit(self, session: Hashable) -> None:
         """Raises Busy where a session has had as many plans computed as it may."""
@@ -200,36 +210,36 @@ class Plans:
             )
         times.append(now)
 
-    def _place(self, asked: _Asked) -> int:
+    def _place(self, question: _Question) -> int:
         with self._changed:
-            return self._turns.place(asked)
+            return self._turns.place(question)
 
-    def _left(self, asked: _Asked) -> None:
+    def _left(self, question: _Question) -> None:
         """One less waits; what nobody waits for, and is not being computed, is dropped."""
         with self._changed:
-            asked.waiting -= 1
-            if not asked.waiting and self._turns.place(asked):
-                self._turns.leave(asked)
-                del self._under_way[asked.key]
+            question.waiting -= 1
+            if not question.waiting and self._turns.place(question):
+                self._turns.leave(question)
+                del self._under_way[question.key]
 
-    def _compute_here(self, asked: _Asked) -> None:
+    def _compute_here(self, question: _Question) -> None:
         try:
-            plan = self._compute(*asked.key)
+            plan = self._compute(*question.key)
         except BaseException as error:  # noqa: BLE001 (whoever waits gets it, this thread among them)
-            self._settle(asked, error)
+            self._settle(question, error)
         else:
-            self._settle(asked, plan)
+            self._settle(question, plan)
 
-    def _settle(self, asked: _Asked, outcome: Plan | BaseException) -> None:
+    def _settle(self, question: _Question, outcome: Plan | BaseException) -> None:
         with self._changed:
-            del self._under_way[asked.key]
+            del self._under_way[question.key]
             if isinstance(outcome, BaseException):
-                asked.future.set_exception(outcome)
+                question.future.set_exception(outcome)
                 return
-            self._kept[asked.key] = self._clock(), outcome
+            self._kept[question.key] = self._clock(), outcome
             while len(self._kept) > MOST_KEPT:
                 self._kept.popitem(last=False)
-            asked.future.set_result(outcome)
+            question.future.set_result(outcome)
 
     def _start(self, workers: Sequence[Worker]) -> None:
         """One after the other, so that pages keep a core meanwhile."""
@@ -237,7 +247,8 @@ class Plans:
             try:
                 worker.start()
             except (WorkerEnded, OSError):
-                _LOG.exception("A worker process did not start")
+                _LOG.exception("A worker process did not start: plans are computed beside the pages")
+                continue
             threading.Thread(target=self._serve, args=(worker,), name="worker", daemon=True).start()
             with self._changed:
                 self._ready += 0 if self._closed else 1
@@ -253,20 +264,20 @@ class Plans:
                         return
                     self._changed.wait()
                     turn = self._turns.take()
-            session, asked = turn
-            outcome = self._asked_of(worker, asked)
+            session, question = turn
+            outcome = self._asked_of(worker, question)
             with self._changed:
                 self._turns.done(session)
-                self._changed.notify()
-            self._settle(asked, outcome)
+                self._changed.notify_all()
+            self._settle(question, outcome)
 
-    def _asked_of(self, worker: Worker, asked: _Asked) -> Plan | BaseException:
+    def _asked_of(self, worker: Worker, question: _Question) -> Plan | BaseException:
         """The plan, or why there is none."""
         assert self._settings is not None
         limit_s = self._settings.plan_seconds
         for _ in range(TRIES):
             try:
-                return worker.run(self._compute, *asked.key, limit_s=limit_s)
+                return worker.run(self._compute, *question.key, limit_s=limit_s)
             except TookTooLong:
                 with self._changed:
                     self.counts.given_up += 1
@@ -276,7 +287,7 @@ class Plans:
                 )
             except WorkerEnded:
                 if self._closed:
-                    return NotPlanned("This server is being stopped.")
+                    return NotPlanned(STOPPING)
                 with self._changed:
                     self.counts.ended_workers += 1
                 _LOG.warning("A worker process ended while it planned")

@@ -252,3 +252,27 @@ def is_there(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return True
+
+
+def test_who_waits_when_the_server_is_stopped_is_told() -> None:
+    with running(1) as plans, ThreadPoolExecutor(2) as pages:
+        answers = [pages.submit(plans.plan, (f"sleep {600 + k}", False), f"{k}") for k in range(2)]
+        until(lambda: plans.counts.computed == 2)
+        plans.close()
+        for answer in answers:
+            with pytest.raises(NotPlanned, match="This server is being stopped"):
+                answer.result(PATIENCE_S)
+
+
+def cannot_start() -> None:
+    """A process that ends before it is prepared: out of memory, say."""
+    os.kill(os.getpid(), KILL)
+
+
+def test_without_a_worker_that_starts_plans_are_computed_here() -> None:
+    plans = Plans(compute=in_a_process, prepare=cannot_start, settings=Settings.model_validate({"SIZING_WORKERS": 1}))
+    plans.start()
+    assert not plans.wait_until_ready(0.1)
+    assert plans.plan(("here", False), "a") == ("here", os.getpid())
+    until(lambda: not any(thread.name == "workers" for thread in threading.enumerate()))
+    assert plans.plan(("still here", False), "a") == ("still here", os.getpid())
