@@ -17,6 +17,8 @@ from ui.gate import Gate
 from ui.gate.serving import Serving, serving
 from ui.observed.log import set_up_log
 from ui.place import APP
+from ui.work.counted import serve
+from ui.work.plans import plans
 
 
 def set_up() -> Serving:
@@ -41,7 +43,9 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     print(f"Dashboard at {address}", flush=True)
     if not st.get_option("server.headless"):
         webbrowser.open(address)
+    serve(SERVING.settings)
     yield
+    plans().close()
 
 
 if __name__ == "__main__":

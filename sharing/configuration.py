@@ -55,7 +55,7 @@ def _rows() -> Iterator[str]:
 
 
 def _written(default: object) -> str:
-    return f"`{default}`" if default not in ("", ()) else ""
+    return f"`{default}`" if default not in ("", (), None) else ""
 
 
 def main() -> None:

@@ -50,10 +50,15 @@ def _is_network(text: object) -> object:
     return text
 
 
+def _if_any(value: object) -> object:
+    return None if value == "" else value
+
+
 Name = Annotated[str, BeforeValidator(_is_name)]
 Names = Annotated[tuple[Name, ...], BeforeValidator(_listed)]
 Network = Annotated[IPv4Network | IPv6Network, BeforeValidator(_is_network)]
 Networks = Annotated[tuple[Network, ...], BeforeValidator(_listed)]
+Number = Annotated[int | None, BeforeValidator(_if_any)]
 
 
 def _variable(name: str, default: Any, meaning: str, *, unit: str = "", **limits: Any) -> Any:
@@ -94,6 +99,48 @@ class Settings(BaseModel):
     )
     uploads_mb: int = _variable(
         "SIZING_UPLOADS_MB", 1024, "What the files of all sessions may have together.", unit="MB", ge=1, le=1_000_000
+    )
+    workers: Number = _variable(
+        "SIZING_WORKERS",
+        None,
+        "Processes that compute plans beside the one that serves pages, each of some 250 MB. Empty: one for each core "
+        "that this process may use, at most 8, and none where that is one. `0`: pages and plans share one core.",
+        unit="processes",
+        ge=0,
+        le=256,
+    )
+    plan_seconds: int = _variable(
+        "SIZING_PLAN_SECONDS",
+        60,
+        "How long a worker may take for one plan; then it is ended, and the page says so.",
+        unit="s",
+        ge=1,
+        le=3600,
+    )
+    plans_per_minute: int = _variable(
+        "SIZING_PLANS_PER_MINUTE",
+        300,
+        "Plans that may be computed for one session within a minute, those beside its scenario (Compare, Cost, What "
+        "if) included; answers that are known already do not count.",
+        unit="plans",
+        ge=1,
+        le=100_000,
+    )
+    sessions: int = _variable(
+        "SIZING_SESSIONS",
+        200,
+        "Browsers that may be connected at a time; who comes then is told to try again later.",
+        unit="sessions",
+        ge=1,
+        le=100_000,
+    )
+    sessions_per_address: int = _variable(
+        "SIZING_SESSIONS_PER_ADDRESS",
+        100,
+        "The same of one address (of IPv6: a /64). Behind a proxy that is the address it names.",
+        unit="sessions",
+        ge=1,
+        le=100_000,
     )
     database: str = _variable(
         "SHARING_DATABASE",

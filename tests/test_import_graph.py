@@ -31,7 +31,7 @@ ORDERS = {
     """,
     "api": "problems access limits openapi questions routes server tools",
     "ui": """
-        place format currency observed database state gate access shell library figures sources inputs live home
+        place format currency observed database work state gate access shell library figures sources inputs live home
         benchmarks size explore compare cost reality shared scenarios methodology entry
     """,
 }

@@ -8,7 +8,6 @@ from typing import Any
 
 import streamlit as st
 
-from sizing.base.result import Plan
 from sizing.decision.flips import Flip, flips
 from sizing.decision.heat_map import TwoInputs, two_inputs
 from sizing.decision.outcome import Answers, Progress
@@ -19,12 +18,12 @@ from sizing.economics.curves import OverLoad, over_load, over_months
 from sizing.economics.results import CostAnswer
 from sizing.economics.views import BaseWay
 from sizing.economics.ways import Ways, ways_of
-from sizing.planning.answered import Answer, as_planned_for
-from sizing.planning.plan import plan
+from sizing.planning.answered import Answer
 from sizing.scenario.costs import Costs
 from sizing.scenario.schema import Scenario
 from ui.shell.progress import Held
 from ui.state import answer_of
+from ui.work.plans import brief_plan
 
 _kept = st.cache_resource(max_entries=32, ttl="6h", show_spinner=False)
 
@@ -41,19 +40,9 @@ def _answer(scenario_json: str, costs_json: str) -> Answer:
 
 
 @_kept
-def _planned(scenario_json: str) -> Plan:
-    """The plan of another place or of a smaller model, which constants of cost do not change."""
-    return plan(Scenario.model_validate_json(scenario_json), alternatives=0, brief=True)
-
-
-@_kept
 def cost_of(scenario_json: str, costs_json: str, on: date) -> CostAnswer:
     """The cost of the plan, the age of prices counted on a day. Raises InvalidScenario."""
-    return cost(
-        _answer(scenario_json, costs_json),
-        planner=lambda other: _planned(as_planned_for(other).model_dump_json()),
-        on=on,
-    )
+    return cost(_answer(scenario_json, costs_json), planner=brief_plan, on=on)
 
 
 def _ways(scenario_json: str, costs_json: str, on: date) -> Ways:
@@ -81,7 +70,7 @@ def _answers(scenario_json: str, costs_json: str) -> tuple[Scenario, Answers]:
 @_kept
 def _plans(scenario_json: str) -> Answers:
     """Plans of the moved inputs, which constants of cost do not change."""
-    return Answers()
+    return Answers(brief_plan)
 
 
 def tornado_of(scenario_json: str, costs_json: str, progress: Progress, *, keep_hardware: bool) -> Tornado:

@@ -1,7 +1,8 @@
 """The gate: ASGI middleware before all of Streamlit, web socket included.
 
 It answers for its own names alone, lets no page of another site in, keeps what is about the server for the machine
-itself, closes uploads to whoever stands before the door, and gives every answer the headers of :mod:`ui.gate.headers`.
+itself, lets so many sessions in at a time, closes uploads to whoever stands before the door, and gives every answer the
+headers of :mod:`ui.gate.headers`.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from streamlit.runtime.stats import ACTIVE_SESSIONS_FAMILY, GaugeStat
 from ui.gate.headers import secured
 from ui.gate.names import is_allowed
 from ui.gate.serving import Serving
+from ui.gate.sessions import Sessions, address_of, asks_for_a_page, opens_a_session
 from ui.gate.uploads import Refused, Uploads, kept_bytes, session_of
 from ui.observed.figures import PATH, REFUSED, exposed
 from ui.observed.log import request_id
@@ -50,6 +52,7 @@ class Gate:
         self._app, self._serving = app, serving
         self._uploads = Uploads.within(serving.settings)
         self._figures = exposed(sessions=_sessions, uploaded=kept_bytes)
+        self._sessions = Sessions.within(serving.settings)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or answer it with one sentence."""
@@ -67,6 +70,8 @@ class Gate:
             await self._figures(scope, receive, guarded)
         elif scope["type"] == "http" and scope["method"] == "PUT" and (session := session_of(scope["path"])):
             await self._upload(session, headers, (scope, receive, guarded))
+        elif opens_a_session(scope):
+            await self._session(scope, receive, guarded)
         else:
             await self._app(scope, receive, guarded)
 
@@ -84,6 +89,8 @@ class Gate:
         if about and not self._may_probe(scope, headers):
             sentence = "This is for the machine of this server: SIZING_PROBES names networks beside it."
             return Refused(status=HTTPStatus.FORBIDDEN, sentence=sentence)
+        if opens_a_session(scope) or asks_for_a_page(scope, headers.get("accept", "")):
+            return self._sessions.refusal(address_of(scope))
         return None
 
     def _may_probe(self, scope: Scope, headers: Mapping[str, str]) -> bool:
@@ -95,6 +102,15 @@ class Gate:
             return False
         mapped = getattr(client, "ipv4_mapped", None) or client
         return mapped.is_loopback or any(mapped in network for network in self._serving.settings.probes)
+
+    async def _session(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """A session, from its first message to its last."""
+        address = address_of(scope)
+        self._sessions.enter(address)
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._sessions.leave(address)
 
     async def _upload(self, session: str, headers: Headers, request: tuple[Scope, Receive, Send]) -> None:
         ticket = self._uploads.begin(session, _bytes(headers.get("content-length")))

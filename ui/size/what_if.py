@@ -26,6 +26,7 @@ from ui.shell import chosen_currency, draw_csv, draw_problems, progress_bar
 from ui.shell.progress import Held
 from ui.size.key_figures import parallelism
 from ui.state import FormAnswer, answer_of
+from ui.work.plans import brief_plan
 
 _kept = st.cache_resource(max_entries=64, ttl="6h", show_spinner=False)
 
@@ -49,7 +50,7 @@ Rows = tuple[tuple[str, Kept], ...]
 @_kept
 def answers_for(scenario_json: str) -> Answers:
     """The plans that were made beside a scenario, its own among them, each once for everybody."""
-    answers = Answers()
+    answers = Answers(brief_plan)
     answers.knows(answer_of(scenario_json))
     return answers
 

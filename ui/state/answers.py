@@ -22,24 +22,20 @@ from sizing.base.result import Plan
 from sizing.catalog.model import Model
 from sizing.planning import answered
 from sizing.scenario.schema import Scenario
-from ui.observed.figures import PLAN_S, PLANS_ASKED
 from ui.state.values import CONFIG, benchmark, config_fault, price_book, trace, values
+from ui.state.waiting import place_told
+from ui.work.plans import Tell, full_plan, plans
 
 _LAST = "last_answer"
-MAX_ANSWERS = 256
-"""Answers kept in memory; one is some 100 KB."""
 
 
-@st.cache_resource(max_entries=MAX_ANSWERS, ttl="6h", show_spinner=False)
-def plan_of(scenario_json: str) -> Plan:
+def plan_of(scenario_json: str, tell: Tell | None = None) -> Plan:
     """The answer to a scenario, the only one this product gives: pages, exports, links and commands show it.
 
-    A plan is frozen, so sessions share it without a copy. Raises SizingError.
+    A plan is frozen, so sessions share it without a copy. ``tell`` is told now and then where it stands in the queue.
+    Raises SizingError.
     """
-    import sizing
-
-    with PLAN_S.time():
-        return sizing.plan(Scenario.model_validate_json(scenario_json))
+    return full_plan(scenario_json, tell)
 
 
 _READY = threading.Event()
@@ -69,7 +65,6 @@ class FormAnswer(answered.Answer):
 
 def answer_of(scenario_json: str) -> FormAnswer:
     """The answer to a scenario with the question as it was understood. Raises SizingError."""
-    PLANS_ASKED.inc()
     return FormAnswer.of(Scenario.model_validate_json(scenario_json), lambda _: plan_of(scenario_json))
 
 
@@ -120,8 +115,8 @@ def _answer(scenario: Scenario) -> FormAnswer:
     from sizing.question.understand import understand
 
     if ready():
-        PLANS_ASKED.inc()
-        return FormAnswer(understand(scenario), plan_of(scenario.model_dump_json()))
+        with place_told() as tell:
+            return FormAnswer(understand(scenario), plan_of(scenario.model_dump_json(), tell))
     return FormAnswer(understand(scenario), analytic_plan(scenario), provisional=True)
 
 
@@ -173,6 +168,7 @@ def _what_is_needed_later() -> None:
     from sizing.evidence.published import evidence
 
     evidence()
+    plans().start()
     import_module("sharing.links.store")  # and with it SQLAlchemy: nobody waits for it at the first Save or Share
     # Streamlit collects all garbage after every run and every look of a fragment: 130 ms, in which no thread works,
     # over 250,000 objects of libraries and catalogue. None of these ever goes.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from ui.gate.serving import Serving
 
 UPLOAD = "/_stcore/upload_file/{session}/file"
 FILE = b"x" * 1000
+STREAM = "/_stcore/stream"
 
 
 async def page(request: Request) -> Response:
@@ -33,7 +35,8 @@ async def page(request: Request) -> Response:
 async def socket(websocket: WebSocket) -> None:
     await websocket.accept()
     await websocket.send_text("open")
-    await websocket.close()
+    with suppress(WebSocketDisconnect):
+        await websocket.receive_text()
 
 
 def asked(
@@ -199,3 +202,44 @@ def test_networks_are_read() -> None:
         ipaddress.ip_network("10.0.0.0/8"),
         ipaddress.ip_network("fd00::/8"),
     )
+
+
+def test_so_many_sessions_are_connected_at_a_time() -> None:
+    client = asked(SIZING_SESSIONS="2")
+    page_wanted = {"Accept": "text/html,application/xhtml+xml"}
+    with client.websocket_connect(STREAM), client.websocket_connect(STREAM):
+        refused = client.get("/size", headers=page_wanted)
+        assert (refused.status_code, refused.text) == (
+            503,
+            "This server has as many sessions as it allows (2): try again in a few minutes.",
+        )
+        with pytest.raises(WebSocketDisconnect), client.websocket_connect(STREAM):
+            pass
+        assert client.get("/static/index.js").status_code == 200  # of those who are in
+        assert client.get("/_stcore/health").status_code == 200
+    assert client.get("/size", headers=page_wanted).status_code == 200
+    with client.websocket_connect(STREAM):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("one", "neighbour", "other"),
+    [("10.1.2.3", "10.1.2.3", "10.1.2.4"), ("2001:db8:0:1::5", "2001:db8:0:1:9::7", "2001:db8:0:2::5")],
+)
+def test_so_many_sessions_are_connected_from_an_address(one: str, neighbour: str, other: str) -> None:
+    """Of IPv6 everything within a /64 is one address: whoever has one of them has all."""
+    serving = asked(client=one, SIZING_SESSIONS_PER_ADDRESS="1").app
+    first, second, third = (
+        TestClient(serving, base_url="http://localhost:8501", client=(address, 50000))
+        for address in (one, neighbour, other)
+    )
+    with first.websocket_connect(STREAM):
+        refused = second.get("/size", headers={"Accept": "text/html"})
+        assert (refused.status_code, refused.text) == (
+            429,
+            "Your address has as many sessions as this server allows (1): close one, or try again in a few minutes.",
+        )
+        with third.websocket_connect(STREAM):
+            pass
+    with second.websocket_connect(STREAM):
+        pass

@@ -1,0 +1,248 @@
+"""Many people at once: an architect's journey over the real web socket, a change every few seconds in each session.
+
+Each session opens Size, takes an example, changes lengths, load and limits, looks at why, and goes to Compare, Cost and
+Explore and back (:data:`JOURNEY`). Examples and usual lengths are those of others as well (equal questions); all
+other values are new. A user who waited longer than the pause goes on at once. The users are this process and
+share the cores with the server: they parse what it sends, and draw nothing.
+
+BENCH_SESSIONS (10,50,100) and BENCH_SECONDS (60) set how many and how long. A server of its own for each number.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import psutil
+import requests
+
+from bench.server import free_port
+from bench.socket_user import SocketUser
+from bench.table import Row
+from bench.yardstick import in_yardsticks, yardstick_ms
+from sharing.form.presets import presets
+from ui.work.counted import ASKED, ENDED, WORKERS
+
+NAME = "Sessions: 10, 50 and 100 architects over the web socket, a change every 5 s, on the cores of this machine"
+
+ROOT = Path(__file__).parents[1]
+SESSIONS = tuple(int(n) for n in os.environ.get("BENCH_SESSIONS", "10,50,100").split(","))
+SECONDS = float(os.environ.get("BENCH_SECONDS", "60"))
+PAUSE_S = 5.0
+"""Between two changes of a session."""
+STARTED_S = 120
+JOURNEY = (
+    ("example", ""),
+    ("usual", "osl"),
+    ("new", "osl"),
+    ("new", "isl"),
+    ("new", "rps"),
+    ("new", "ttft"),
+    ("tab", "Why"),
+    ("new", "osl"),
+    ("page", "compare"),
+    ("page", "cost"),
+    ("page", "explore"),
+    ("page", "size"),
+)
+"""What a session does, over and over: the kind of a step, and its field, tab or page."""
+USUAL_TOKENS = "500"
+"""The length that everybody tries with an example."""
+EXAMPLES = tuple(one.title for one in itertools.islice(presets().values(), 6))
+"""Those that one of many people takes; each has a load in requests a second."""
+P95_LIMIT = in_yardsticks(quiet_ms=3000.0)
+"""Longest p95 of an interaction with 50 sessions."""
+CPU_LIMIT = in_yardsticks(quiet_ms=120.0)
+"""Most processor time of an interaction, server with its workers."""
+SLOWEST_LIMIT = 3.0
+"""The slowest session's median as a multiple of the middle one's: nobody is starved."""
+MEMORY_LIMIT = 2048.0
+"""Megabytes of the server with its workers."""
+MB = 1 << 20
+
+
+@dataclass(kw_only=True)
+class Load:
+    """What the users of one load saw: seconds of interactions by session, and by kind of step."""
+
+    by_session: dict[int, list[float]] = field(default_factory=dict)
+    by_step: dict[str, list[float]] = field(default_factory=dict)
+
+    def add(self, session: int, step: str, seconds: float) -> None:
+        """Keep one interaction."""
+        self.by_session.setdefault(session, []).append(seconds)
+        self.by_step.setdefault(step, []).append(seconds)
+
+    @property
+    def all(self) -> list[float]:
+        """Seconds of every interaction."""
+        return [seconds for session in self.by_session.values() for seconds in session]
+
+    @property
+    def slowest(self) -> float:
+        """The median of the slowest session as a multiple of the middle session's."""
+        medians = [statistics.median(session) for session in self.by_session.values()]
+        return max(medians) / statistics.median(medians)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Server:
+    """A running dashboard: where it answers, and its process."""
+
+    origin: str
+    process: psutil.Process
+
+    def family(self) -> list[psutil.Process]:
+        """The process and those that it has started."""
+        return [self.process, *self.process.children(recursive=True)]
+
+    def cpu_s(self) -> float:
+        """Processor seconds so far."""
+        return sum(sum(one.cpu_times()[:2]) for one in self.family())
+
+    def memory_mb(self) -> float:
+        """Memory that belongs to it, pages that processes share counted once each."""
+        return sum(float(one.memory_info().rss) for one in self.family()) / MB
+
+    def counted(self) -> Mapping[str, float]:
+        """Counters of the server by name and labels."""
+        text = requests.get(
+            f"{self.origin}/_stcore/metrics", {"families": [ASKED, ENDED, WORKERS]}, timeout=STARTED_S
+        ).text
+        lines = (line.rsplit(" ", 1) for line in text.splitlines() if line.startswith("sizing_"))
+        return {name: float(value) for name, value in lines}
+
+    def wait_for_workers(self) -> None:
+        """Until its workers are prepared, which they are some seconds after its first answer."""
+        end = time.monotonic() + STARTED_S
+        while time.monotonic() < end:
+            counted = self.counted()
+            if counted[f'{WORKERS}{{are="prepared"}}'] == counted[f'{WORKERS}{{are="wanted"}}']:
+                return
+            time.sleep(0.5)
+        raise SystemExit("The workers did not start.")
+
+
+def run() -> list[Row]:
+    """The rows of each number of sessions."""
+    rows = []
+    for sessions in SESSIONS:
+        with running() as server:
+            rows += measured(server, sessions)
+    return rows
+
+
+@contextmanager
+def running(settings: Mapping[str, str] | None = None) -> Iterator[Server]:
+    """A dashboard that answers, stopped at the end."""
+    port = free_port()
+    with tempfile.TemporaryDirectory() as home:
+        environment = {**os.environ, "HOME": home, "PYTHONDONTWRITEBYTECODE": "", **(settings or {})}
+        command = [sys.executable, "-m", "ui", "--server.headless=true", f"--server.port={port}"]
+        log = (Path(home) / "log").open("wb")
+        with log, subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log) as process:
+            server = Server(origin=f"http://localhost:{port}", process=psutil.Process(process.pid))
+            try:
+                _wait_for(server)
+                yield server
+            finally:
+                process.terminate()
+
+
+def _wait_for(server: Server) -> None:
+    end = time.monotonic() + STARTED_S
+    while time.monotonic() < end:
+        try:
+            if requests.get(f"{server.origin}/_stcore/health", timeout=STARTED_S).ok:
+                return
+        except requests.ConnectionError:
+            time.sleep(0.1)
+    raise SystemExit("The dashboard did not start.")
+
+
+def measured(server: Server, sessions: int) -> list[Row]:
+    """One load on a server that has been through the whole journey once."""
+    asyncio.run(journeys(server.origin, 1, seconds=0.0, steps=len(JOURNEY) + 1))
+    server.wait_for_workers()
+    wall, cpu = [yardstick_ms()], [yardstick_ms(time.process_time)]
+    counted, used, begun = server.counted(), server.cpu_s(), time.perf_counter()
+    load = asyncio.run(journeys(server.origin, sessions, seconds=SECONDS))
+    seconds, used, memory = time.perf_counter() - begun, server.cpu_s() - used, server.memory_mb()
+    wall.append(yardstick_ms())
+    cpu.append(yardstick_ms(time.process_time))
+    times = load.all
+    median, p95 = (statistics.quantiles(times, n=100)[at - 1] for at in (50, 95))
+    rows = [
+        Row(what="interaction, p50", unit="s", samples=(median,), beside_ms=tuple(wall)),
+        Row(what="interaction, p95", unit="s", samples=(p95,), beside_ms=tuple(wall), limit=P95_LIMIT),
+        Row(what="slowest session", unit="x median", samples=(load.slowest,), limit=SLOWEST_LIMIT),
+        Row(what="memory", unit="MB", samples=(memory,), limit=MEMORY_LIMIT),
+        Row(what="CPU each", unit="s", samples=(used / len(times),), beside_ms=tuple(cpu), limit=CPU_LIMIT),
+        Row(what="interactions", unit="a second", samples=(len(times) / seconds,)),
+        *_counted(counted, server.counted()),
+        *(Row(what=f"  {step}", unit="s", samples=tuple(of)) for step, of in sorted(load.by_step.items())),
+    ]
+    return [replace(row, what=f"{sessions} sessions: {row.what}") for row in rows]
+
+
+def _counted(before: Mapping[str, float], after: Mapping[str, float]) -> list[Row]:
+    added = {name: value - before.get(name, 0.0) for name, value in sorted(after.items()) if "_total" in name}
+    return [Row(what=name, unit="", samples=(value,)) for name, value in added.items()]
+
+
+async def journeys(origin: str, sessions: int, *, seconds: float, steps: int = 0) -> Load:
+    """Sessions side by side, each for so long or, if more, so many steps. Raises PageFailed."""
+    load = Load()
+    end = time.perf_counter() + seconds
+    async with asyncio.TaskGroup() as group:
+        for number in range(sessions):
+            group.create_task(_journey(origin, number, load, begin_s=PAUSE_S * number / sessions, end=end, steps=steps))
+    return load
+
+
+async def _journey(origin: str, number: int, load: Load, *, begin_s: float, end: float, steps: int) -> None:
+    """One session, begun somewhere in the journey, so that not all do the same at a time."""
+    await asyncio.sleep(begin_s)
+    values = (str(1001 + 2 * (number * 997 + step)) for step in itertools.count())
+    async with SocketUser(origin) as user:
+        load.add(number, "open", await user.open("size"))
+        for step in itertools.count():
+            if step >= steps and time.perf_counter() > end:
+                return
+            kind, about = JOURNEY[(number + step) % len(JOURNEY)]
+            begun = time.perf_counter()
+            spent = await _step(user, kind, about, value=next(values), example=EXAMPLES[number % len(EXAMPLES)])
+            if spent is not None:
+                load.add(number, about if kind == "page" else kind, spent)
+            if end > begun:
+                await asyncio.sleep(max(0.0, begun + PAUSE_S - time.perf_counter()))
+
+
+async def _step(user: SocketUser, kind: str, about: str, *, value: str, example: str) -> float | None:
+    """Seconds of one step; None for one that is none where the user is."""
+    if kind == "page":
+        return None if user.slug == about else await user.go(about)
+    if user.slug != "size":
+        return await user.go("size")
+    if kind == "example":
+        return await user.set("preset", example)
+    if kind == "tab":
+        return await user.set("view", about)
+    if kind == "usual":
+        return await user.set(about, USUAL_TOKENS)
+    return await user.set(about, _new(about, value))
+
+
+def _new(about: str, value: str) -> str:
+    """A value that nobody had: of the load and the limit near those of the examples."""
+    return {"rps": f"{3 + int(value) / 1e4:g}", "ttft": str(1000 + int(value))}.get(about, value)

@@ -1,0 +1,41 @@
+"""The users of the load bench: what they do on a real server, over its web socket."""
+
+import asyncio
+
+import pytest
+
+from bench.sessions import Load, journeys, running
+from bench.socket_user import SocketUser
+
+STEPS = 3
+
+
+def test_three_sessions_walk_the_journey_side_by_side() -> None:
+    """Each opens the page and takes its steps, none fails, and inputs go along to other pages."""
+    with running() as server:
+        load = asyncio.run(journeys(server.origin, 3, seconds=0.0, steps=STEPS))
+        walked = asyncio.run(_walked(server.origin))
+    assert [len(load.by_session[k]) for k in range(3)] == [STEPS + 1] * 3
+    assert set(load.by_step) == {"open", "example", "usual", "new"}
+    assert min(load.all) > 0
+    assert walked == ["size?v=2", "size?v=2&osl=777", "explore?v=2&osl=777", "size?v=2&osl=777"]
+
+
+async def _walked(origin: str) -> list[str]:
+    async with SocketUser(origin) as user:
+        steps = (user.open("size"), user.set("osl", "777"), user.go("explore"), user.go("size"))
+        walked = []
+        for step in steps:
+            assert await step > 0
+            walked.append(user.address)
+        assert sum("GPU" in text for text in user.texts) > 1
+        return walked
+
+
+def test_the_slowest_session_is_told_by_its_median() -> None:
+    load = Load()
+    for session, seconds in enumerate(([1.0, 1.0, 9.0], [1.0, 2.0, 3.0], [4.0, 5.0, 6.0])):
+        for one in seconds:
+            load.add(session, "new", one)
+    assert load.slowest == pytest.approx(2.5)
+    assert len(load.all) == 9

@@ -1,0 +1,48 @@
+"""What a page says while it waits for a plan: its place in the queue."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from ui.work.plans import Tell
+
+MOMENT_S = 0.6
+"""Before anything is said, so that nothing flickers. Chosen: most plans are there by then."""
+
+
+@contextmanager
+def place_told() -> Iterator[Tell]:
+    """Gives what is to be told the place in the queue now and then; what it draws is gone at the end.
+
+    Drawing is where Streamlit ends the run of a page whose inputs were changed meanwhile: it then waits no longer.
+    """
+    begun, drawn = time.monotonic(), list[DeltaGenerator]()
+
+    def tell(place: int) -> None:
+        if time.monotonic() - begun < MOMENT_S:
+            return
+        if not drawn:
+            drawn.append(st.empty())
+        drawn[0].caption(f":material/hourglass_top: {waiting_sentence(place)}")
+
+    try:
+        yield tell
+    finally:
+        for where in drawn:
+            where.empty()
+
+
+def waiting_sentence(place: int) -> str:
+    """Where a question stands in the queue; 0: it is being computed."""
+    return f"Planning: {ordinal(place)} in the queue." if place else "Planning."
+
+
+def ordinal(number: int) -> str:
+    """1st, 2nd, 3rd, 4th, 11th."""
+    last = 0 if 10 < number % 100 < 20 else number % 10
+    return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(last, 'th') }"

@@ -1,0 +1,62 @@
+"""Whose turn it is: sessions one after the other, and of each one thing at a time."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+Item = TypeVar("Item", bound=Hashable)
+
+
+class Turns(Generic[Item]):
+    """What waits, by session. A session that asks for much waits for itself: the others have their turns in between.
+
+    Not safe to use from several threads without a lock.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: OrderedDict[Hashable, list[Item]] = OrderedDict()
+        self._busy: set[Hashable] = set()
+
+    def join(self, session: Hashable, item: Item) -> None:
+        """A session waits for something; what several sessions wait for is taken at the first turn of any."""
+        items = self._waiting.setdefault(session, [])
+        if item not in items:
+            items.append(item)
+
+    def leave(self, item: Item) -> None:
+        """Nobody waits for this any more."""
+        for session, items in list(self._waiting.items()):
+            if item in items:
+                items.remove(item)
+            if not items:
+                del self._waiting[session]
+
+    def take(self) -> tuple[Hashable, Item] | None:
+        """What is next, with the session whose turn it takes until :meth:`done`; None where nothing may begin."""
+        for session, items in self._waiting.items():
+            if session not in self._busy:
+                item = items[0]
+                self._busy.add(session)
+                self._waiting.move_to_end(session)
+                self.leave(item)
+                return session, item
+        return None
+
+    def done(self, session: Hashable) -> None:
+        """What a session had its turn for has ended."""
+        self._busy.discard(session)
+
+    def place(self, item: Item) -> int:
+        """How many are to be taken until this one is: 1 for the next; 0 for what does not wait."""
+        sessions = [session for session, items in self._waiting.items() if item in items]
+        return min((self._place_of(session, item) for session in sessions), default=0)
+
+    def _place_of(self, session: Hashable, item: Item) -> int:
+        """In the round of each session's first, then of their second, and so on."""
+        sessions = list(self._waiting)
+        position, turn = sessions.index(session), self._waiting[session].index(item)
+        before = sum(min(len(self._waiting[other]), turn + 1) for other in sessions[:position])
+        behind = sum(min(len(self._waiting[other]), turn) for other in sessions[position + 1 :])
+        return before + behind + turn + 1
