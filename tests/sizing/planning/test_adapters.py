@@ -119,3 +119,19 @@ def test_a_record_says_that_adapters_have_no_effect():
 def test_bad_adapters_are_one_sentence(bad):
     with pytest.raises((InvalidScenario, ValueError)):
         asked(bad)
+
+
+@pytest.mark.parametrize(("number", "published"), [(100, 0.993), (1000, 0.949), (2000, 0.945)])
+def test_the_number_of_adapters_costs_as_little_as_published(number, published):
+    """S-LoRA (LMSYS blog, 2023-11-15), Llama-7B on one A100 80GB, rank 8: requests/s of so many over those of 5."""
+    place = {"gpus": ["a100_sxm_80gb"], "engines": ["vllm"], "precisions": ["bf16"], "tp": [1], "pp": [1]}
+
+    def carried(adapters: dict[str, int]) -> float:
+        workload = {"input_tokens": 256, "output_tokens": 256, "peak_rps": 1}
+        keys = raw("meta-llama/Llama-2-7b-hf", workload=workload, deployment=place) | {"adapters": adapters}
+        question = understand(Scenario.model_validate(keys)).as_expected()
+        return float(evaluate(question, all_configurations(question)).capacity.stable_rps[0])
+
+    few = carried({"number": 5, "rank": 8})
+    many = carried({"number": number, "rank": 8, "resident": min(number, 100)})
+    assert many / few == pytest.approx(published, abs=0.06)
