@@ -12,7 +12,7 @@ from typing import get_args
 
 import numpy as np
 
-from sizing.base.arrays import Flags, Floats
+from sizing.base.arrays import Counts, Flags, Floats
 from sizing.catalog.measured import measured, well_measured
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates
@@ -46,7 +46,7 @@ class Unmeasured:
         facts = of_units.reshape(len(candidates.units), len(_FACTS))[candidates.unit] > 0
         known = dict(zip(_FACTS, facts.T, strict=True))
         joined = candidates.column(_joined)
-        laid_out: dict[LayoutKind, Flags] = {
+        laid_out: dict[str, Flags] = {
             "pipeline": candidates.pp > 1,
             "tensor_apart": candidates.tp > joined,
             "expert_apart": candidates.ep > joined,
@@ -58,7 +58,7 @@ class Unmeasured:
             deployment=known["deployment"],
             model=architecture(model) not in measured("models"),
             platform=known["platform"],
-            unlike={name: known[name] & laid_out.get(name, True) for name in EXTRAPOLATIONS},
+            unlike={name: known[name] & laid_out.get(name, known[name]) for name in EXTRAPOLATIONS},
         )
 
 
@@ -91,8 +91,9 @@ def unit_logarithm(metric: str, confidence: float) -> float:
     return float(np.log(strata()[key].interval("").factor_at(confidence)))
 
 
-def _of_unit(model: Model, unit: Configuration) -> Flags:
-    """What nobody measured of GPU, engine and formats, as :data:`_FACTS`; of layouts, whether each would be new."""
+def _of_unit(model: Model, unit: Configuration) -> Counts:
+    """What nobody measured of GPU, engine and formats, 1 each, as :data:`_FACTS`; of layouts, whether each would be
+    new."""
     case = replace(case_of(model, unit), layouts=get_args(LayoutKind))
     unlike = extrapolated(case)
     return np.array(
@@ -101,7 +102,8 @@ def _of_unit(model: Model, unit: Configuration) -> Flags:
             case.deployment not in measured("deployments"),
             case.platform not in well_measured("platforms"),
             *(name in unlike for name in EXTRAPOLATIONS),
-        ]
+        ],
+        dtype=np.int64,
     )
 
 

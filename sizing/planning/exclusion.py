@@ -123,5 +123,11 @@ def _serving(question: Question, entries: Sequence[Excluded]) -> set[str]:
     """Which of the excluded GPUs have a configuration that meets the question."""
     named = {e.gpu for e in entries}
     narrowed = replace(question, gpus=tuple(g for g in question.gpus if g.id in named))
-    evaluated = with_drafts(narrowed, evaluate(narrowed, all_configurations(narrowed)))
+    evaluated = evaluate(narrowed, all_configurations(narrowed))
+    serving = _carrying(evaluated)
+    return serving if serving == named else serving | _carrying(with_drafts(narrowed, evaluated))
+
+
+def _carrying(evaluated: Evaluated) -> set[str]:
+    """GPUs of which a configuration carries any load within the limits."""
     return {evaluated.candidates.rows[i].gpu.id for i in np.flatnonzero(evaluated.capacity.rps > 0)}

@@ -57,8 +57,11 @@ def draw_chart(figure: go.Figure, *, key: str, alt: str) -> None:
 
 def make_room_for_legend(figure: go.Figure) -> None:
     """On a phone a long legend stands below the plot, with room of its own: above it, it takes half of a narrow one."""
-    entries = [trace.name for trace in figure.data if trace.name and trace.showlegend is not False]
-    if not on_a_phone() or len(entries) <= _SHORT_LEGEND:
+    if not on_a_phone():
+        return
+    named = (trace for trace in figure.to_dict()["data"] if trace.get("name"))
+    entries = [trace["name"] for trace in named if trace.get("showlegend") is not False]
+    if len(entries) <= _SHORT_LEGEND:
         return
     abreast = max(_PLOT_PX // (_SYMBOL_PX + _LETTER_PX * max(map(len, entries))), 1)
     height = figure.layout.height or _FIGURE_PX

@@ -11,7 +11,7 @@ NARROW_PX = 1100
 """Chosen: below it two fields of the form side by side would have less than 100 pixels each. A zoomed window counts as
 narrower: 1440 pixels at 200 % are 720."""
 
-_WATCH, _NARROW = "window_watch", "window_is_narrow"
+_WATCH, _NARROW, _PHONE = "window_watch", "window_is_narrow", "window_of_a_phone"
 
 _SCRIPT = """
 export default function ({ data, setStateValue, parentElement }) {
@@ -43,11 +43,13 @@ def watch_window() -> None:
 
 
 def on_a_phone() -> bool:
-    """Whether the browser says that it is one of a phone, by the word all of them send.
+    """Whether the browser says that it is one of a phone, by the word all of them send; asked once in a session.
 
     Source: developer.mozilla.org, "Browser detection using the user agent": look for Mobi.
     """
-    return "Mobi" in st.context.headers.get("User-Agent", "")
+    if _PHONE not in st.session_state:
+        st.session_state[_PHONE] = "Mobi" in st.context.headers.get("User-Agent", "")
+    return bool(st.session_state[_PHONE])
 
 
 def _remember() -> None:
