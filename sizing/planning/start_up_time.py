@@ -54,12 +54,18 @@ def start_up_s(question: Question, rows: Iterable[Configuration]) -> float | Non
 
 
 def with_start_up(question: Question, rows: Iterable[Configuration]) -> Costs:
-    """The constants of cost with the start-up of rented instances that follows from storage, where none is typed."""
-    costs, seconds = question.scenario.costs, start_up_s(question, rows)
-    if seconds is None or costs.burst_start_up_minutes is not None:
-        return costs
-    rented = 0.0 if question.scenario.deployment.standby == "warm" else RENTED_S
-    return costs.model_copy(update={"burst_start_up_minutes": (seconds + rented) / S_PER_MINUTE})
+    """The constants of cost with the start-up of rented instances that follows from storage, where none is typed.
+
+    A rented instance starts from nothing, whatever those of one's own do: asleep or warm it would be paid for.
+    """
+    scenario = question.scenario
+    switched_off = scenario.model_copy(
+        update={"deployment": scenario.deployment.model_copy(update={"standby": "none"})}
+    )
+    start = start_up_of(switched_off, question.model, rows)
+    if start is None or scenario.costs.burst_start_up_minutes is not None:
+        return scenario.costs
+    return scenario.costs.model_copy(update={"burst_start_up_minutes": (start.total_s + RENTED_S) / S_PER_MINUTE})
 
 
 def start_up_in_words(scenario: Scenario, model: Model, row: Configuration) -> Iterator[str]:

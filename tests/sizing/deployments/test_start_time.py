@@ -1,10 +1,13 @@
 """How long instances take to start: by hand, against published starts, and where it is used."""
 
 import csv
+import math
 from pathlib import Path
 
 import pytest
+import yaml
 
+from sharing.manifests.bundle import manifests
 from sizing import plan
 from sizing.catalog.engines import resolve_engine
 from sizing.catalog.gpu_rows import gpus
@@ -133,11 +136,12 @@ def test_the_day_scales_by_the_computed_start_unless_one_is_typed():
 
 def test_rented_bursts_are_paid_from_the_computed_start_unless_one_is_typed():
     answer = Answer.of(asked("hybrid", weights_from="hub"))
-    assert with_start_up(answer.question, answer.chosen).burst_start_up_minutes == pytest.approx(
-        (start_up_s(answer.question, answer.chosen) + RENTED_S) / 60
-    )
+    minutes = (start_up_s(answer.question, answer.chosen) + RENTED_S) / 60
+    assert with_start_up(answer.question, answer.chosen).burst_start_up_minutes == pytest.approx(minutes)
     warm = Answer.of(asked("hybrid", weights_from="hub", standby="warm"))
-    assert with_start_up(warm.question, warm.chosen).burst_start_up_minutes == 0
+    assert start_up_s(warm.question, warm.chosen) == 0
+    assert with_start_up(warm.question, warm.chosen).burst_start_up_minutes == pytest.approx(minutes)
+    assert any("not money" in note for note in day(warm).notes)
     typed = asked("hybrid", weights_from="hub").model_copy(
         update={"costs": asked().costs.model_copy(update={"burst_start_up_minutes": 7.0})}
     )
@@ -147,3 +151,13 @@ def test_rented_bursts_are_paid_from_the_computed_start_unless_one_is_typed():
 
 def test_unstated_storage_changes_no_answer():
     assert plan(asked()).deployment == plan(asked(weights_from="hub")).deployment
+
+
+def test_autoscalers_give_an_instance_up_after_what_a_start_takes():
+    """600 s where storage is not stated; else the high end of the start, here of 16 GB downloaded and read again."""
+    stated, unstated = (
+        yaml.safe_load(manifests(Answer.of(scenario))["keda.yaml"]) for scenario in (asked(weights_from="hub"), asked())
+    )
+    assert unstated["spec"]["cooldownPeriod"] == 600
+    found = start_time(LLAMA, row("l4"), "hub")
+    assert stated["spec"]["cooldownPeriod"] == math.ceil(found.high_s)
