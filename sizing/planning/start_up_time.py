@@ -8,7 +8,7 @@ from dataclasses import replace
 from sizing.base.format import significant
 from sizing.base.units import S_PER_MINUTE
 from sizing.catalog.model import Model
-from sizing.deployments.start_time import StartTime, start_time, storage_label
+from sizing.deployments.start_time import StartTime, can_sleep, start_time, storage_label
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.scenario.costs import Costs
@@ -90,8 +90,11 @@ def start_up_in_words(scenario: Scenario, model: Model, row: Configuration) -> I
     ends = f" ({significant(start.low_s)} to {significant(start.high_s)} s)" if start.high_s > start.low_s else ""
     kept = kept_compilation_of(start, scenario, model, row)
     less = f" With the compile cache of an earlier start {significant(kept.total_s)} s." if kept is not None else ""
+    standby = STANDING_BY[allowed.standby]
+    if standby and not can_sleep(row.engine):
+        standby = f" ({row.engine.label} has no sleep mode)"
     yield (
-        f"Start-up of an instance on a machine that runs{STANDING_BY[allowed.standby]}: "
+        f"Start-up of an instance on a machine that runs{standby}: "
         f"{significant(start.total_s)} s{ends}: {listed}.{less}"
     )
 

@@ -78,6 +78,8 @@ def test_sleep_keeps_process_compilation_and_graphs():
     woken = start_time(LLAMA, row(), "local_nvme", standby="sleep_without_weights")
     assert woken.total_s == pytest.approx(cold.weights_s + 0.15)
     assert start_time(LLAMA, row(), "local_nvme", standby="warm").total_s == 0
+    awake = start_time(LLAMA, row(engine="sglang"), "local_nvme")
+    assert start_time(LLAMA, row(engine="sglang"), "local_nvme", standby="sleep") == awake
 
 
 def test_published_starts_are_met():
