@@ -72,7 +72,8 @@ def _about_slice(row: Configuration) -> PlanWarning:
         severity="warning",
         source="docs/HARDWARE.md",
         message=f"Each slice counts as one GPU. The speed of {part.slice_name} is a prior that no measurement "
-        f"validates: {percent(memory)} of the bandwidth and {percent(compute)} of the SMs of {card.name}, {part.slices_per_card} to a card. {isolated} "
+        f"validates: {percent(memory)} of the bandwidth and {percent(compute)} of the SMs of {card.name}, "
+        f"{part.slices_per_card} to a card. {isolated} "
         "Benchmark a slice before relying on it.",
     )
 
