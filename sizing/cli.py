@@ -65,7 +65,9 @@ def _parser(program: str, others: Iterable[Callable[[Commands], None]]) -> argpa
     )
     day = commands.add_parser("day", help="instances over the day, from a profile or trace in the scenario")
     day.add_argument("scenario", type=Path, help="scenario in YAML or JSON")
-    day.add_argument("--startup-s", type=float, metavar="S", help="start-up of an instance (of its weights_from, else 180 s)")
+    day.add_argument(
+        "--startup-s", type=float, metavar="S", help="start-up of an instance (of its weights_from, else 180 s)"
+    )
     day.add_argument("--json", action="store_true", help="print the whole result as JSON")
     day.set_defaults(run=_day)
     trace = commands.add_parser("trace", help="what a trace of requests says: lengths, rates, gaps")

@@ -22,6 +22,7 @@ from sizing.catalog.engines import Engine, resolve_engine, with_fraction
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
 from sizing.planning.answered import Answer
+from sizing.planning.start_up_time import start_up_of
 from sizing.question.length_distributions import FixedLength, LengthDistribution
 from sizing.question.limits import LatencyLimits
 from sizing.question.traffic import Lengths
@@ -85,7 +86,8 @@ class Group:
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """All that a manifest says. ``prompt_variation``, ``answer_variation``: coefficients of variation of lengths."""
+    """All that a manifest says; ``start_up_s``: what a start takes at most, None where storage is not stated.
+    ``prompt_variation``, ``answer_variation``: coefficients of variation of lengths."""
 
     name: str
     title: str
@@ -108,6 +110,7 @@ class Facts:
     answer_variation: float
     requests_per_s: float
     burstiness: float
+    start_up_s: float | None
 
     @property
     def disaggregated(self) -> bool:
@@ -174,6 +177,7 @@ def facts_of(answer: Answer) -> Facts:
         answer_variation=math.sqrt(question.output.variation),
         requests_per_s=plan.sustained_rps,
         burstiness=1.0 / max(question.variability.arrivals, 1e-3),
+        start_up_s=None if (start := start_up_of(scenario, question.model, answer.chosen)) is None else start.high_s,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,7 +19,11 @@ LEAST_IN_FLIGHT = 1.0
 PROMETHEUS = f"http://{FILL_IN.lower()}-prometheus:9090"
 WINDOW = "2m"
 SLOWLY_S = 600
-"""Seconds that a smaller load must last before an instance is given up. Chosen: longer than weights take to load."""
+"""Seconds that a smaller load must last before an instance is given up. Chosen: longer than weights take to load; where
+the scenario says where they are read from, as long as a start takes at most: a shorter pause costs less than a
+start."""
+LEAST_S = 60
+"""The same at least. Chosen: what two scrapes of metrics and a decision on them take."""
 
 
 def refuses(facts: Facts) -> Reason | None:
@@ -38,6 +43,7 @@ def files(facts: Facts) -> Mapping[str, File]:
     metrics = metrics_of(facts)
     assert metrics is not None
     several = group.nodes > 1
+    slowly_s = SLOWLY_S if facts.start_up_s is None else max(math.ceil(facts.start_up_s), LEAST_S)
     fewest = min(group.instances, 1 + group.spares)
     spec: dict[str, Any] = {
         "scaleTargetRef": {
@@ -47,9 +53,9 @@ def files(facts: Facts) -> Mapping[str, File]:
         },
         "minReplicaCount": fewest,
         "maxReplicaCount": max(group.instances, fewest + 1),
-        "cooldownPeriod": SLOWLY_S,
+        "cooldownPeriod": slowly_s,
         "advanced": {
-            "horizontalPodAutoscalerConfig": {"behavior": {"scaleDown": {"stabilizationWindowSeconds": SLOWLY_S}}}
+            "horizontalPodAutoscalerConfig": {"behavior": {"scaleDown": {"stabilizationWindowSeconds": slowly_s}}}
         },
         "triggers": triggers(facts, metrics),
     }

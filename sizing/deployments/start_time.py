@@ -13,6 +13,7 @@ from typing import Any
 
 from sizing.base.choices import Loader, Standby, WeightsFrom
 from sizing.base.units import GB
+from sizing.catalog.engines import Engine
 from sizing.catalog.files import read_yaml
 from sizing.catalog.model import Model
 from sizing.catalog.weights import weight_bytes
@@ -63,6 +64,8 @@ def start_time(
     processes = max(row.gpus / machines, 1.0)
     rate = _rate(storage, gb_per_s, loader, processes)
     read_s = _read_s(gb, storage, gb_per_s, loader, processes)
+    if standby in ("sleep", "sleep_without_weights") and not can_sleep(row.engine):
+        standby = "none"
     match standby:
         case "warm":
             return StartTime(**dict.fromkeys(_PARTS, 0.0), gb=gb, gb_per_s=rate)
@@ -140,6 +143,11 @@ def _read_s(gb: float, storage: WeightsFrom, gb_per_s: float | None, loader: Loa
         again = min(_data()["storage"]["local_nvme"]["gb_per_s"], _data()["loaders"]["default"]["gb_per_s"] * processes)
         return float(gb / (gb_per_s or known["gb_per_s"]) + gb / again)
     return gb / _rate(storage, gb_per_s, loader, processes)
+
+
+def can_sleep(engine: Engine) -> bool:
+    """Whether an engine can give up its GPU memory and be woken: a start of others is from nothing."""
+    return engine.id in _data()["sleeps"]
 
 
 def storage_label(storage: WeightsFrom) -> str:

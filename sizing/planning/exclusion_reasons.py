@@ -165,7 +165,8 @@ def _narrower(question: Question, row: Configuration, reason: str) -> Excluded:
             fix=Fix(key="deployment.precisions", value=[*allowed.precisions, new.id], label=f"Allow {new.label}"),
         )
     if lossy(question, row.gpu) and (rows := _fitting(question, row.gpu, replace(allowed, accuracy="any"))):
-        return near(relaxation=f"Allow {rows[0].precision.label}.", fix=LOSSY)
+        made_for = next((one for one in rows if row.gpu.family in one.engine.only_families), rows[0])
+        return near(relaxation=f"Allow {made_for.precision.label}.", fix=LOSSY)
     for name, what in RESTRICTIONS:
         if getattr(allowed, name) and _fitting(question, row.gpu, allowed.lifted(name)):
             fix = Fix(key=f"deployment.{name}", value=[], label=f"Consider every {what}")

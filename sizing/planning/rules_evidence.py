@@ -71,8 +71,9 @@ def _about_slice(row: Configuration) -> PlanWarning:
         code="slice",
         severity="warning",
         source="docs/HARDWARE.md",
-        message=f"The speed of slice {part.slice_name} is a prior that no measurement validates: {percent(memory)} of "
-        f"the bandwidth and {percent(compute)} of the SMs of {card.name}, {part.slices_per_card} to a card. {isolated} "
+        message=f"Each slice counts as one GPU. The speed of {part.slice_name} is a prior that no measurement "
+        f"validates: {percent(memory)} of the bandwidth and {percent(compute)} of the SMs of {card.name}, "
+        f"{part.slices_per_card} to a card. {isolated} "
         "Benchmark a slice before relying on it.",
     )
 
@@ -84,7 +85,9 @@ def _about_processor(row: Configuration) -> PlanWarning:
     measured = ""
     if run is not None:
         at_once = "one sequence" if run.sequences == 1 else f"{run.sequences:g} sequences at once"
-        where = "" if run.gpu == row.gpu.id else f" on {gpus()[run.gpu].name}, for this machine itself has no run"
+        where = (
+            "" if run.gpu == row.gpu.id else f" on {gpus()[run.gpu].name}, as no run of this machine itself is known"
+        )
         measured = (
             f" Measured: {run.tok_s:g} tokens/s of {run.model} in {precisions()[run.precision].plain_label} by "
             f"{engines()[run.engine].label} with {at_once}{where} ({PUBLISHED_BY[run.source]})."

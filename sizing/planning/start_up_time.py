@@ -8,7 +8,7 @@ from dataclasses import replace
 from sizing.base.format import significant
 from sizing.base.units import S_PER_MINUTE
 from sizing.catalog.model import Model
-from sizing.deployments.start_time import StartTime, start_time, storage_label
+from sizing.deployments.start_time import StartTime, can_sleep, start_time, storage_label
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.scenario.costs import Costs
@@ -54,12 +54,18 @@ def start_up_s(question: Question, rows: Iterable[Configuration]) -> float | Non
 
 
 def with_start_up(question: Question, rows: Iterable[Configuration]) -> Costs:
-    """The constants of cost with the start-up of rented instances that follows from storage, where none is typed."""
-    costs, seconds = question.scenario.costs, start_up_s(question, rows)
-    if seconds is None or costs.burst_start_up_minutes is not None:
-        return costs
-    rented = 0.0 if question.scenario.deployment.standby == "warm" else RENTED_S
-    return costs.model_copy(update={"burst_start_up_minutes": (seconds + rented) / S_PER_MINUTE})
+    """The constants of cost with the start-up of rented instances that follows from storage, where none is typed.
+
+    A rented instance starts from nothing, whatever those of one's own do: asleep or warm it would be paid for.
+    """
+    scenario = question.scenario
+    switched_off = scenario.model_copy(
+        update={"deployment": scenario.deployment.model_copy(update={"standby": "none"})}
+    )
+    start = start_up_of(switched_off, question.model, rows)
+    if start is None or scenario.costs.burst_start_up_minutes is not None:
+        return scenario.costs
+    return scenario.costs.model_copy(update={"burst_start_up_minutes": (start.total_s + RENTED_S) / S_PER_MINUTE})
 
 
 def start_up_in_words(scenario: Scenario, model: Model, row: Configuration) -> Iterator[str]:
@@ -84,8 +90,11 @@ def start_up_in_words(scenario: Scenario, model: Model, row: Configuration) -> I
     ends = f" ({significant(start.low_s)} to {significant(start.high_s)} s)" if start.high_s > start.low_s else ""
     kept = kept_compilation_of(start, scenario, model, row)
     less = f" With the compile cache of an earlier start {significant(kept.total_s)} s." if kept is not None else ""
+    standby = STANDING_BY[allowed.standby]
+    if standby and not can_sleep(row.engine):
+        standby = f" ({row.engine.label} has no sleep mode)"
     yield (
-        f"Start-up of an instance on a machine that runs{STANDING_BY[allowed.standby]}: "
+        f"Start-up of an instance on a machine that runs{standby}: "
         f"{significant(start.total_s)} s{ends}: {listed}.{less}"
     )
 

@@ -9,12 +9,13 @@ The question is that of aggregated instances: no single count describes the two 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sizing.base.arrays import ROUNDING, Counts, Floats
+from sizing.base.choices import Standby
 from sizing.base.errors import InvalidScenario
 from sizing.base.format import count, ms, percent, requests_per_s
 from sizing.base.result import Plan
@@ -254,11 +255,25 @@ def _sentence(
     )
 
 
+STANDING_BY: Mapping[Standby, str] = {
+    "warm": "Instances that are kept warm hold their GPUs all day: saved instance hours are hours without work, not "
+    "money.",
+    "sleep": "An instance asleep gives its GPU memory to others and keeps its weights in the host's: saved instance "
+    "hours count only where something else uses them.",
+    "sleep_without_weights": "An instance asleep gives its GPU memory to others: saved instance hours count only where "
+    "something else uses them.",
+}
+"""What saved instance hours are worth where instances that are not needed are not switched off."""
+
+
 def _notes(question: Question, spares: int) -> tuple[str, ...]:
     notes = [
         "The load follows straight lines between the middles of the hours or windows.",
         "An instance that starts is paid for from its order on; on premises, saved hours are free for other work.",
     ]
+    standby = question.scenario.deployment.standby
+    if question.scenario.deployment.weights_from != "unstated" and standby != "none":
+        notes.append(STANDING_BY[standby])
     kept = f"{spares} spare instances run all day." if spares > 1 else "1 spare instance runs all day."
     return (*notes, *([kept] if spares else []), question.demand.how)
 

@@ -47,7 +47,7 @@ def draw_day(answer: FormAnswer, *, dark: bool) -> None:
     minutes = draw_number(
         "Start-up of an instance (minutes)",
         AskedNumber(name="Start-up of an instance", high=240.0, example="3"),
-        key="startup_minutes",
+        key="startup_minutes" if computed is None else f"startup_minutes_{computed:.0f}",
         default=_STARTUP_MIN if computed is None else round(computed / S_PER_MINUTE, 2),
         width=260,
         help="From the order to the first request: a machine, a container, the weights, the engine's own warm-up.",

@@ -1,10 +1,13 @@
 """How long instances take to start: by hand, against published starts, and where it is used."""
 
 import csv
+import math
 from pathlib import Path
 
 import pytest
+import yaml
 
+from sharing.manifests.bundle import manifests
 from sizing import plan
 from sizing.catalog.engines import resolve_engine
 from sizing.catalog.gpu_rows import gpus
@@ -75,6 +78,8 @@ def test_sleep_keeps_process_compilation_and_graphs():
     woken = start_time(LLAMA, row(), "local_nvme", standby="sleep_without_weights")
     assert woken.total_s == pytest.approx(cold.weights_s + 0.15)
     assert start_time(LLAMA, row(), "local_nvme", standby="warm").total_s == 0
+    awake = start_time(LLAMA, row(engine="sglang"), "local_nvme")
+    assert start_time(LLAMA, row(engine="sglang"), "local_nvme", standby="sleep") == awake
 
 
 def test_published_starts_are_met():
@@ -133,11 +138,12 @@ def test_the_day_scales_by_the_computed_start_unless_one_is_typed():
 
 def test_rented_bursts_are_paid_from_the_computed_start_unless_one_is_typed():
     answer = Answer.of(asked("hybrid", weights_from="hub"))
-    assert with_start_up(answer.question, answer.chosen).burst_start_up_minutes == pytest.approx(
-        (start_up_s(answer.question, answer.chosen) + RENTED_S) / 60
-    )
+    minutes = (start_up_s(answer.question, answer.chosen) + RENTED_S) / 60
+    assert with_start_up(answer.question, answer.chosen).burst_start_up_minutes == pytest.approx(minutes)
     warm = Answer.of(asked("hybrid", weights_from="hub", standby="warm"))
-    assert with_start_up(warm.question, warm.chosen).burst_start_up_minutes == 0
+    assert start_up_s(warm.question, warm.chosen) == 0
+    assert with_start_up(warm.question, warm.chosen).burst_start_up_minutes == pytest.approx(minutes)
+    assert any("not money" in note for note in day(warm).notes)
     typed = asked("hybrid", weights_from="hub").model_copy(
         update={"costs": asked().costs.model_copy(update={"burst_start_up_minutes": 7.0})}
     )
@@ -147,3 +153,12 @@ def test_rented_bursts_are_paid_from_the_computed_start_unless_one_is_typed():
 
 def test_unstated_storage_changes_no_answer():
     assert plan(asked()).deployment == plan(asked(weights_from="hub")).deployment
+
+
+def test_autoscalers_give_an_instance_up_after_what_a_start_takes():
+    """600 s where storage is not stated; else the high end of the start."""
+    stated, unstated = (Answer.of(scenario) for scenario in (asked(weights_from="hub"), asked()))
+    after = [yaml.safe_load(manifests(answer)["keda.yaml"])["spec"]["cooldownPeriod"] for answer in (stated, unstated)]
+    start = start_time(LLAMA, stated.chosen[0], "hub")
+    assert after == [math.ceil(start.high_s), 600]
+    assert start.high_s > start.total_s

@@ -97,7 +97,7 @@ def test_a_machine_without_a_run_of_its_own_is_told_so():
         kv_precision="fp16",
     )
     (said,) = about_evidence(model_named(LLAMA_8B), row)
-    assert "this machine itself has no run" in said.message
+    assert "no run of this machine itself is known" in said.message
     assert measured_alike(row.gpu, "llamacpp").gpu == "ampereone_a192"
 
 
