@@ -80,6 +80,7 @@ def test_one_replica_keeps_its_library_on_a_volume(renderer: Path) -> None:
     assert {one["name"]: one["value"] for one in container["env"]} == {
         "SIZING_HOSTS": "sizing.example.com",
         "SIZING_WITHOUT_LOGIN": "yes",
+        "SIZING_WORKERS": "2",
     }
     assert container["image"] == f"inference-sizing:{ENGINE_VERSION}"
     assert container["securityContext"]["readOnlyRootFilesystem"]
@@ -97,7 +98,7 @@ def test_everything_at_once(renderer: Path) -> None:
     pod = objects["Deployment"]["spec"]["template"]["spec"]
     (container,) = pod["containers"]
     environment = {one["name"] for one in container["env"]}
-    assert environment == {"SIZING_HOSTS", "SIZING_PROBES", "SHARING_DATABASE", "SIZING_UPLOAD_MB"}
+    assert environment == {*("SIZING_HOSTS", "SIZING_PROBES", "SIZING_WORKERS", "SHARING_DATABASE", "SIZING_UPLOAD_MB")}
     assert environment <= variables().keys(), "settings that the product refuses"
     assert {one["name"] for one in container["volumeMounts"]} == {one["name"] for one in pod["volumes"]}
     kept = objects["ConfigMap"]["data"]

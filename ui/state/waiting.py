@@ -13,6 +13,8 @@ from ui.work.plans import Tell
 
 MOMENT_S = 0.6
 """Before anything is said, so that nothing flickers. Chosen: most plans are there by then."""
+AGAIN_S = 1.0
+"""Between two drawings of the same place."""
 
 
 @contextmanager
@@ -21,14 +23,17 @@ def place_told() -> Iterator[Tell]:
 
     Drawing is where Streamlit ends the run of a page whose inputs were changed meanwhile: it then waits no longer.
     """
-    begun, drawn = time.monotonic(), list[DeltaGenerator]()
+    due_s, drawn, shown = time.monotonic() + MOMENT_S, list[DeltaGenerator](), ""
 
     def tell(place: int) -> None:
-        if time.monotonic() - begun < MOMENT_S:
+        nonlocal due_s, shown
+        sentence = waiting_sentence(place)
+        if time.monotonic() < due_s and (sentence == shown or not drawn):
             return
         if not drawn:
             drawn.append(st.empty())
-        drawn[0].caption(f":material/hourglass_top: {waiting_sentence(place)}")
+        drawn[0].caption(f":material/hourglass_top: {sentence}")
+        due_s, shown = time.monotonic() + AGAIN_S, sentence
 
     try:
         yield tell

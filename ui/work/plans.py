@@ -258,12 +258,10 @@ class Plans:
         """Hand one question after the other to a worker."""
         while True:
             with self._changed:
-                turn = self._turns.take()
-                while turn is None:
+                while (turn := self._turns.take(worker)) is None:
                     if self._closed:
                         return
                     self._changed.wait()
-                    turn = self._turns.take()
             session, question = turn
             outcome = self._asked_of(worker, question)
             with self._changed:

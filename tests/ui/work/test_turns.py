@@ -63,3 +63,30 @@ def test_what_nobody_waits_for_any_more_is_not_taken() -> None:
     turns.join("b", "b1")
     turns.leave("a1")
     assert taken(turns) == ["b1"]
+
+
+def test_a_worker_rather_goes_on_with_those_it_worked_for_but_passes_nobody_over_for_long() -> None:
+    turns: Turns[str] = Turns()
+    for session in "ab":
+        turns.join(session, f"{session}1")
+    for worker, session in (("one", "a"), ("two", "b")):
+        assert turns.take(worker) == (session, f"{session}1")
+        turns.done(session)
+    order = []
+    for number in range(2, 6):
+        turns.join("a", f"a{number}")
+        turns.join("b", f"b{number}")
+        turn = turns.take("two")
+        assert turn is not None
+        order.append(turn[1])
+        turns.done(turn[0])
+    assert order == ["b2", "b3", "a2", "b4"]
+
+
+def test_a_worker_takes_what_there_is_before_it_does_nothing() -> None:
+    turns: Turns[str] = Turns()
+    turns.join("a", "a1")
+    assert turns.take("one") == ("a", "a1")
+    turns.done("a")
+    turns.join("a", "a2")
+    assert turns.take("two") == ("a", "a2")
