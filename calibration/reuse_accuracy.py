@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from sizing.base.arrays import Counts
-from sizing.reuse.block_trace import SEED, BlockTrace, CacheRouting, hit_curve
+from sizing.base.choices import CacheRouting
+from sizing.reuse.block_trace import SEED, BlockTrace, hit_curve
 
 TABLE = Path(__file__).parent.parent / "docs" / "accuracy" / "reuse.csv"
 BLOCK_TOKENS = 512

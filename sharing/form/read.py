@@ -83,6 +83,12 @@ def _model(values: Values, config: Mapping[str, Any] | None, config_fault: str) 
 
 
 def _workload(values: Values) -> dict[str, Any]:
+    if values["load"] == "sessions":
+        return part_of(values, "workload") | {
+            "sessions": part_of(values, "workload.sessions"),
+            "arrivals": _arrivals(values),
+            "mode": mode_of(values),
+        }
     isl = prompt(values).total if values["compose"] else length_tokens(values, "isl")
     return part_of(values, "workload") | {
         "input_tokens": _spread(values, isl, "isl95"),
@@ -103,7 +109,9 @@ def mode_of(values: Values) -> Mode:
 
 def _of_trace(values: Values, trace: TraceInUse | None) -> dict[str, Any]:
     """The keys of the workload that a trace in use decides."""
-    return {key: given for key, given in trace.workload.items() if trace.stands(key, values)} if trace else {}
+    if trace is None or values["load"] == "sessions":
+        return {}
+    return {key: given for key, given in trace.workload.items() if trace.stands(key, values)}
 
 
 def _arrivals(values: Values) -> str | dict[str, Any]:

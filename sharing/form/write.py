@@ -46,6 +46,7 @@ def _ways_to_say_it(scenario: Scenario) -> dict[str, Any]:
     return {
         "model_by": {str: "catalogue", ModelSize: "size", ModelConfig: "config"}[type(model)],
         "load": _load(work),
+        "s_by": "per_hour" if work.sessions is not None and work.sessions.sessions_per_hour else "at_once",
         "own": bool(deployment.custom_gpus),
         "spec": deployment.speculative_decoding is not None,
         "meas": scenario.measured is not None,
@@ -53,6 +54,8 @@ def _ways_to_say_it(scenario: Scenario) -> dict[str, Any]:
 
 
 def _load(work: Workload) -> str:
+    if work.sessions is not None:
+        return "sessions"
     if work.average_rps is not None:
         return "average"
     return "users" if work.users is not None else "batch" if work.batch is not None else "rps"
@@ -65,6 +68,8 @@ def _model(scenario: Scenario) -> dict[str, Any]:
 def _workload(scenario: Scenario) -> dict[str, Any]:
     work = scenario.workload
     values = _length("isl", work.input_tokens) | _length("osl", work.output_tokens)
+    if work.sessions is not None:  # what one would type who stated the requests alone
+        values["isl95"] = ""
     if isinstance(work.arrivals, Gamma):
         values["cv"] = show_number(work.arrivals.gamma.cv)
     if isinstance(work.arrivals, Profile):

@@ -21,6 +21,7 @@ from sizing.base.format import count, usd
 from sizing.base.quantity import Result, quantity
 from sizing.base.units import HOURS_PER_MONTH
 from sizing.planning.compose import as_planned
+from sizing.planning.settled import counted_on
 from sizing.prices.hardware import HardwareOption
 from sizing.question.understand import Question, understand
 from sizing.scenario.schema import Scenario
@@ -150,7 +151,7 @@ def place(scenarios: Sequence[Scenario], objective: PoolObjective = "cost") -> S
 
 
 def _sized(scenario: Scenario) -> _Workload:
-    question = understand(scenario)
+    question = counted_on(understand(scenario))
     return _Workload(scenario, question, screened(question).deployments)
 
 

@@ -63,8 +63,16 @@ def about_model(question: Question) -> Iterator[PlanWarning]:
             f"context window "
             f"of {model.id} holds {count(model.max_context)}: the model cannot serve "
             f"{'the longest requests' if varies else 'this'}.",
-            fix=None if varies else _shorter_prompt(question, model.max_context),
+            fix=_fewer_turns(question, model.max_context)
+            or (None if varies else _shorter_prompt(question, model.max_context)),
         )
+
+
+def _fewer_turns(question: Question, window: int) -> Fix | None:
+    """As many turns of a session as the window holds, if any."""
+    sessions = question.scenario.workload.sessions
+    turns = 0 if sessions is None else sessions.turns_within(window)
+    return Fix(key="workload.sessions.turns", value=turns, label=f"Plan {count(turns)} turns") if turns else None
 
 
 def _shorter_prompt(question: Question, window: int) -> Fix | None:

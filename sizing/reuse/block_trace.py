@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from sizing.base.arrays import Counts, Floats
+from sizing.base.choices import CacheRouting
 from sizing.reuse.stack_distance import NEVER, stack_distances
-
-CacheRouting = Literal["random", "session_affinity", "prefix_aware"]
-"""What decides which replica's cache a prompt meets: nothing that it knows of, its session, or what it holds."""
 
 SEED = 41
 """Of the random routing that is replayed; the hits of thousands of requests hardly depend on it."""
@@ -53,6 +51,16 @@ class BlockTrace:
     def request_of(self) -> Counts:
         """The request of each block, (N,)."""
         return np.repeat(np.arange(len(self)), np.diff(self.starts))
+
+    @property
+    def reused_share(self) -> float:
+        """Share of the tokens of those prompts that come again which a cache without limit holds: of prompts that begin
+        with at least :data:`FEWEST_SHARED` known blocks, of any where none does."""
+        known = stack_distances(self.blocks, self.starts) < NEVER
+        blocks = np.bincount(self.request_of, weights=known, minlength=len(self))
+        tokens = np.bincount(self.request_of, weights=known * _tokens_of_blocks(self), minlength=len(self))
+        again = blocks >= min(FEWEST_SHARED, blocks.max(initial=0.0))
+        return float(tokens[again].sum() / max(self.prompts[again].sum(), 1.0))
 
     def sessions(self) -> Counts:
         """The session of each request, (R,): that of the longest earlier request all of whose full blocks, at least

@@ -12,11 +12,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import gammainc
 
 from sizing.base.arrays import Flags, Floats
-from sizing.reuse.block_trace import CacheRouting
+from sizing.base.choices import CacheRouting
 
 MOST_TURNS_SHOWN = 48
 """Turns of a session that are told apart; of more, as many evenly spaced ones stand for all but the first."""
@@ -145,8 +144,15 @@ class SessionTraffic:
         turn meets the cache of the turn before with chance 1 / n, of the one before that with (1 / n) (1 - 1 / n), and
         so on, each of which holds the history up to its own turn.
         """
-        caches = _Caches(self, replicas if routing == "random" else 1, capacity, replicas)
+        caches = self._caches(capacity, replicas, routing)
         return caches.rows(caches.characteristic_s())
+
+    def kept_s(self, capacity: float, replicas: int, routing: CacheRouting) -> float:
+        """Seconds for which such caches keep what nobody asks for."""
+        return self._caches(capacity, replicas, routing).characteristic_s()
+
+    def _caches(self, capacity: float, replicas: int, routing: CacheRouting) -> _Caches:
+        return _Caches(self, replicas if routing == "random" else 1, capacity, replicas)
 
 
 @dataclass(frozen=True)
@@ -189,6 +195,8 @@ class _Caches:
 
     def characteristic_s(self) -> float:
         """Seconds for which the caches keep what nobody asks for: where what they hold in that time fills them."""
+        from scipy.optimize import brentq  # takes as long to load as all else that a scenario needs
+
         room = self.capacity - self.replicas * self.traffic.shape.shared
         if self._held(SHORTEST_S) >= room:
             return 0.0

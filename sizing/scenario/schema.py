@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from commandline.percentiles import HEADLINE
 from sizing.base.choices import (
@@ -31,7 +31,9 @@ from sizing.scenario.bounds import MAX_CV, MAX_RPS, MAX_TOKENS
 from sizing.scenario.costs import Costs
 from sizing.scenario.model_asked import ModelAsked, Name
 from sizing.scenario.part import ScenarioPart
+from sizing.scenario.prefix_reuse import TraceReuse
 from sizing.scenario.prices import Prices, Usd
+from sizing.scenario.sessions import DERIVED_KEYS, Sessions, with_derived
 from sizing.scenario.traffic import Arrivals, Length, Profile, Tokens, TraceArrivals
 
 SCHEMA_VERSION = 1
@@ -77,7 +79,11 @@ class Batch(ScenarioPart):
 
 
 class Workload(ScenarioPart):
-    """What is asked of the model. A ``batch`` is offline: left out, its mode is so."""
+    """What is asked of the model. A ``batch`` is offline: left out, its mode is so.
+
+    ``sessions`` say lengths and rate: those keys are left out then, and the part that the prefix cache holds is
+    computed; so it is from ``prefix_reuse``, the hits of a trace.
+    """
 
     input_tokens: Length
     output_tokens: Length
@@ -86,8 +92,10 @@ class Workload(ScenarioPart):
     peak_percentile: Percentile = 95.0
     users: Users | None = None
     batch: Batch | None = None
+    sessions: Sessions | None = None
     growth_percent: Annotated[float, Field(ge=0, le=10_000, allow_inf_nan=False)] = 0.0
     prefix_cached_tokens: Annotated[float, Field(ge=0, le=MAX_TOKENS, allow_inf_nan=False)] = 0.0
+    prefix_reuse: TraceReuse | None = None
     arrivals: Arrivals = "poisson"
     mode: Mode = "streaming"
 
@@ -97,6 +105,17 @@ class Workload(ScenarioPart):
         if isinstance(given, Mapping) and given.get("batch") is not None and "mode" not in given:
             return {**given, "mode": "offline"}
         return given
+
+    @model_validator(mode="before")
+    @classmethod
+    def _said_by_sessions(cls, given: Any) -> Any:
+        return with_derived(given) if isinstance(given, Mapping) and given.get("sessions") is not None else given
+
+    @model_serializer(mode="wrap")
+    def _without_what_follows(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """What follows from sessions is not written beside them."""
+        written: dict[str, Any] = write(self)
+        return written if self.sessions is None else {k: v for k, v in written.items() if k not in DERIVED_KEYS}
 
     @model_validator(mode="after")
     def _one_rate(self) -> Workload:
@@ -110,6 +129,9 @@ class Workload(ScenarioPart):
             raise ValueError(
                 "a batch runs evenly in its working window: leave arrivals by the hour or from a trace out"
             )
+        if self.prefix_reuse is not None and (self.sessions is not None or self.prefix_cached_tokens):
+            other = "sessions" if self.sessions is not None else "prefix_cached_tokens"
+            raise ValueError(f"prefix_reuse and {other} both say what is cached: leave one of them out")
         prompt = self.input_tokens if isinstance(self.input_tokens, float) else self.input_tokens.typical
         if self.prefix_cached_tokens >= prompt:
             raise BrokenRule("cached_part_is_shorter", "prefix_cached_tokens must be smaller than input_tokens")

@@ -12,9 +12,7 @@ from sizing.reuse.sessions import SessionShape
 BLOCK = 128
 
 
-def as_trace(
-    shape: SessionShape, sessions_per_s: float, seconds: float, seed: int = 1
-) -> tuple[BlockTrace, np.ndarray]:
+def as_trace(shape: SessionShape, sessions_per_s: float, seconds: float) -> BlockTrace:
     """Requests of Poisson sessions of one shape over so many seconds."""
     rng = np.random.default_rng(1)
     begins = np.cumsum(rng.exponential(1.0 / sessions_per_s, int(seconds * sessions_per_s)))

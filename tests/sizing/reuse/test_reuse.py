@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibration.reuse_accuracy import TABLE, replayed
-from sizing.reuse.block_trace import BlockTrace, CacheRouting, hit_curve
+from sizing.base.choices import CacheRouting
+from sizing.reuse.block_trace import BlockTrace, hit_curve
 from sizing.reuse.sessions import SessionShape, SessionTraffic
 from tests.sizing.reuse.invented_sessions import BLOCK, as_trace
 

@@ -1,0 +1,74 @@
+"""What is said of the prefix caches of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sizing.base.choices import Routing
+from sizing.base.format import count, large, ms, percent
+from sizing.base.result import AnswerSentence
+from sizing.base.reuse_result import Reuse, ReuseSaving
+from sizing.base.units import MS_PER_S
+
+ABOUT = {
+    "prefix_aware_routing": "Routing by prefix or by session",
+    "twice_the_memory": "Twice the KV cache",
+    "everything_held": "Caches that held everything",
+}
+"""How a sentence on a saving begins."""
+
+
+def answer_sentence(reuse: Reuse) -> AnswerSentence:
+    """What the answer says of the caches."""
+    held = f"The prefix caches hold {percent(reuse.hit_share)} of the prompt tokens"
+    return AnswerSentence(about="reuse", text=f"{held}, computed from the plan's own KV cache and routing.")
+
+
+def sentences(reuse: Reuse, routing: Routing, replicas: int) -> Iterator[str]:
+    """Everything that is said of the caches, what would save last."""
+    what = (
+        "The prompts that come again have"
+        if reuse.sessions_at_once is None
+        else f"{large(reuse.sessions_at_once)} sessions at once are"
+    )
+    yield (
+        f"{what} a working set of {large(reuse.working_set_tokens)} tokens; the KV cache holds "
+        f"{large(reuse.kv_capacity_tokens)}, of which running requests leave {large(reuse.kv_idle_tokens)} for what "
+        "waits for its next turn."
+    )
+    if reuse.kept_s is not None and reuse.gap_s is not None:
+        yield (
+            f"What nobody asks for stays for {ms(reuse.kept_s * MS_PER_S)}; the next turn comes after "
+            f"{ms(reuse.gap_s * MS_PER_S)} in the mean."
+        )
+    if routing != "prefix_aware" and replicas > 1:
+        yield (
+            f"Requests are routed without a look at prefixes: one in {count(replicas)} turns meets the instance that "
+            "has the turn before."
+        )
+    first, later = reuse.ttft_first_turn_ms, reuse.ttft_later_turns_ms
+    if first is not None and later is not None:
+        kinds = ("first turns", "later ones") if reuse.gap_s is not None else ("prompts not found", "the others")
+        ttft = f"{ms(first.at_percentile)} of {kinds[0]} and {ms(later.at_percentile)} of {kinds[1]}"
+        yield f"At the asked percentile TTFT is {ttft}."
+    for saving in reuse.savings:
+        yield _saving(saving, replicas)
+    yield BOUNDS if reuse.gap_s is not None else BOUNDS_OF_TRACE
+
+
+BOUNDS = (
+    "Held against exact replays within 3 points; sessions are taken as alike, with gaps spread as random events are: "
+    "longer pauses and compaction of the history hit less."
+)
+
+BOUNDS_OF_TRACE = (
+    "Hits are those of LRU caches that replay the blocks of the trace, within 3 points of a replay of every decision."
+)
+
+
+def _saving(saving: ReuseSaving, replicas: int) -> str:
+    """What one change would hold, and how many instances would do."""
+    held = f"{ABOUT[saving.name]} would hold {percent(saving.hit_share)}"
+    if saving.instances is None or saving.instances >= replicas:
+        return f"{held}."
+    return f"{held}: about {count(saving.instances)} instead of {count(replicas)} instances would do, by estimate."
