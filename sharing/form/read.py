@@ -165,7 +165,13 @@ def _deployment(values: Values) -> dict[str, Any]:
     chosen = [gpu for gpu in values["gpu"] if gpu != OWN_GPU or values["own"]]
     own = [_own_gpu(values)] if values["own"] and (not chosen or OWN_GPU in chosen) else []
     drafts = part_of(values, "deployment.speculative_decoding")
-    return part_of(values, "deployment") | {"gpus": chosen, "custom_gpus": own, "speculative_decoding": drafts or None}
+    offload = part_of(values, "deployment.kv_offload")
+    return part_of(values, "deployment") | {
+        "gpus": chosen,
+        "custom_gpus": own,
+        "speculative_decoding": drafts or None,
+        "kv_offload": offload or None,
+    }
 
 
 def _own_gpu(values: Values) -> dict[str, Any]:

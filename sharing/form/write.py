@@ -49,6 +49,7 @@ def _ways_to_say_it(scenario: Scenario) -> dict[str, Any]:
         "s_by": "per_hour" if work.sessions is not None and work.sessions.sessions_per_hour else "at_once",
         "own": bool(deployment.custom_gpus),
         "spec": deployment.speculative_decoding is not None,
+        "offload": deployment.kv_offload is not None,
         "meas": scenario.measured is not None,
     }
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+from sizing.base.choices import KvTier
 from sizing.base.latency_and_cost import Latency
 from sizing.base.quantity import Result, quantity
 
-SavingName = Literal["prefix_aware_routing", "twice_the_memory", "everything_held"]
+SavingName = Literal["prefix_aware_routing", "host_memory_offload", "twice_the_memory", "everything_held"]
 """What could be changed: how requests are routed, how much KV cache there is, or both without bound."""
 
 
@@ -18,8 +19,9 @@ class ReuseSaving(Result):
         SavingName,
         quantity(
             "Change",
-            help="prefix_aware_routing: turns go where their history is; twice_the_memory: twice the tokens of KV "
-            "cache; everything_held: nothing that comes again is evicted or on another instance.",
+            help="prefix_aware_routing: turns go where their history is; host_memory_offload: 128 GiB of host memory a "
+            "GPU as a second tier; twice_the_memory: twice the tokens of KV cache; "
+            "everything_held: nothing that comes again is evicted or on another instance.",
         ),
     ]
     hit_share: Annotated[float, quantity("Hit share", "of 1", "see reuse", "Share of prompt tokens found, then.")]
@@ -37,6 +39,40 @@ class ReuseSaving(Result):
     ]
 
 
+class ReuseTier(Result):
+    """A second tier for the KV cache, from which a history is loaded instead of computed."""
+
+    tier: Annotated[KvTier, quantity("Second tier", help="host_memory, ssd or shared_store.")]
+    capacity_tokens: Annotated[
+        float, quantity("Second tier", "tokens", "GiB x GPUs / bytes of a token", "Of all instances that take prompts.")
+    ]
+    loaded_share: Annotated[
+        float, quantity("Loaded share", "of 1", "loaded / prompt tokens", "Share of prompt tokens loaded from it.")
+    ]
+    loaded_tokens: Annotated[
+        float, quantity("Loaded history", "tokens", "mean of those loaded", "What a turn loads in the mean.")
+    ]
+    load_ms: Annotated[
+        float, quantity("Time to load", "ms", "start + bytes / bandwidth", "Of a mean history, each GPU its part.")
+    ]
+    computed_ms: Annotated[
+        float, quantity("Time to compute", "ms", "tokens x prefill time of a token", "Of the same history instead.")
+    ]
+    pays_from_tokens: Annotated[
+        float | None,
+        quantity(
+            "Pays from",
+            "tokens",
+            "start / (prefill time - load time of a token)",
+            "Shorter histories are computed faster; none where loading never is the faster.",
+        ),
+    ]
+    purchase_usd: Annotated[
+        float | None,
+        quantity("Price of the tier", "USD", "GiB x USD per GiB x GPUs", "Not in the cost; none without a price."),
+    ]
+
+
 class Reuse(Result):
     """What the prefix caches hold of the prompts of sessions, by the plan's own KV cache and routing."""
 
@@ -46,7 +82,7 @@ class Reuse(Result):
             "Hit share",
             "of 1",
             "cached / prompt tokens; a turn finds its history if it comes within the time that the caches keep it",
-            "Share of all prompt tokens that the plan counts as cached.",
+            "Share of all prompt tokens that the plan counts as cached; of loaded ones what loading saves.",
         ),
     ]
     hit_share_unlimited: Annotated[
@@ -111,4 +147,7 @@ class Reuse(Result):
     savings: Annotated[
         tuple[ReuseSaving, ...], quantity("What would save", help="Other caches, the smallest change first.")
     ]
+    second_tier: Annotated[
+        ReuseTier | None, quantity("Second tier", help="What is kept beyond the GPUs; none where nothing is planned.")
+    ] = None
     says: Annotated[tuple[str, ...], quantity("In words", help="The same in sentences.")]

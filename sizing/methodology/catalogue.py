@@ -13,6 +13,7 @@ from sizing.catalog import support_rows
 from sizing.catalog.drafts import acceptances, drafted_runs, model_drafts
 from sizing.catalog.engine_memory import memory_rules
 from sizing.catalog.files import DATA_DIR, Row, read_rows
+from sizing.catalog.kv_tiers import kv_tiers
 from sizing.methodology.content import Cell, Section, Table
 from sizing.scenario.lengths import languages
 
@@ -36,6 +37,7 @@ LOADERS: dict[str, Callable[[], Any]] = {
     "tco.csv": catalog.tco,
     "use_cases.csv": catalog.use_cases,
     "languages.csv": languages,
+    "kv_tiers.csv": kv_tiers,
     "speculation.csv": acceptances,
     "drafts.csv": model_drafts,
     "speculation_runs.csv": drafted_runs,
@@ -50,6 +52,7 @@ _TITLES = {
     "gpu_street_prices.csv": "Prices of single GPUs",
     "lead_times.csv": "Delivery times",
     "use_cases.csv": "Use cases",
+    "kv_tiers.csv": "Second tiers for the KV cache",
     "cloud_fabrics.csv": "Fabrics between cloud instances",
     "engine_generations.csv": "Engines by GPU generation",
     "engine_architectures.csv": "Engines by model class",

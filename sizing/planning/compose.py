@@ -20,6 +20,7 @@ from sizing.planning import answer, rules, rules_evidence, rules_hardware, rules
 from sizing.planning.aggregated import PlannedAggregated
 from sizing.planning.answer import Sureness
 from sizing.planning.business import business_of
+from sizing.planning.caches import caches_of
 from sizing.planning.deployment import PlannedDeployment
 from sizing.planning.disaggregated import PlannedDisaggregated
 from sizing.planning.exclusion import excluded
@@ -30,7 +31,6 @@ from sizing.planning.limit_prices import about_costly_limits
 from sizing.planning.rules_support import about_drafts
 from sizing.planning.second_opinion import no_opinion
 from sizing.planning.spread import Spread
-from sizing.question.reused import CacheState
 from sizing.question.understand import Question
 from sizing.search.aggregated import Aggregated
 from sizing.search.all_deployments import AllDeployments, Place
@@ -38,7 +38,6 @@ from sizing.search.decide import Decided
 from sizing.search.deployments import Deployments
 from sizing.search.disaggregated import PoolPairs
 from sizing.search.serving import Screened
-from sizing.simulator.configured import kv_tokens
 
 PLANNED: dict[type[Deployments], type[PlannedDeployment[Any]]] = {
     Aggregated: PlannedAggregated,
@@ -46,23 +45,10 @@ PLANNED: dict[type[Deployments], type[PlannedDeployment[Any]]] = {
 }
 """How a plan states deployments of each kind: the only place that lists the kinds."""
 
-MEDIAN = 50.0
-"""Percentile of the time of a request that stands for its mean."""
-
 
 def as_planned(one: Place) -> PlannedDeployment[Any]:
     """A deployment of a ranking, as a plan states it, where it is one of a question as expected."""
     return PLANNED[type(one.kind)](one.kind, one.k, one.kind, one.k)
-
-
-def caches_of(place: Place) -> CacheState:
-    """The prefix caches of a deployment: of the instances that take prompts, where prefill runs apart those alone."""
-    kind, k = place.kind, place.k
-    working = kind.working(k)[0]
-    of_one = kv_tokens(kind.question.model, kind.configurations(k)[0], kind.question.traffic).capacity
-    service_s = as_planned(place).percentile_s("e2e_s", MEDIAN)
-    known = service_s if np.isfinite(service_s) else float(kind.e2e_s[k])
-    return CacheState(capacity_tokens=of_one * working, replicas=working, service_s=known)
 
 
 def as_stated(places: Sequence[Place]) -> list[PlannedDeployment[Any]]:
@@ -284,7 +270,7 @@ def _warnings(stated: Stated, one: PlannedDeployment[Any], around: Spread, inste
         *rules.about_interval(around.overloads, around.gpu_range[1]),
         *rules.about_accuracy(question, one.row),
         *rules_hardware.about_purchase(question, stated.deployed, option),
-        *rules_reuse.about_typed_prefix(one, caches_of(Place(one.kind, one.k))),
+        *rules_reuse.about_typed_prefix(one, caches_of(one)),
     ]
     return list({w.code: w for w in reversed(warnings)}.values())[::-1]
 

@@ -8,19 +8,22 @@ from dataclasses import replace
 
 import numpy as np
 
-from sizing.base.arrays import Floats
+from sizing.base.arrays import ROUNDING, Floats
 from sizing.base.choices import Routing
 from sizing.base.latency_and_cost import Latency
 from sizing.base.result import Plan
-from sizing.base.reuse_result import Reuse, ReuseSaving, SavingName
+from sizing.base.reuse_result import Reuse, ReuseSaving, ReuseTier, SavingName
 from sizing.base.units import MS_PER_S
+from sizing.catalog.kv_tiers import kv_tiers
 from sizing.deployments.candidates import table
 from sizing.planning.answer import joined
-from sizing.planning.compose import as_stated, caches_of
+from sizing.planning.caches import caches_of, second_tier
+from sizing.planning.compose import as_planned, as_stated
 from sizing.planning.reuse_text import answer_sentence, sentences
 from sizing.planning.settled import Settled
 from sizing.question.reused import EVERYTHING_HELD, CacheState, Reused
 from sizing.question.understand import Question, with_caches
+from sizing.scenario.schema import KvOffload
 from sizing.search.all_deployments import Place
 from sizing.search.replicas import PlannedReplicas, arrivals_of, lengths_of
 from sizing.search.screen import evaluate
@@ -34,6 +37,9 @@ SIMULATED = 6000
 
 MOST_TOGETHER = 8
 """Instances that are simulated together at most, with their share of the load."""
+
+USUAL_OFFLOAD = KvOffload(tier="host_memory", gib_per_gpu=128.0)
+"""What is tried where no second tier is planned: half of the 2 TiB that a server of eight GPUs usually has."""
 
 ROUNDS = 6
 """How often a smaller number of instances is looked at, each time with the caches that it has."""
@@ -56,12 +62,12 @@ def with_reuse(settled: Settled, planned: Plan, *, brief: bool, simulated: bool)
     if question.reused is None or planned.deployment is None or not first:
         return planned
     place = settled.decided.every[first[0]]
-    state = caches_of(place)
+    state = caches_of(as_planned(place))
     there = with_caches(question, state)
     assert there.reused is not None
     turns = _by_turn(place) if simulated and not brief else (None, None)
     savings = () if brief else tuple(_savings(question, place, state))
-    reuse = _reuse(question, there.reused, state, turns, savings)
+    reuse = _reuse(question, there.reused, state, turns, savings, planned.deployment.gpus)
     every = (*planned.sentences, answer_sentence(reuse))
     stated = {"reuse": reuse, "sentences": every, "answer": joined(every)}
     return planned.model_copy(update=stated).marked(replace(planned.made_for, caches=question.reused.at))
@@ -73,6 +79,7 @@ def _reuse(
     state: CacheState,
     turns: tuple[Latency | None, Latency | None],
     savings: tuple[ReuseSaving, ...],
+    gpus: int,
 ) -> Reuse:
     """The figures, with the hit share that the plan counts on."""
     sessions, counted = question.scenario.workload.sessions, question.reused
@@ -93,10 +100,32 @@ def _reuse(
         ttft_first_turn_ms=turns[0],
         ttft_later_turns_ms=turns[1],
         savings=savings,
+        second_tier=_second(question, counted, state, gpus),
         says=(),
     )
     routing = question.scenario.deployment.routing
     return reuse.model_copy(update={"says": tuple(sentences(reuse, routing, state.replicas))})
+
+
+def _second(question: Question, counted: Reused, state: CacheState, gpus: int) -> ReuseTier | None:
+    """The second tier as it is stated; None without one."""
+    offload, second = question.scenario.deployment.kv_offload, state.second
+    if offload is None or second is None:
+        return None
+    rows = counted.rows
+    chance = float(rows.share[rows.loaded > 0.0].sum())
+    history = float(rows.share @ rows.loaded) / chance if chance else 0.0
+    usd = kv_tiers()[offload.tier].usd_per_gib if offload.usd_per_gib is None else offload.usd_per_gib
+    return ReuseTier(
+        tier=offload.tier,
+        capacity_tokens=second.capacity,
+        loaded_share=rows.loaded_share,
+        loaded_tokens=history,
+        load_ms=(second.start_s + history * second.token_s) * MS_PER_S,
+        computed_ms=history * second.computed_token_s * MS_PER_S,
+        pays_from_tokens=second.pays_from,
+        purchase_usd=None if usd is None else usd * offload.gib_per_gpu * gpus,
+    )
 
 
 def _by_turn(place: Place) -> tuple[Latency | None, Latency | None]:
@@ -137,21 +166,24 @@ def _latency(ttft_s: Floats, percentile: float) -> Latency | None:
 
 
 def _savings(question: Question, place: Place, state: CacheState) -> Iterator[ReuseSaving]:
-    """What routing, twice the memory and a cache without end would give, where that is more than now."""
+    """What routing, a second tier, twice the memory and a cache without end would give, where that is more than now."""
     routing: Routing = question.scenario.deployment.routing
-    now = question.reused
-    assert now is not None
-    of_one = state.capacity_tokens / state.replicas
-    ways: list[tuple[SavingName, Routing, float]] = [
-        ("prefix_aware_routing", "prefix_aware", of_one),
-        ("twice_the_memory", routing, 2.0 * of_one),
-        ("everything_held", "prefix_aware", EVERYTHING_HELD.capacity_tokens),
+    assert question.reused is not None
+    one = state.times(1.0 / state.replicas)
+    row = place.kind.configurations(place.k)[0]
+    ways: list[tuple[SavingName, Routing, CacheState]] = [
+        ("prefix_aware_routing", "prefix_aware", one),
+        ("host_memory_offload", routing, replace(one, second=second_tier(question, row, 1, USUAL_OFFLOAD))),
+        ("twice_the_memory", routing, replace(one, capacity_tokens=2.0 * one.capacity_tokens)),
+        ("everything_held", "prefix_aware", EVERYTHING_HELD),
     ]
-    most = now.rows.hit_share
-    for name, way, capacity in ways:
+    most = question.reused.rows.hit_share
+    for name, way, of_one in ways:
         if name == "prefix_aware_routing" and (routing == "prefix_aware" or state.replicas == 1):
             continue
-        changed, instances = _then(question, place, state, way, capacity)
+        if name == "host_memory_offload" and state.second is not None:
+            continue
+        changed, instances = _then(question, place, state, way, of_one)
         assert changed.reused is not None
         hit = changed.reused.rows.hit_share
         if hit > most + LEAST_GAIN:
@@ -161,21 +193,22 @@ def _savings(question: Question, place: Place, state: CacheState) -> Iterator[Re
 
 
 def _then(
-    question: Question, place: Place, state: CacheState, routing: Routing, of_one: float
+    question: Question, place: Place, state: CacheState, routing: Routing, of_one: CacheState
 ) -> tuple[Question, int | None]:
-    """The question with other caches, and how many instances would do, each with ``of_one`` tokens of KV cache."""
+    """The question with other caches, and how many instances would do, each with the caches ``of_one``."""
     other = routed(question, routing)
     if place.kind.splits:
-        return with_caches(other, replace(state, capacity_tokens=of_one * state.replicas)), None
+        return with_caches(other, of_one.times(state.replicas)), None
     row = place.kind.configurations(place.k)[0]
     needed_now = _needed(question, evaluate(question, table([row])).capacity.rps)
     working, changed = state.replicas, other
     for _ in range(ROUNDS):
-        changed = with_caches(other, replace(state, capacity_tokens=of_one * working, replicas=working))
+        changed = with_caches(other, replace(of_one.times(working), service_s=state.service_s))
         rps = evaluate(changed, table([row])).capacity.rps
         if not len(rps) or rps[0] <= 0.0 or not math.isfinite(needed_now):
             return changed, None
-        fewer = min(max(math.ceil(state.replicas * _needed(changed, rps) / needed_now - 1e-9), 1), working)
+        exactly = state.replicas * _needed(changed, rps) / needed_now
+        fewer = min(max(math.ceil(exactly - ROUNDING), 1), working)
         if fewer == working:
             break
         working = fewer

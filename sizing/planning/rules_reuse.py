@@ -22,8 +22,17 @@ SOURCE = "LRU eviction: kept for KV cache of waiting sessions / (requests/s x to
 
 
 def about_typed_prefix(one: PlannedDeployment[Any], state: CacheState) -> Iterator[PlanWarning]:
-    """A large cached part that cannot be held until the next turn, or that a routing without prefixes does not meet."""
+    """A large cached part that cannot be held until the next turn, or that a routing without prefixes does not meet; a
+    second tier where nothing is known to come again."""
     question, traffic = one.question, one.question.traffic
+    if question.reused is None and question.scenario.deployment.kv_offload is not None:
+        yield PlanWarning(
+            code="offload_unused",
+            severity="warning",
+            source="sizing/planning/caches.py",
+            message="The second tier changes nothing here: what it holds is computed of workload.sessions and of "
+            "traces with block hashes, and this load is stated by requests.",
+        )
     share = traffic.cached_tokens / traffic.input_tokens
     if question.reused is not None or share < MOSTLY_CACHED:
         return

@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from sizing.planning.compose import caches_of
+from sizing.planning.caches import caches_of
+from sizing.planning.compose import as_planned
 from sizing.question.reused import CacheState
 from sizing.question.understand import Question, with_caches
 from sizing.search.decide import Decided, decide, estimate
@@ -86,7 +87,7 @@ def screened_with_caches(question: Question) -> Screened:
 def _state_of_first(decided: Decided) -> CacheState | None:
     """The caches of what comes first; None where nothing serves."""
     first = decided.shortlist(0)
-    return caches_of(decided.every[first[0]]) if first else None
+    return caches_of(as_planned(decided.every[first[0]])) if first else None
 
 
 def _shortfall(assumed: Question, state: CacheState) -> float:
@@ -109,4 +110,5 @@ def _between(one: CacheState, other: CacheState) -> CacheState:
         capacity_tokens=math.sqrt(one.capacity_tokens * other.capacity_tokens),
         replicas=max(round(math.sqrt(one.replicas * other.replicas)), 1),
         service_s=math.sqrt(one.service_s * other.service_s),
+        second=one.second,
     )

@@ -6,14 +6,14 @@ there is a plan they are taken to hold everything.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sizing.base.arrays import Floats
 from sizing.base.choices import CacheRouting, Routing
 from sizing.question.length_distributions import LengthDistribution
-from sizing.reuse.sessions import PromptRows
+from sizing.reuse.sessions import PromptRows, SecondTier
 from sizing.scenario.prefix_reuse import TraceReuse
 from sizing.scenario.sessions import Sessions
 
@@ -22,6 +22,9 @@ GOLDEN_SHARE = 0.6180339887498949
 
 PROMPT_KINDS = 100
 """Lengths of prompts of a trace that are told apart, equally likely."""
+
+TINY = 1e-12
+"""Keeps a division by 0 from being one, where nothing comes again."""
 
 DRAWN_ROWS = 4000
 """Requests that stand for the kinds of requests and their shares. Chosen: so that 20 of them lie beyond p99.5."""
@@ -35,6 +38,13 @@ class CacheState:
     capacity_tokens: float
     replicas: int
     service_s: float
+    second: SecondTier | None = None
+
+    def times(self, instances: float) -> CacheState:
+        """The caches of so many times as many instances."""
+        second = self.second and replace(self.second, capacity=self.second.capacity * instances)
+        many = max(round(self.replicas * instances), 1)
+        return replace(self, capacity_tokens=self.capacity_tokens * instances, replicas=many, second=second)
 
 
 EVERYTHING_HELD = CacheState(capacity_tokens=1e15, replicas=1, service_s=0.0)
@@ -74,6 +84,12 @@ class Reused:
         return np.stack([np.rint(each) for each in (self.rows.prompt[kinds], output, self.rows.cached[kinds])])
 
 
+def _of_both(reuse: TraceReuse, state: CacheState, second: SecondTier, running: float, way: CacheRouting) -> float:
+    """Hit share of both tiers together: the second holds what the first does."""
+    capacity = max(second.capacity, state.capacity_tokens - running)
+    return reuse.hit_share(capacity, state.replicas, "prefix_aware" if second.of_all else way)
+
+
 def cache_routing(routing: Routing) -> CacheRouting:
     """What a front end's routing means for the caches: all but one look at no prefix, as if at random."""
     return "prefix_aware" if routing == "prefix_aware" else "random"
@@ -84,7 +100,7 @@ def reused_by_sessions(sessions: Sessions, routing: CacheRouting, growth: float,
     state = at or EVERYTHING_HELD
     service = state.service_s if at else sessions.assumed_service_s
     traffic = sessions.traffic(service, growth)
-    rows = traffic.rows(state.capacity_tokens, state.replicas, routing)
+    rows = traffic.rows(state.capacity_tokens, state.replicas, routing, state.second)
     return Reused(
         rows=rows,
         at=at,
@@ -109,18 +125,22 @@ def reused_by_trace(
     state, (prompt, output) = at or EVERYTHING_HELD, lengths
     running = rps * state.service_s * (prompt.mean + output.mean / 2.0)
     hit = reuse.hit_share(max(state.capacity_tokens - running, 0.0), state.replicas, way)
-    again = min(hit / reuse.reused_share, 1.0) if reuse.reused_share else 0.0
+    both = hit if state.second is None else _of_both(reuse, state, state.second, running, way)
+    again = min(both / reuse.reused_share, 1.0) if reuse.reused_share else 0.0
     at_shares = np.linspace(0.5, PROMPT_KINDS - 0.5, PROMPT_KINDS, dtype=np.float64) / PROMPT_KINDS
     prompts = prompt.at(at_shares) * prompt.mean / prompt.at(at_shares).mean()
-    cached = np.minimum(prompts * hit / max(again, 1e-12), prompts - 1.0)
-    each = np.full(PROMPT_KINDS, 1.0 / PROMPT_KINDS)
+    known = np.minimum(prompts * both / max(again, TINY), prompts - 1.0)
+    saved = known if state.second is None else state.second.saves(known)
+    each, nothing = np.full(PROMPT_KINDS, 1.0 / PROMPT_KINDS), np.zeros(PROMPT_KINDS)
+    first_tier = again * hit / max(both, TINY)
     return Reused(
         rows=PromptRows(
-            share=np.concatenate([each * again, each * (1.0 - again)]),
-            prompt=np.concatenate([prompts, prompts]),
-            output=np.full(2 * PROMPT_KINDS, output.mean),
-            cached=np.concatenate([cached, np.zeros(PROMPT_KINDS)]),
-            first=np.arange(2 * PROMPT_KINDS) >= PROMPT_KINDS,
+            share=np.concatenate([each * first_tier, each * (again - first_tier), each * (1.0 - again)]),
+            prompt=np.tile(prompts, 3),
+            output=np.full(3 * PROMPT_KINDS, output.mean),
+            cached=np.concatenate([known, saved, nothing]),
+            first=np.arange(3 * PROMPT_KINDS) >= 2 * PROMPT_KINDS,
+            loaded=np.concatenate([nothing, known, nothing]),
         ),
         at=at,
         working_set=reuse.working_set,

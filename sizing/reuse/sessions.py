@@ -77,6 +77,33 @@ class SessionShape:
         return np.append(1.0, later), shares
 
 
+@dataclass(frozen=True, kw_only=True)
+class SecondTier:
+    """Where KV cache goes beside the first tier, which it holds a copy of: ``capacity`` tokens of all replicas.
+
+    ``of_all``: every replica loads from all of it. A history of n tokens is there after ``start_s + n x token_s``;
+    to compute them takes ``computed_token_s`` each.
+    """
+
+    capacity: float
+    of_all: bool
+    start_s: float
+    token_s: float
+    computed_token_s: float
+
+    @property
+    def pays_from(self) -> float | None:
+        """Tokens of a history from which on loading is the faster; None where computing always is."""
+        faster = self.computed_token_s - self.token_s
+        return self.start_s / faster if faster > 0.0 else None
+
+    def saves(self, tokens: Floats) -> Floats:
+        """Tokens that need not be computed where so many are loaded: those beyond what is computed in the time that
+        loading takes, none where computing is the faster."""
+        loading = np.where(tokens > 0.0, self.start_s + tokens * self.token_s, 0.0)
+        return np.maximum(tokens - loading / self.computed_token_s, 0.0)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PromptRows:
     """Kinds of requests with the ``share`` of each (N,): ``prompt``, ``output`` and ``cached`` tokens, and whether they
@@ -87,6 +114,13 @@ class PromptRows:
     output: Floats
     cached: Floats
     first: Flags
+    loaded: Floats
+    """Tokens that are loaded from a second tier; of these ``cached`` counts what loading saves."""
+
+    @property
+    def loaded_share(self) -> float:
+        """Share of all prompt tokens that are loaded from a second tier."""
+        return float((self.share @ self.loaded) / (self.share @ self.prompt))
 
     @property
     def hit_share(self) -> float:
@@ -136,16 +170,23 @@ class SessionTraffic:
         own = self.shape.prompt(turn) - self.shape.shared + self.shape.answer / 2.0
         return self.requests_per_s * self.service_s * float(share @ own)
 
-    def rows(self, capacity: float, replicas: int, routing: CacheRouting) -> PromptRows:
+    def rows(
+        self, capacity: float, replicas: int, routing: CacheRouting, second: SecondTier | None = None
+    ) -> PromptRows:
         """What is cached of each prompt when the caches of all replicas hold ``capacity`` tokens, running requests'
         included.
 
         Routing by session or by prefix makes one cache of all, but for the shared part, which each holds. At random a
         turn meets the cache of the turn before with chance 1 / n, of the one before that with (1 / n) (1 - 1 / n), and
-        so on, each of which holds the history up to its own turn.
+        so on, each of which holds the history up to its own turn. What the first tier does not hold any more, a
+        ``second`` one may.
         """
         caches = self._caches(capacity, replicas, routing)
-        return caches.rows(caches.characteristic_s())
+        held_s = caches.characteristic_s()
+        if second is None:
+            return caches.rows(held_s)
+        beyond = self._caches(max(second.capacity, capacity), replicas, "prefix_aware" if second.of_all else routing)
+        return caches.rows(held_s, second, beyond.characteristic_s())
 
     def kept_s(self, capacity: float, replicas: int, routing: CacheRouting) -> float:
         """Seconds for which such caches keep what nobody asks for."""
@@ -205,16 +246,26 @@ class _Caches:
         ends = math.log(SHORTEST_S), math.log(LONGEST_S)
         return math.exp(float(brentq(lambda log_s: self._held(math.exp(log_s)) - room, *ends, xtol=1e-6)))
 
-    def rows(self, held_s: float) -> PromptRows:
-        """The kinds of requests: each turn with each history that it may meet, or with the shared part alone."""
+    def rows(self, held_s: float, second: SecondTier | None = None, second_held_s: float = 0.0) -> PromptRows:
+        """The kinds of requests: each turn with each history that it may meet, in the first tier or in a ``second``
+        that keeps it for ``second_held_s``, or with the shared part alone."""
         shape = self.traffic.shape
         turn, share = shape.told_apart()
-        chance = self._chances * self._within(held_s)[0]
-        met = np.where(np.arange(1, len(chance) + 1) < turn[:, None] - 0.25, chance, 0.0)
-        history = shape.prompt(turn[:, None] - np.arange(1, len(chance) + 1)) + shape.answer
-        apart = np.column_stack([met, 1.0 - met.sum(axis=1)])
+        ago = np.arange(1, len(self._chances) + 1)
+        began = ago < turn[:, None] - 0.25
+        met = np.where(began, self._chances * self._within(held_s)[0], 0.0)
+        history = shape.prompt(turn[:, None] - ago) + shape.answer
         shared = shape.shared * self._shared_held
-        cached = np.column_stack([np.maximum(history, shared), np.full(len(turn), shared)])
+        loaded = np.zeros_like(met)
+        if second is not None:
+            loaded = np.where(began, self._loaded(met, held_s, second, second_held_s), 0.0)
+            history_saves = shared + second.saves(np.maximum(history - shared, 0.0))
+        else:
+            history_saves = history
+        apart = np.column_stack([met, loaded, 1.0 - met.sum(axis=1) - loaded.sum(axis=1)])
+        alone = np.full((len(turn), 1), shared)
+        cached = np.hstack([np.maximum(history, shared), np.maximum(history_saves, shared), alone])
+        from_second = np.hstack([0.0 * history, np.maximum(history - shared, 0.0), 0.0 * alone])
         prompt = np.broadcast_to(shape.prompt(turn)[:, None], apart.shape)
         weight = share[:, None] * apart
         some = weight > 0.0
@@ -224,7 +275,18 @@ class _Caches:
             output=np.full(int(some.sum()), shape.answer),
             cached=np.minimum(cached, prompt - 1.0)[some],
             first=np.broadcast_to(turn[:, None] < 1.5, apart.shape)[some],
+            loaded=from_second[some],
         )
+
+    def _loaded(self, met: Floats, held_s: float, second: SecondTier, second_held_s: float) -> Floats:
+        """Chance (turns, M) that a history is no longer in the first tier, but in the second: there the latest one
+        of all where it is of all replicas, else that of the same replica."""
+        later = self._within(second_held_s)[0]
+        if not second.of_all:
+            return np.asarray(self._chances * np.maximum(later - self._within(held_s)[0], 0.0) + 0.0 * met)
+        latest = np.zeros_like(met)
+        latest[:, 0] = np.maximum(1.0 - met.sum(axis=1), 0.0) * later[0]
+        return latest
 
     @property
     def _shared_held(self) -> float:

@@ -15,6 +15,7 @@ from commandline.percentiles import HEADLINE
 from sizing.base.choices import (
     BenchmarkMode,
     Confidence,
+    KvTier,
     Location,
     Mode,
     Objective,
@@ -196,6 +197,26 @@ class SpeculativeDecoding(ScenarioPart):
     draft_cost: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.05
 
 
+class KvOffload(ScenarioPart):
+    """A second tier for the KV cache: so many GiB for each GPU, from which a history is loaded instead of computed.
+
+    ``gbs_per_gpu`` and ``latency_ms``: how fast one GPU loads, and after what time it begins; left out, published
+    values of the ``tier`` (:mod:`sizing.catalog.kv_tiers`). ``usd_per_gib``: price of the memory.
+    """
+
+    tier: KvTier
+    gib_per_gpu: Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
+    gbs_per_gpu: Annotated[float, Field(gt=0, le=10_000, allow_inf_nan=False)] | None = None
+    latency_ms: Annotated[float, Field(ge=0, le=600_000, allow_inf_nan=False)] | None = None
+    usd_per_gib: Annotated[float, Field(ge=0, le=100_000, allow_inf_nan=False)] | None = None
+
+    @model_validator(mode="after")
+    def _bandwidth_is_known(self) -> KvOffload:
+        if self.tier == "ssd" and self.gbs_per_gpu is None:
+            raise MissingKey("gbs_per_gpu is required with tier ssd: drives differ too much for a default")
+        return self
+
+
 class Layout(ScenarioPart):
     """How the GPUs of one instance share a model: degrees of parallelism."""
 
@@ -220,7 +241,8 @@ class Deployment(ScenarioPart):
     ``accurate_formats_only`` narrows an empty ``precisions`` to the checkpoint's own format and those that answer as
     well as measurable (FP8); by default it does, as what 4 bits cost is not in dollars: a test on the customer's own
     task decides about them. ``routing``: how requests are spread over the instances; by default to the least loaded, as
-    gateways for inference do (:data:`sizing.base.choices.Routing`). ``speculation``: whether drafts published for the
+    gateways for inference do (:data:`sizing.base.choices.Routing`). ``kv_offload``: a second tier for the KV cache of
+    sessions and traces with blocks. ``speculation``: whether drafts published for the
     model are considered where they decide; ``speculative_decoding``: those that every instance takes.
     """
 
@@ -248,6 +270,7 @@ class Deployment(ScenarioPart):
     objective: Objective = "cost"
     step_times: StepTimesFrom = "kernel"
     routing: Routing = "least_loaded"
+    kv_offload: KvOffload | None = None
     speculation: SpeculationUse = "auto"
     speculative_decoding: SpeculativeDecoding | None = None
 

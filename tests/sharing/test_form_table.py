@@ -24,6 +24,7 @@ WITHOUT_FIELD = (
     "costs",  # entered on the Cost page (ui/state/costs.py)
     "prices.listed",  # the price book, entered as a table
     "prices.negotiated",
+    "deployment.kv_offload.latency_ms",  # a few milliseconds, published
     "workload.prefix_reuse",  # hits of a trace, which is given as a file
     "workload.arrivals",  # bursts and traces come from files; what the form takes are two fields
     "deployment.custom_gpus.id",  # the form has one accelerator of one's own, whose id it knows

@@ -229,6 +229,10 @@ def _more_assumptions() -> None:
     if state.value("load") != "sessions":
         text("cached")
     dropdown("route")
+    if switch("offload"):
+        dropdown("off_tier")
+        text("off_gib", "off_gbs")
+        text("off_usd")
     segments("drafts")
     if switch("spec"):
         text("draft", "accept")

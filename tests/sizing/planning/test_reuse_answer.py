@@ -90,8 +90,10 @@ def test_a_typed_share_that_cannot_hold_is_said(gpu: str, code: str) -> None:
 
 def test_a_cached_system_prompt_is_no_matter() -> None:
     workload = {"input_tokens": 3500, "output_tokens": 200, "peak_rps": 4, "prefix_cached_tokens": 500}
-    plan = sizing.plan(load_scenario({"model": "Qwen/Qwen3-32B", "workload": workload}))
+    offload = {"kv_offload": {"tier": "host_memory", "gib_per_gpu": 64}}
+    plan = sizing.plan(load_scenario({"model": "Qwen/Qwen3-32B", "workload": workload, "deployment": offload}))
     assert plan.reuse is None
+    assert [warning.code for warning in plan.warnings if "second tier changes nothing" in warning.message]
     assert not any(warning.code.startswith("prefix_") for warning in plan.warnings)
 
 
@@ -126,3 +128,28 @@ def test_a_trace_without_blocks_is_refused_for_reuse(tmp_path: Path) -> None:
     with pytest.raises(sizing.InvalidScenario) as caught:
         sizing.load_scenario(tmp_path / "scenario.json")
     assert "no prompt of plain.csv names blocks" in caught.value.problems[0]
+
+
+def test_a_second_tier_holds_more_and_pays_where_loading_is_faster() -> None:
+    many = {"sessions_at_once": None, "sessions_per_hour": 3000, "tool_time_s": 0, "think_time_s": 600}
+    raw = {**scenario(**many), "limits": {"ttft_ms": 5000}}
+    plans = {}
+    for name, offload in {
+        "none": None,
+        "host": {"tier": "host_memory", "gib_per_gpu": 512},
+        "slow": {"tier": "ssd", "gib_per_gpu": 512, "gbs_per_gpu": 0.01},
+    }.items():
+        deployment = {"gpus": ["h100_sxm"], "routing": "prefix_aware", "kv_offload": offload}
+        plans[name] = sizing.plan(load_scenario({**raw, "deployment": deployment}))
+    shares = {name: plan.reuse.hit_share for name, plan in plans.items() if plan.reuse is not None}
+    assert shares["host"] > shares["none"] + 0.1
+    assert shares["slow"] == pytest.approx(shares["none"], abs=0.1)
+    assert plans["host"].deployment.gpus < plans["none"].deployment.gpus  # type: ignore[union-attr]
+    tier = plans["host"].reuse.second_tier  # type: ignore[union-attr]
+    assert tier is not None
+    assert tier.load_ms < tier.computed_ms
+    assert tier.purchase_usd == pytest.approx(512 * 14 * plans["host"].deployment.gpus)  # type: ignore[union-attr]
+    slow = plans["slow"].reuse.second_tier  # type: ignore[union-attr]
+    assert slow is not None
+    assert slow.pays_from_tokens is None
+    assert any("128 GiB of host memory" in one for one in plans["none"].reuse.says)  # type: ignore[union-attr]

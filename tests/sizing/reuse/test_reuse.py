@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from calibration.reuse_accuracy import TABLE, replayed
 from sizing.base.choices import CacheRouting
 from sizing.reuse.block_trace import BlockTrace, hit_curve
-from sizing.reuse.sessions import SessionShape, SessionTraffic
+from sizing.reuse.sessions import SecondTier, SessionShape, SessionTraffic
 from tests.sizing.reuse.invented_sessions import BLOCK, as_trace
 
 AGENT = SessionShape(turns=8, first_prompt=3200, growth=896, answer=128, shared=1280, think_s=20, tool_s=10)
@@ -99,3 +99,21 @@ def test_idle_sessions_and_running_ones_take_room_from_each_other() -> None:
     room = 0.8 * quick.working_set
     assert slow.running > 0.0 == quick.running
     assert slow.rows(room, 1, "prefix_aware").hit_share < quick.rows(room, 1, "prefix_aware").hit_share
+
+
+def test_a_second_tier_is_the_larger_cache_and_loading_costs_what_it_takes() -> None:
+    stated = SessionTraffic(shape=AGENT, sessions_per_s=PER_S)
+    first, second = 0.3 * stated.working_set, 1.0 * stated.working_set
+    at_once = SecondTier(capacity=second, of_all=False, start_s=0.0, token_s=0.0, computed_token_s=1e-5)
+    for routing, replicas in itertools.product(ROUTINGS, (1, 4)):
+        both = stated.rows(first, replicas, routing, at_once)
+        assert float(both.share.sum()) == pytest.approx(1.0)
+        assert both.hit_share == pytest.approx(stated.rows(second, replicas, routing).hit_share, abs=0.005)
+        slow = replace(at_once, start_s=0.001, token_s=0.5e-5)
+        assert stated.rows(first, replicas, routing).hit_share < stated.rows(first, replicas, routing, slow).hit_share
+        assert stated.rows(first, replicas, routing, slow).hit_share < both.hit_share
+    of_all = replace(at_once, of_all=True)
+    assert stated.rows(first, 8, "random", of_all).hit_share > stated.rows(second, 8, "random").hit_share
+    tier = SecondTier(capacity=1.0, of_all=False, start_s=0.01, token_s=1e-6, computed_token_s=1e-5)
+    assert tier.pays_from == pytest.approx(0.01 / 9e-6)
+    assert tier.saves(np.array([0.0, 500.0, 10_000.0])).tolist() == pytest.approx([0.0, 0.0, 10_000 - 0.02 / 1e-5])
