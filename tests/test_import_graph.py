@@ -18,7 +18,7 @@ PACKAGES = {"sizing", "collectors", "reality", "sharing", "api", "ui", "pages", 
 # import every room, and no room imports them.
 ORDERS = {
     "sizing": """
-        base catalog scenario question deployments prices steps queueing simulator evidence calibration search planning
+        base reuse catalog scenario question deployments prices steps queueing simulator evidence calibration search planning
         explore replay economics decision methodology
     """,
     "collectors": """

@@ -99,9 +99,9 @@ class Field:
                 assert_never(unknown)
 
     def counts(self, values: Mapping[str, Any]) -> bool:
-        """Whether the field says anything as the others are."""
+        """Whether the field says anything as the others are, and as those are that it needs."""
         needed, _, value = self.needs.partition("=")
-        return not needed or str(values[needed]).lower() == value
+        return not needed or (str(values[needed]).lower() == value and FIELDS[needed].counts(values))
 
 
 def _field(key: str, row: Mapping[str, Any]) -> Field:

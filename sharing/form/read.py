@@ -84,6 +84,12 @@ def _model(values: Values, config: Mapping[str, Any] | None, config_fault: str) 
 
 
 def _workload(values: Values) -> dict[str, Any]:
+    if values["load"] == "sessions":
+        return part_of(values, "workload") | {
+            "sessions": part_of(values, "workload.sessions"),
+            "arrivals": _arrivals(values),
+            "mode": mode_of(values),
+        }
     isl = prompt(values).total if values["compose"] else length_tokens(values, "isl")
     return part_of(values, "workload") | {
         "input_tokens": _spread(values, isl, "isl95"),
@@ -113,7 +119,9 @@ def mode_of(values: Values) -> Mode:
 
 def _of_trace(values: Values, trace: TraceInUse | None) -> dict[str, Any]:
     """The keys of the workload that a trace in use decides."""
-    return {key: given for key, given in trace.workload.items() if trace.stands(key, values)} if trace else {}
+    if trace is None or values["load"] == "sessions":
+        return {}
+    return {key: given for key, given in trace.workload.items() if trace.stands(key, values)}
 
 
 def _arrivals(values: Values) -> str | dict[str, Any]:
@@ -167,7 +175,13 @@ def _deployment(values: Values) -> dict[str, Any]:
     chosen = [gpu for gpu in values["gpu"] if gpu != OWN_GPU or values["own"]]
     own = [_own_gpu(values)] if values["own"] and (not chosen or OWN_GPU in chosen) else []
     drafts = part_of(values, "deployment.speculative_decoding")
-    return part_of(values, "deployment") | {"gpus": chosen, "custom_gpus": own, "speculative_decoding": drafts or None}
+    offload = part_of(values, "deployment.kv_offload")
+    return part_of(values, "deployment") | {
+        "gpus": chosen,
+        "custom_gpus": own,
+        "speculative_decoding": drafts or None,
+        "kv_offload": offload or None,
+    }
 
 
 def _own_gpu(values: Values) -> dict[str, Any]:

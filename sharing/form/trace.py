@@ -20,6 +20,7 @@ _OF = {
     "input_tokens": ("isl", "isl95", "unit", "compose"),
     "output_tokens": ("osl", "osl95", "unit"),
     "prefix_cached_tokens": ("cached", "isl", "isl95", "unit", "compose"),
+    "prefix_reuse": ("cached", "isl", "isl95", "unit", "compose"),
     "arrivals": ("cv", "profile"),
 }
 """The fields that decide about each key of the workload; once one was edited, what it says counts."""

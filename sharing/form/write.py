@@ -46,14 +46,18 @@ def _ways_to_say_it(scenario: Scenario) -> dict[str, Any]:
     return {
         "model_by": {str: "catalogue", ModelSize: "size", ModelConfig: "config"}[type(model)],
         "load": _load(work),
+        "s_by": "per_hour" if work.sessions is not None and work.sessions.sessions_per_hour else "at_once",
         "own": bool(deployment.custom_gpus),
         "spec": deployment.speculative_decoding is not None,
         "lora": scenario.adapters is not None,
+        "offload": deployment.kv_offload is not None,
         "meas": scenario.measured is not None,
     }
 
 
 def _load(work: Workload) -> str:
+    if work.sessions is not None:
+        return "sessions"
     if work.average_rps is not None:
         return "average"
     return "users" if work.users is not None else "batch" if work.batch is not None else "rps"
@@ -66,6 +70,8 @@ def _model(scenario: Scenario) -> dict[str, Any]:
 def _workload(scenario: Scenario) -> dict[str, Any]:
     work = scenario.workload
     values = _length("isl", work.input_tokens) | _length("osl", work.output_tokens)
+    if work.sessions is not None:  # what one would type who stated the requests alone
+        values["isl95"] = ""
     if isinstance(work.arrivals, Gamma):
         values["cv"] = show_number(work.arrivals.gamma.cv)
     if isinstance(work.arrivals, Profile):

@@ -18,6 +18,12 @@ requests and by half, then the least loaded (docs.gpustack.ai, operator, model d
 NVIDIA Dynamo's frontend goes in turn unless started with ``--router-mode kv`` or ``least-loaded`` (docs.nvidia.com,
 router guide 1.2). A plain Kubernetes Service picks at random (kubernetes.io, virtual IPs, iptables mode)."""
 
+KvTier = Literal["host_memory", "ssd", "shared_store"]
+"""Where KV cache that leaves the GPU is kept: in the memory or on the drives of its server, or in a store of all."""
+
+CacheRouting = Literal["random", "session_affinity", "prefix_aware"]
+"""What decides which replica's prefix cache a prompt meets: nothing that it knows of, its session, or what it holds."""
+
 Objective = Literal["cost", "expected_cost", "gpus", "latency", "energy"]
 """What deployments are ranked by: ``cost`` is that of what suffices with the asked :data:`Confidence`,
 ``expected_cost`` that of what suffices if the engine performs as expected."""

@@ -14,6 +14,7 @@ from sizing.base.frame import as_html, cells_of, frame_of
 from sizing.base.latency_and_cost import Business, Cost, Latencies
 from sizing.base.provenance import Provenance
 from sizing.base.quantity import Result, is_empty, quantity
+from sizing.base.reuse_result import Reuse
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -229,7 +230,17 @@ class CrossCheck(Result):
 
 
 AnswerPart = Literal[
-    "bought", "serves", "inputs", "speculation", "format", "redundancy", "cost", "room", "sure", "infeasible"
+    "bought",
+    "serves",
+    "inputs",
+    "speculation",
+    "format",
+    "redundancy",
+    "cost",
+    "room",
+    "sure",
+    "infeasible",
+    "reuse",
 ]
 """What a sentence of the answer is about."""
 
@@ -260,7 +271,7 @@ class AnswerSentence(Result):
             "adapters, images and sound; speculation: "
             "drafts that it counts on; format: where it deviates from the checkpoint; redundancy: single points of "
             "failure; cost; room: what binds and how much more load fits; sure: how sure; infeasible: why nothing "
-            "serves.",
+            "serves; reuse: what the prefix caches hold of sessions.",
         ),
     ]
     text: Annotated[str, quantity("Sentence", help="The sentence.")]
@@ -268,14 +279,15 @@ class AnswerSentence(Result):
 
 @dataclass(frozen=True)
 class MadeFor:
-    """What a plan was made for: its ``scenario`` (None where it was read from a file) and the ``configurations`` of the
-    instances it deploys, which :class:`sizing.planning.answered.Answer` reads.
+    """What a plan was made for: its ``scenario`` (None where it was read from a file), the ``configurations`` of the
+    instances it deploys and the ``caches`` that it counts on, which :class:`sizing.planning.answered.Answer` reads.
 
     Plans that say the same are equal, whatever they were made for: nothing of this is compared or written.
     """
 
     scenario: object = field(default=None, compare=False, repr=False)
     configurations: tuple[object, ...] = field(default=(), compare=False, repr=False)
+    caches: object = field(default=None, compare=False, repr=False)
 
 
 class Plan(Result):
@@ -338,6 +350,10 @@ class Plan(Result):
             "How many times the planned load fits within the limits, spares aside: simulated where the plan is and "
             "every instance does prefill and decode, else by the load model.",
         ),
+    ] = None
+    reuse: Annotated[
+        Reuse | None,
+        quantity("Prefix caches", help="What they hold of sessions; none where a load is not stated by sessions."),
     ] = None
     warnings: Annotated[tuple[PlanWarning, ...], quantity("Warnings", help="What a careful architect would point out.")]
     left_out: Annotated[

@@ -20,7 +20,20 @@ Range = Literal["share", "sources", "natural"]
 SHARE = 0.2
 """To both sides where no source gives a range. Chosen: because estimates of load and lengths are seldom better."""
 
+SESSIONS = (
+    "workload.sessions.turns",
+    "workload.sessions.first_prompt_tokens",
+    "workload.sessions.user_tokens",
+    "workload.sessions.tool_tokens",
+    "workload.sessions.answer_tokens",
+    "workload.sessions.think_time_s",
+    "workload.sessions.tool_time_s",
+)
+"""Keys of sessions that decide about lengths and hits."""
+
 LOADS = (
+    "workload.sessions.sessions_at_once",
+    "workload.sessions.sessions_per_hour",
     "workload.users.daily_users",
     "workload.peak_rps",
     "workload.average_rps",
@@ -30,6 +43,7 @@ LOADS = (
 
 SCALED = (
     *LOADS,
+    *SESSIONS,
     "workload.users.requests_per_user",
     "workload.users.peak_to_mean",
     "workload.input_tokens",

@@ -111,11 +111,11 @@ def moved(scenario: Scenario, factors: Mapping[MovedInput, float]) -> Scenario |
 
 def now(scenario: Scenario, name: MovedInput) -> float | None:
     """The value of an input as people say it: requests/s or users, tokens (the median), ms; None without one."""
-    if name in ("input_tokens", "output_tokens"):
+    if name in ("input_tokens", "output_tokens") and scenario.workload.sessions is None:
         length = getattr(scenario.workload, name)
         return float(getattr(length, "p50", length))
     known = values_of(scenario)
-    value = known.get(_load_key(known) if name == "load" else _KEYS[name])
+    value = known.get(_key(known, name))
     if isinstance(value, dict):
         value = max(value["rps"])
     return float(value) if value else None
@@ -215,6 +215,14 @@ def _layout_of(scenario: Scenario) -> dict[str, Any]:
     return {f"deployment.{name}": deployment[name] for name in _RELAID}
 
 
+def _key(known: Mapping[str, Any], name: MovedInput) -> str:
+    """The scenario key of an input; the answers of sessions have one of their own."""
+    if name == "load":
+        return _load_key(known)
+    answer = "workload.sessions.answer_tokens"
+    return answer if name == "output_tokens" and answer in known else _KEYS[name]
+
+
 def _load_key(known: Mapping[str, Any]) -> str:
     """The key that the load was given by; that of the arrivals where a trace alone has it, empty without one."""
     given = next((key for key in LOADS if key in known), "")
@@ -226,7 +234,7 @@ def _values(scenario: Scenario, factors: Mapping[MovedInput, float]) -> Iterator
     known = values_of(scenario)
     cached = factors.get("cached", 1.0) * factors.get("input_tokens", 1.0)
     for name, factor in {**factors, "cached": cached}.items():
-        key = _load_key(known) if name == "load" else _KEYS[name]
+        key = _key(known, name)
         if factor != 1.0 and known.get(key):
             yield key, _times(known[key], factor)
 

@@ -22,6 +22,7 @@ from sizing.base.latency_and_cost import Business
 from sizing.base.quantity import Result, quantity
 from sizing.base.units import HOURS_PER_MONTH, MS_PER_S
 from sizing.planning.sentences import LONGER_CONTEXT, beyond_context
+from sizing.planning.settled import counted_on
 from sizing.question.understand import Question, understand
 from sizing.queueing.capacity import capacity
 from sizing.scenario.bounds import MAX_RPS, MAX_TOKENS
@@ -140,7 +141,7 @@ def longest_prompt(scenario: Scenario, gpus: int) -> Pushed:
     Bisection: capacity falls with prompt length. The context window of the model bounds it where known.
     """
     given = whole_number("GPUs", gpus, 1, MAX_FLEET_GPUS)
-    question = understand(scenario)
+    question = counted_on(understand(scenario))
     window = question.model.max_context or MAX_TOKENS
     top = min(window - question.traffic.output_tokens, MAX_TOKENS)
 
@@ -200,7 +201,7 @@ def gpus_in_words(number: int) -> str:
 
 
 def _evaluated(scenario: Scenario) -> tuple[Question, Evaluated]:
-    question = understand(scenario)
+    question = counted_on(understand(scenario))
     return question, with_drafts(question, evaluate_all(question))
 
 

@@ -13,6 +13,7 @@ from sizing.base.checks import number_between
 from sizing.base.errors import SizingError
 from sizing.base.quantity import Result, quantity
 from sizing.planning.sentences import beyond_context
+from sizing.planning.settled import counted_on
 from sizing.question.understand import Question, at_lengths, understand
 from sizing.scenario.bounds import MAX_TOKENS
 from sizing.scenario.schema import Deployment, Scenario
@@ -80,7 +81,7 @@ def gpus_over_lengths(
     outputs = tuple(number_between("Output length", v, 0, MAX_TOKENS, exclude_low=True) for v in osl_values)
     if len(prompts) * len(outputs) > MAX_CELLS:
         raise SizingError(f"A map holds at most {MAX_CELLS:,} cells, not {len(prompts) * len(outputs):,}.")
-    question = understand(on_gpu(scenario, gpu))
+    question = counted_on(understand(on_gpu(scenario, gpu)))
     cells = []
     for n, (prompt, output) in enumerate(product(prompts, outputs)):
         if not progress(n / (len(prompts) * len(outputs))):

@@ -23,6 +23,7 @@ from sizing.base.units import HOURS_PER_MONTH
 from sizing.catalog.gpu_rows import gpus as catalogue
 from sizing.catalog.slices import profiles_of
 from sizing.planning.compose import as_planned
+from sizing.planning.settled import counted_on
 from sizing.prices.hardware import HardwareOption
 from sizing.prices.slice_packing import cards_for
 from sizing.question.understand import Question, understand
@@ -175,7 +176,7 @@ def _packed(kinds: Sequence[HardwareOption], chosen: Sequence[_Choice], systems:
 
 
 def _sized(scenario: Scenario) -> _Workload:
-    question = understand(scenario)
+    question = counted_on(understand(scenario))
     return _Workload(scenario, question, screened(question).deployments)
 
 

@@ -18,6 +18,7 @@ from sizing.catalog.files import DATA_DIR, Row, read_rows
 from sizing.catalog.gpu_rows import processors
 from sizing.catalog.slices import mig_profiles
 from sizing.evidence.processors import processor_runs
+from sizing.catalog.kv_tiers import kv_tiers
 from sizing.methodology.content import Cell, Section, Table
 from sizing.scenario.lengths import languages
 
@@ -43,6 +44,7 @@ LOADERS: dict[str, Callable[[], Any]] = {
     "tco.csv": catalog.tco,
     "use_cases.csv": catalog.use_cases,
     "languages.csv": languages,
+    "kv_tiers.csv": kv_tiers,
     "speculation.csv": acceptances,
     "drafts.csv": model_drafts,
     "speculation_runs.csv": drafted_runs,
@@ -60,6 +62,7 @@ _TITLES = {
     "gpu_street_prices.csv": "Prices of single GPUs",
     "lead_times.csv": "Delivery times",
     "use_cases.csv": "Use cases",
+    "kv_tiers.csv": "Second tiers for the KV cache",
     "cloud_fabrics.csv": "Fabrics between cloud instances",
     "engine_generations.csv": "Engines by GPU generation",
     "engine_architectures.csv": "Engines by model class",

@@ -10,10 +10,10 @@ from sizing.base.result import Plan
 from sizing.planning.compose import compose
 from sizing.planning.measured import measured_plan
 from sizing.planning.proposals import with_proposals
+from sizing.planning.reuse_answer import with_reuse
+from sizing.planning.settled import settle
 from sizing.question.understand import understand
 from sizing.scenario.schema import Scenario
-from sizing.search.decide import estimate
-from sizing.search.serving import screened
 
 ALTERNATIVES = 24
 """Other deployments that a plan lists. Chosen: a table that a person still reads."""
@@ -24,6 +24,8 @@ def analytic_plan(scenario: Scenario, *, alternatives: int = ALTERNATIVES, secon
     question = understand(scenario)
     if scenario.measured is not None:
         return measured_plan(question, second_opinion=second_opinion)
-    seen = screened(question)
-    decided = estimate(seen)
-    return with_proposals(seen, decided, compose(seen, decided, alternatives, second_opinion=second_opinion))
+    settled = settle(question, 0, by_simulation=False)
+    seen, decided = settled.seen, settled.decided
+    composed = compose(seen, decided, alternatives, second_opinion=second_opinion)
+    composed = with_reuse(settled, composed, brief=False, simulated=False)
+    return with_proposals(seen, decided, composed)

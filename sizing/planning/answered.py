@@ -10,7 +10,8 @@ from typing import Self, cast
 from sizing.base.errors import ForeignPlan, InvalidScenario
 from sizing.base.result import Plan
 from sizing.question.configuration import Configuration
-from sizing.question.understand import Question, understand
+from sizing.question.reused import CacheState
+from sizing.question.understand import Question, understand, with_caches
 from sizing.scenario.costs import Costs
 from sizing.scenario.schema import Scenario
 
@@ -22,7 +23,8 @@ Planner = Callable[[Scenario], Plan]
 class Answer:
     """A question and the plan that answers it, to be priced, compared, explained, simulated or written down.
 
-    ``question`` is the scenario as it was understood once: names resolved; seconds, tokens, requests/s, USD. Raises
+    ``question`` is the scenario as it was understood once: names resolved; seconds, tokens, requests/s, USD; of
+    sessions with what the plan counts on of its prefix caches. Raises
     ForeignPlan where ``plan`` answers another scenario, and where it was read from a file, which does not say what it
     answers. The name and the constants of cost may differ: no plan depends on them.
     """
@@ -48,6 +50,9 @@ class Answer:
                 f"This plan answers another scenario than “{self.scenario.name}”, which differs in "
                 f"{' and '.join(differing)}: plan “{self.scenario.name}” itself."
             )
+        if self.plan.made_for.caches is not None:
+            caches = cast(CacheState, self.plan.made_for.caches)
+            object.__setattr__(self, "question", with_caches(self.question, caches))
 
     @classmethod
     def of(cls, scenario: Scenario, planner: Planner | None = None) -> Self:

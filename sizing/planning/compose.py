@@ -16,10 +16,11 @@ from sizing.base.units import PERCENT
 from sizing.base.version import ENGINE_VERSION
 from sizing.calibration.benchmark import calibration_note
 from sizing.catalog import data_version
-from sizing.planning import answer, rules, rules_evidence, rules_hardware, rules_support, sentences
+from sizing.planning import answer, rules, rules_evidence, rules_hardware, rules_reuse, rules_support, sentences
 from sizing.planning.aggregated import PlannedAggregated
 from sizing.planning.answer import Sureness
 from sizing.planning.business import business_of
+from sizing.planning.caches import caches_of
 from sizing.planning.deployment import PlannedDeployment
 from sizing.planning.disaggregated import PlannedDisaggregated
 from sizing.planning.exclusion import excluded
@@ -276,6 +277,7 @@ def _warnings(stated: Stated, one: PlannedDeployment[Any], around: Spread, inste
         *rules.about_interval(around.overloads, around.gpu_range[1]),
         *rules.about_accuracy(question, one.row),
         *rules_hardware.about_purchase(question, stated.deployed, option),
+        *rules_reuse.about_typed_prefix(one, caches_of(one)),
     ]
     return list({w.code: w for w in reversed(warnings)}.values())[::-1]
 

@@ -14,10 +14,10 @@ from sizing.planning.analytic import ALTERNATIVES
 from sizing.planning.compose import compose
 from sizing.planning.measured import measured_plan
 from sizing.planning.proposals import with_proposals
+from sizing.planning.reuse_answer import with_reuse
+from sizing.planning.settled import settle
 from sizing.question.understand import understand
 from sizing.scenario.schema import Scenario
-from sizing.search.decide import decide, estimate
-from sizing.search.serving import screened
 
 
 def plan(
@@ -40,9 +40,10 @@ def plan(
     question = understand(scenario)
     if scenario.measured is not None:
         return measured_plan(question, second_opinion=second_opinion)
-    seen = screened(question)
-    decided = estimate(seen) if scenario.workload.mode == "offline" else decide(seen, seed)
+    settled = settle(question, seed, by_simulation=scenario.workload.mode != "offline")
+    seen, decided = settled.seen, settled.decided
     composed = compose(seen, decided, alternatives, second_opinion=second_opinion, brief=brief)
+    composed = with_reuse(settled, composed, brief=brief, simulated=scenario.workload.mode != "offline")
     return composed if brief else with_proposals(seen, decided, composed, seed)
 
 

@@ -67,7 +67,8 @@ def about_model(question: Question) -> Iterator[PlanWarning]:
             f"of {model.id} holds {count(model.max_context)}: the model cannot serve "
             f"{'the longest requests' if varies else 'this'}."
             f"{_extended(more) if more is not None and longer else ''}",
-            fix=None if varies else _shorter_prompt(question, model.max_context),
+            fix=_fewer_turns(question, model.max_context)
+            or (None if varies else _shorter_prompt(question, model.max_context)),
         )
 
 
@@ -77,6 +78,13 @@ def _extended(more: Extension) -> str:
         f" Its authors extend it to {count(more.extended)} tokens by {more.method} ({more.source}): give its "
         "config.json with the longer window, and test answers on long and short prompts."
     )
+
+
+def _fewer_turns(question: Question, window: int) -> Fix | None:
+    """As many turns of a session as the window holds, if any."""
+    sessions = question.scenario.workload.sessions
+    turns = 0 if sessions is None else sessions.turns_within(window)
+    return Fix(key="workload.sessions.turns", value=turns, label=f"Plan {count(turns)} turns") if turns else None
 
 
 def _shorter_prompt(question: Question, window: int) -> Fix | None:

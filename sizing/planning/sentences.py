@@ -86,11 +86,21 @@ LONGER_CONTEXT = "Shorten the prompt or take a model with a longer context windo
 
 
 def beyond_context(question: Question) -> str:
-    """Why the model cannot serve requests of mean length; "" when its context window holds them or is unknown."""
-    window = question.model.max_context
+    """Why the model cannot serve requests of mean length, or whole sessions; "" when its context window holds them or
+    is unknown."""
+    window, sessions = question.model.max_context, question.scenario.workload.sessions
     tokens = question.traffic.input_tokens + question.traffic.output_tokens
+    if sessions is not None:  # whose last turns are as certain as the first
+        tokens = sessions.shape.longest
     if window is None or tokens <= window:
         return ""
+    if sessions is not None:
+        turns = sessions.turns_within(window)
+        nearest = f"the nearest that works is {count(turns)} turns" if turns else "its first prompt alone is longer"
+        return (
+            f"{question.model.id} cannot serve this: a session of {count(tokens)} tokens exceeds its context window of "
+            f"{count(window)}; {nearest}."
+        )
     return (
         f"{question.model.id} cannot serve this: prompt and output need {count(tokens)} tokens, its context "
         f"window holds {count(window)}."

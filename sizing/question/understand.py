@@ -30,10 +30,11 @@ from sizing.question.media import Media, media_of
 from sizing.question.named_model import assumed
 from sizing.question.own_gpu import gpu_of
 from sizing.question.prices import prices_of
+from sizing.question.reused import CacheState, Reused, cache_routing, reused_by_sessions, reused_by_trace
 from sizing.question.speculation import NO_SPECULATION, Speculation, asked_for
 from sizing.question.traffic import Traffic, Variability
 from sizing.scenario.bounds import MAX_CV
-from sizing.scenario.demand import Demand, peak_demand
+from sizing.scenario.demand import Demand, of_sessions, peak_demand
 from sizing.scenario.model_asked import ModelConfig, ModelSize
 from sizing.scenario.prices import Prices
 from sizing.scenario.schema import Deployment, Scenario, Workload
@@ -60,7 +61,9 @@ class Question:
     """What the engine works on. ``assumptions`` collects what was assumed where the scenario does not say.
 
     ``benchmark`` is that of the scenario, unless it is of another model or a measured record makes it needless.
-    ``confidence``: chance with which what is planned is to suffice, at :data:`EXPECTED` as likely as not.
+    ``confidence``: chance with which what is planned is to suffice, at :data:`EXPECTED` as likely as not. ``reused``:
+    what the prefix cache holds, where it follows from sessions or a trace and not from
+    what was typed.
     """
 
     scenario: Scenario
@@ -78,6 +81,7 @@ class Question:
     assumptions: tuple[str, ...]
     confidence: float
     benchmark: ResolvedBenchmark | None = None
+    reused: Reused | None = None
 
     def as_expected(self) -> Question:
         """The same with steps as long as expected: what is said of a deployment, whatever caution it is sized with."""
@@ -98,12 +102,18 @@ class Question:
 
     @property
     def longest_tokens(self) -> float:
-        """Prompt and output at their 95th percentile."""
-        return self.prompt.p95 + self.output.p95
+        """Prompt and output at their 95th percentile; those of the last turn of a session."""
+        sessions = self.scenario.workload.sessions
+        return self.prompt.p95 + self.output.p95 if sessions is None else sessions.shape.longest
 
 
 def understand(scenario: Scenario) -> Question:
     """Resolve names and units. Raises InvalidScenario with one sentence per unknown name or impossible value."""
+    return with_caches(_resolved(scenario), None)
+
+
+def _resolved(scenario: Scenario) -> Question:
+    """The same with the cached part that was typed."""
     if not isinstance(scenario, Scenario):  # callers in notebooks have no type checker
         raise InvalidScenario(
             [
@@ -152,6 +162,31 @@ def _lengths(workload: Workload, model: Model) -> tuple[LengthDistribution, Leng
     return prompt.longer(media.tokens) if media.tokens else prompt, output, media
 
 
+def with_caches(question: Question, state: CacheState | None) -> Question:
+    """The question with what caches in such a ``state`` hold of its sessions or of its trace, and the rate of sessions;
+    None before any plan. One whose cached part was typed as it is."""
+    workload, way = question.scenario.workload, cache_routing(question.scenario.deployment.routing)
+    demand = question.demand
+    if workload.sessions is not None:
+        service_s = workload.sessions.assumed_service_s if state is None else state.service_s
+        reused = reused_by_sessions(workload.sessions, way, demand.growth_factor, state)
+        demand = of_sessions(workload, workload.sessions, service_s)
+    elif workload.prefix_reuse is not None:
+        lengths = question.prompt, question.output
+        reused = reused_by_trace(workload.prefix_reuse, lengths, demand.sustained_rps, way, state)
+    else:
+        return question
+    assumptions = tuple(demand.how if one == question.demand.how else one for one in question.assumptions)
+    return replace(
+        question,
+        traffic=replace(question.traffic, cached_tokens=reused.rows.mean_cached),
+        demand=demand,
+        assumptions=assumptions,
+        variability=replace(question.variability, prompt=reused.new_variation),
+        reused=reused,
+    )
+
+
 def _asked_drafts(scenario: Scenario, model: Model) -> Speculation:
     """Speculative decoding as a scenario asks for it of every instance."""
     decoding = scenario.deployment.speculative_decoding
@@ -164,7 +199,9 @@ def model_of(scenario: Scenario) -> Model:
 
 
 def at_lengths(question: Question, input_tokens: float, output_tokens: float) -> Question:
-    """The question with other mean lengths; their spread and the cached share of the prompt stay as they are."""
+    """The question with other mean lengths; their spread and the cached share of the prompt stay as they are. Of
+    sessions the same part of every prompt is cached then.
+    """
     before = question.traffic
     cached = before.cached_tokens / before.input_tokens * input_tokens
     traffic = replace(before, input_tokens=input_tokens, output_tokens=output_tokens, cached_tokens=cached)
@@ -174,6 +211,7 @@ def at_lengths(question: Question, input_tokens: float, output_tokens: float) ->
         output=question.output.scaled(output_tokens / before.output_tokens),
         traffic=traffic,
         limits=_limits(question.scenario, traffic),
+        reused=None,
     )
 
 

@@ -24,6 +24,7 @@ from sizing.base.version import ENGINE_VERSION
 from sizing.planning.answered import Answer, question_of
 from sizing.planning.plan import plan as plan_of
 from sizing.planning.start_up_time import start_up_s
+from sizing.planning.settled import counted_on
 from sizing.question.understand import Question, understand
 from sizing.replay.day_result import DayMoment, DayPlan, ScaleOut
 from sizing.replay.planned_deployment import planned
@@ -319,11 +320,11 @@ def question_of_day(scenario: Scenario, assumed_hours: Sequence[float]) -> Quest
 
     Raises InvalidScenario when disaggregated pools alone are wanted.
     """
-    question = understand(aggregated_only(scenario))
+    question = counted_on(understand(aggregated_only(scenario)))
     if not assumed_hours:
         return question
     entered = question.demand
-    question = understand(over_the_day(question.scenario, entered.sustained_rps, assumed_hours))
+    question = counted_on(understand(over_the_day(question.scenario, entered.sustained_rps, assumed_hours)))
     return replace(question, demand=replace(question.demand, how=entered.how))
 
 

@@ -59,6 +59,9 @@ def simulate(
     InvalidScenario for a scenario that cannot be simulated as it stands.
     """
     own = question_of(scenario_or_answer)
+    if own.reused is not None:  # what is cached is known with the plan
+        scenario_or_answer = as_answer(scenario_or_answer)
+        own = scenario_or_answer.question
     scenario, question = own.scenario, own if traffic is None else understand(traffic)
     if scenario.measured is not None:
         raise InvalidScenario(

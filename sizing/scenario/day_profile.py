@@ -59,11 +59,14 @@ def _bell(hours: float, power: float) -> np.ndarray[tuple[int], np.dtype[np.floa
 
 def at_peak(scenario: Scenario, peak_rps: float, arrivals: Arrivals) -> Scenario:
     """The scenario with this peak, growth included, whatever its load was given by, and other arrivals."""
-    batch = scenario.workload.batch
+    batch, sessions = scenario.workload.batch, scenario.workload.sessions
     load: dict[str, Any] = {"peak_rps": peak_rps}
     if batch is not None and not isinstance(arrivals, Profile | TraceArrivals):  # which keeps its window
         documents = peak_rps * batch.hours_per_month * S_PER_HOUR / batch.requests_per_document
         load = {"batch": batch.model_dump() | {"documents_per_month": documents}}
+    if sessions is not None:
+        per_hour = {"sessions_at_once": None, "sessions_per_hour": peak_rps * S_PER_HOUR / sessions.turns}
+        load = {"sessions": sessions.model_dump() | per_hour}
     workload = scenario.workload.model_dump() | dict.fromkeys(RATES) | load
     workload |= {"growth_percent": 0.0, "arrivals": arrivals}
     return scenario.model_copy(update={"workload": Workload.model_validate(workload)})

@@ -13,6 +13,7 @@ from sizing.base.format import percent, stated
 from sizing.base.units import DAYS_PER_MONTH, HOURS_PER_DAY, S_PER_HOUR
 from sizing.scenario.bounds import MAX_RPS, MIN_RPS
 from sizing.scenario.schema import Users, Workload
+from sizing.scenario.sessions import Sessions
 from sizing.scenario.traffic import Profile, TraceArrivals
 
 WORKING_HOURS = 8.0
@@ -66,7 +67,9 @@ def peak_demand(workload: Workload) -> Demand:
     """
     growth = 1.0 + workload.growth_percent / 100.0
     profile = hourly(workload)
-    if workload.mode == "offline" and (profile is None or workload.users is not None):
+    if workload.sessions is not None:
+        demand = of_sessions(workload, workload.sessions, workload.sessions.assumed_service_s)
+    elif workload.mode == "offline" and (profile is None or workload.users is not None):
         demand = _offline(workload, growth)
     elif workload.users is not None:
         demand = _from_users(workload.users, growth, profile)
@@ -213,6 +216,27 @@ def _from_average(average_rps: float, percentile: float, growth: float, profile:
         arithmetic=f"{stated(average_rps)}{_growth_factor(growth)}"
         + (f" / {stated(mean_to_peak_of(profile))}" if profile else ""),
         how=how,
+    )
+
+
+def of_sessions(workload: Workload, sessions: Sessions, service_s: float) -> Demand:
+    """The requests of sessions whose answers take ``service_s`` each: ``sessions begun a second x turns``."""
+    growth, shape = 1.0 + workload.growth_percent / 100.0, sessions.shape
+    rate = sessions.traffic(service_s).requests_per_s
+    if sessions.sessions_per_hour is not None:
+        many, answered = f"{stated(sessions.sessions_per_hour)} sessions an hour", ""
+        arithmetic = f"{stated(sessions.sessions_per_hour)} x {shape.turns:,} / 3,600"
+    else:
+        many = f"{stated(sessions.sessions_at_once or 0.0)} sessions at once"
+        answered = f", each answered in {stated(service_s, 3)} s in the mean"
+        lasts = f"({shape.turns:,} x {stated(service_s, 3)} + {shape.turns - 1:,} x {stated(shape.gap_s, 3)})"
+        arithmetic = f"{stated(sessions.sessions_at_once or 0.0)} x {shape.turns:,} / {lasts}"
+    total = f"{arithmetic}{_growth_text(growth)} = {stated(rate * growth, 3)} requests/s"
+    return replace(
+        _from_peak(rate, growth, hourly(workload)),
+        requests_per_user=float(shape.turns),
+        arithmetic=arithmetic + _growth_factor(growth),
+        how=f"{many} of {shape.turns:,} turns: {total}{answered}.",
     )
 
 

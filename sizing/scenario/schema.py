@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from commandline.percentiles import HEADLINE
 from sizing.base.choices import (
     BenchmarkMode,
     Confidence,
+    KvTier,
     Loader,
     Location,
     Mode,
@@ -36,7 +37,9 @@ from sizing.scenario.costs import Costs
 from sizing.scenario.media import Images, PerRequest
 from sizing.scenario.model_asked import ModelAsked, Name
 from sizing.scenario.part import ScenarioPart
+from sizing.scenario.prefix_reuse import TraceReuse
 from sizing.scenario.prices import Prices, Usd
+from sizing.scenario.sessions import DERIVED_KEYS, Sessions, with_derived
 from sizing.scenario.traffic import Arrivals, Length, Profile, Tokens, TraceArrivals
 
 SCHEMA_VERSION = 1
@@ -86,6 +89,8 @@ class Workload(ScenarioPart):
 
     ``input_tokens`` are text; the tokens of ``images``, scanned ``pages`` and ``audio_seconds`` of each request, as the
     model takes them, come on top.
+    ``sessions`` say lengths and rate: those keys are left out then, and the part that the prefix cache holds is
+    computed; so it is from ``prefix_reuse``, the hits of a trace.
     """
 
     input_tokens: Length
@@ -95,11 +100,13 @@ class Workload(ScenarioPart):
     peak_percentile: Percentile = 95.0
     users: Users | None = None
     batch: Batch | None = None
+    sessions: Sessions | None = None
     growth_percent: Annotated[float, Field(ge=0, le=10_000, allow_inf_nan=False)] = 0.0
     prefix_cached_tokens: Annotated[float, Field(ge=0, le=MAX_TOKENS, allow_inf_nan=False)] = 0.0
     images: Images | None = None
     pages: PerRequest | None = None
     audio_seconds: Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)] | None = None
+    prefix_reuse: TraceReuse | None = None
     arrivals: Arrivals = "poisson"
     mode: Mode = "streaming"
 
@@ -109,6 +116,17 @@ class Workload(ScenarioPart):
         if isinstance(given, Mapping) and given.get("batch") is not None and "mode" not in given:
             return {**given, "mode": "offline"}
         return given
+
+    @model_validator(mode="before")
+    @classmethod
+    def _said_by_sessions(cls, given: Any) -> Any:
+        return with_derived(given) if isinstance(given, Mapping) and given.get("sessions") is not None else given
+
+    @model_serializer(mode="wrap")
+    def _without_what_follows(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """What follows from sessions is not written beside them."""
+        written: dict[str, Any] = write(self)
+        return written if self.sessions is None else {k: v for k, v in written.items() if k not in DERIVED_KEYS}
 
     @model_validator(mode="after")
     def _one_rate(self) -> Workload:
@@ -122,6 +140,9 @@ class Workload(ScenarioPart):
             raise ValueError(
                 "a batch runs evenly in its working window: leave arrivals by the hour or from a trace out"
             )
+        if self.prefix_reuse is not None and (self.sessions is not None or self.prefix_cached_tokens):
+            other = "sessions" if self.sessions is not None else "prefix_cached_tokens"
+            raise ValueError(f"prefix_reuse and {other} both say what is cached: leave one of them out")
         prompt = self.input_tokens if isinstance(self.input_tokens, float) else self.input_tokens.typical
         if self.prefix_cached_tokens >= prompt:
             raise BrokenRule("cached_part_is_shorter", "prefix_cached_tokens must be smaller than input_tokens")
@@ -186,6 +207,26 @@ class SpeculativeDecoding(ScenarioPart):
     draft_cost: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.05
 
 
+class KvOffload(ScenarioPart):
+    """A second tier for the KV cache: so many GiB for each GPU, from which a history is loaded instead of computed.
+
+    ``gbs_per_gpu`` and ``latency_ms``: how fast one GPU loads, and after what time it begins; left out, published
+    values of the ``tier`` (:mod:`sizing.catalog.kv_tiers`). ``usd_per_gib``: price of the memory.
+    """
+
+    tier: KvTier
+    gib_per_gpu: Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
+    gbs_per_gpu: Annotated[float, Field(gt=0, le=10_000, allow_inf_nan=False)] | None = None
+    latency_ms: Annotated[float, Field(ge=0, le=600_000, allow_inf_nan=False)] | None = None
+    usd_per_gib: Annotated[float, Field(ge=0, le=100_000, allow_inf_nan=False)] | None = None
+
+    @model_validator(mode="after")
+    def _bandwidth_is_known(self) -> KvOffload:
+        if self.tier == "ssd" and self.gbs_per_gpu is None:
+            raise MissingKey("gbs_per_gpu is required with tier ssd: drives differ too much for a default")
+        return self
+
+
 class Layout(ScenarioPart):
     """How the GPUs of one instance share a model: degrees of parallelism."""
 
@@ -214,7 +255,8 @@ class Deployment(ScenarioPart):
     they decide; ``speculative_decoding``: those that every instance takes. ``weights_from``: the storage that a
     starting instance reads its weights from, at ``weights_gb_per_s`` (10^9 bytes a second; none: what its kind gives)
     by ``weights_loader``; stated, start-up times are computed from it. ``standby``: how instances wait that are not
-    needed.
+    needed. ``kv_offload``: a second tier for the KV cache
+    of sessions and traces with blocks.
     """
 
     gpus: list[str] = Field(default_factory=list, max_length=100)
@@ -242,6 +284,7 @@ class Deployment(ScenarioPart):
     objective: Objective = "cost"
     step_times: StepTimesFrom = "kernel"
     routing: Routing = "least_loaded"
+    kv_offload: KvOffload | None = None
     weights_from: WeightsFrom | Literal["unstated"] = "unstated"
     weights_gb_per_s: Annotated[float, Field(ge=0.001, le=1000, allow_inf_nan=False)] | None = None
     weights_loader: Loader = "default"

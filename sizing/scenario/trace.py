@@ -23,7 +23,7 @@ from sizing.base.arrays import Floats
 from sizing.base.errors import InvalidTrace
 from sizing.base.units import MS_PER_S, S_PER_DAY, S_PER_MINUTE
 from sizing.scenario.bounds import MAX_TOKENS
-from sizing.scenario.prefix_reuse import PrefixReuse
+from sizing.scenario.prefix_reuse import PrefixReuse, TraceReuse
 from sizing.scenario.trace_file import frames_in
 
 Tokens = NDArray[np.int32]
@@ -76,6 +76,8 @@ class Trace:
     time_s: Floats
     tokens: Tokens
     notes: tuple[str, ...] = ()
+    reuse: TraceReuse | None = None
+    """What caches of every size hold of the prompts, where blocks are named."""
 
     def __len__(self) -> int:
         return len(self.time_s)
@@ -153,7 +155,8 @@ def read_trace(path: Path, *, max_tokens: float | None = None) -> Trace:
     if unanswered:
         left_out = "1 request" if unanswered == 1 else f"{unanswered:,} requests"
         notes.append(f"{path.name}: left out {left_out} without an answer (0 response tokens).")
-    return _in_order(path.name, np.concatenate(times), np.concatenate(tokens, axis=1), notes)
+    trace = _in_order(path.name, np.concatenate(times), np.concatenate(tokens, axis=1), notes)
+    return replace(trace, reuse=reuse.replayed(path.name) if reuse.has_blocks else None)
 
 
 def _answered(frame: pd.DataFrame) -> pd.DataFrame:

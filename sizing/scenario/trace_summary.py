@@ -118,6 +118,7 @@ def workload_of(trace: Trace) -> dict[str, Any]:
     return {
         **lengths,
         "prefix_cached_tokens": cached_in(trace),
+        **({} if trace.reuse is None else {"prefix_reuse": trace.reuse.model_dump()}),
         "arrivals": {"trace": trace.name, **arrivals_in(trace)},
     }
 

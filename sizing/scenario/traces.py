@@ -39,6 +39,16 @@ FEWEST_GAPS = 30
 """Gaps between arrivals from which their variation is taken. Chosen: because fewer say little about it."""
 
 
+KEYS = (
+    ("input_tokens", 0),
+    ("output_tokens", 1),
+    ("prefix_cached_tokens", 2),
+    ("prefix_reuse", None),
+    ("arrivals", None),
+)
+"""Keys of a workload that may name a trace, and which row of its tokens each is about."""
+
+
 def with_traces(raw: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
     """The keys with every ``{trace: file}`` of the workload completed. Raises InvalidScenario, a sentence per fault."""
     workload = raw.get("workload")
@@ -46,7 +56,7 @@ def with_traces(raw: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
         return raw
     problems: list[str] = []
     completed: dict[str, Any] = {}
-    for key, about in (("input_tokens", 0), ("output_tokens", 1), ("prefix_cached_tokens", 2), ("arrivals", None)):
+    for key, about in KEYS:
         given = workload.get(key)
         if not (isinstance(given, Mapping) and set(given) == {"trace"} and isinstance(given["trace"], str)):
             continue
@@ -54,6 +64,13 @@ def with_traces(raw: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
             trace = beside(folder, given["trace"])
         except InvalidTrace as error:
             problems += [p for p in (f"workload.{key}: {problem}" for problem in error.problems) if p not in problems]
+            continue
+        if key == "prefix_reuse":
+            if trace.reuse is None:
+                file = shown(given["trace"], LONGEST_NAME)
+                problems.append(f"workload.{key}: no prompt of {file} names blocks (hash_ids) that an earlier one had.")
+            else:
+                completed[key] = trace.reuse.model_dump() | {"trace": given["trace"]}
             continue
         if about is None and trace.duration_s < SHORTEST_S:
             file = shown(given["trace"], LONGEST_NAME)

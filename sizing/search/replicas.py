@@ -18,7 +18,7 @@ from sizing.search.screen import Evaluated
 from sizing.simulator.arrivals import Arrivals, Bursts
 from sizing.simulator.configured import configured_replica
 from sizing.simulator.fleet import Disaggregated, Fleet, Replica, SimulatedDeployment
-from sizing.simulator.request_lengths import DrawnLengths
+from sizing.simulator.request_lengths import DrawnLengths, ObservedLengths, RequestLengths
 from sizing.steps.extras import with_extras
 from sizing.steps.roofline import roofline
 from sizing.steps.speculation import speculated
@@ -102,8 +102,10 @@ def as_replica(question: Question, row: Configuration) -> Replica:
     return configured_replica(question.model, row, question.traffic)
 
 
-def lengths_of(question: Question) -> DrawnLengths:
-    """Lengths of the requests of a question."""
+def lengths_of(question: Question) -> RequestLengths:
+    """Lengths of the requests of a question; of sessions each prompt with what is cached of it."""
+    if question.reused is not None:
+        return ObservedLengths(question.reused.drawn())
     return DrawnLengths(prompt=question.prompt, output=question.output, cached_tokens=question.traffic.cached_tokens)
 
 

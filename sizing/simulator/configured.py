@@ -22,10 +22,12 @@ recurrent state alone) tokens still have to be counted, and so few change nothin
 
 
 class KvTokens(NamedTuple):
-    """A KV cache in tokens: all of it, and what a sequence holds of it whatever its length."""
+    """A KV cache in tokens: all of it, what a sequence holds of it whatever its length, and the bytes that a token adds
+    on each GPU."""
 
     capacity: float
     of_sequence: float
+    token_bytes: float
 
 
 def configured_replica(
@@ -82,4 +84,4 @@ def kv_tokens(model: Model, row: Configuration, traffic: Traffic) -> KvTokens:
     slope = max((at_end - at_prompt) / (whole - prompt), SMALLEST_SLOPE * max(at_end, 1.0) / whole)
     available = float(long.kv_available[0] - long.kv_in_flight[0])
     capacity = max(available / slope * row.dp, block)
-    return KvTokens(capacity=capacity, of_sequence=max(at_prompt / slope - prompt, 0.0))
+    return KvTokens(capacity=capacity, of_sequence=max(at_prompt / slope - prompt, 0.0), token_bytes=slope)

@@ -24,6 +24,8 @@ WITHOUT_FIELD = (
     "costs",  # entered on the Cost page (ui/state/costs.py)
     "prices.listed",  # the price book, entered as a table
     "prices.negotiated",
+    "deployment.kv_offload.latency_ms",  # a few milliseconds, published
+    "workload.prefix_reuse",  # hits of a trace, which is given as a file
     "workload.arrivals",  # bursts and traces come from files; what the form takes are two fields
     "deployment.custom_gpus.id",  # the form has one accelerator of one's own, whose id it knows
 )
@@ -34,6 +36,7 @@ BOUNDED = {
     "deadline": "7",
     "window": "7",
     "week": "6",
+    "s_first": "77000",
     "lora_kept": "7",
     "lora_zipf": "2",
 }
@@ -58,11 +61,14 @@ def literals(field: Field) -> list[object]:
 
 def filled_in(field: Field) -> dict[str, object]:
     """The form with another value in a field than an untouched one has, and whatever that field counts with."""
-    beside = {one.key: one.example for one in FIELDS.values() if one.needs == field.needs != "" and one.example}
-    values = defaults() | beside | {"gpu": ["h100_sxm"] if field.part == "prices" else []}
-    needed, _, value = field.needs.partition("=")
-    if needed:
+    values = defaults() | {"gpu": ["h100_sxm"] if field.part == "prices" else []}
+    needs = field.needs
+    while needs:
+        needed, _, value = needs.partition("=")
         values[needed] = True if value == "true" else value
+        needs = FIELDS[needed].needs
+    if field.needs:
+        values |= {one.key: one.example for one in FIELDS.values() if one.needs and one.example and one.counts(values)}
     if field.part == "measured":
         values["m_sys"] = "dgx_h100"
     match field.kind:

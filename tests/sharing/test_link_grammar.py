@@ -151,6 +151,7 @@ def test_what_needs_another_field_says_nothing_without_it(key):
     assert value == "true" or value in labels(needed)
     other = {"model_by": "size", "size_b": "7"} if value == "catalogue" else {}
     other |= {"load": "average", "avg": "5"} if value == "rps" else {}
+    other |= {"s_by": "per_hour"} if value == "at_once" else {}
     without = defaults() | other
     example = FIELDS[key].example or next((label_id for label_id in labels(key)), NUMBER)
     assert without[needed] != value

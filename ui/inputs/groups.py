@@ -33,6 +33,7 @@ _LOADS = {
     "users": ("users", "per_user"),
     "batch": ("docs_month", "per_doc"),
 }
+_SESSION = (("s_turns", "s_answer"), ("s_first", "s_shared"), ("s_user", "s_tool"), ("s_think", "s_run"))
 
 
 def draw() -> Places:
@@ -115,14 +116,26 @@ def _adapters() -> None:
 
 def _first_of_workload(unit: str) -> None:
     draw_model()
-    text(*(("osl",) if state.value("compose") else ("isl", "osl")), unit=unit)
-    _in_tokens()
+    if state.value("load") != "sessions":
+        text(*(("osl",) if state.value("compose") else ("isl", "osl")), unit=unit)
+        _in_tokens()
     segments("load", labelled=False)
-    text(*_LOADS[state.value("load")])
+    if state.value("load") != "sessions":
+        text(*_LOADS[state.value("load")])
+    if state.value("load") == "sessions":
+        _sessions()
     if state.value("load") == "users":
         text("hours", "p2m")
     if state.value("load") == "batch":
         text("deadline", "window", "week")
+
+
+def _sessions() -> None:
+    """How many sessions, and what one is like."""
+    segments("s_by", labelled=False)
+    text("s_once" if state.value("s_by") == "at_once" else "s_hour")
+    for pair in _SESSION:
+        text(*pair)
 
 
 def _in_tokens() -> None:
@@ -232,13 +245,18 @@ def _more_assumptions() -> None:
     text("util", "spare")
     segments("redundancy")
     text("mem")
-    text("cached")
+    if state.value("load") != "sessions":
+        text("cached")
     dropdown("route")
     dropdown("weights_from")
     if state.value("weights_from") != "unstated":
         text("weights_rate")
         segments("loader")
         dropdown("standby")
+    if switch("offload"):
+        dropdown("off_tier")
+        text("off_gib", "off_gbs")
+        text("off_usd")
     segments("drafts")
     if switch("spec"):
         text("draft", "accept")

@@ -26,6 +26,7 @@ from ui.size.day import draw_day
 from ui.size.evidence import draw_business, draw_evidence
 from ui.size.key_figures import draw_key_figures
 from ui.size.proposals import draw_proposals
+from ui.size.reuse import draw_reuse
 from ui.size.simulate import draw_simulate
 from ui.size.tables import USE, alternatives_table, draw_alternatives, draw_excluded
 from ui.size.trade_off import draw_trade_off
@@ -64,6 +65,7 @@ def draw() -> None:
         if answer is not None:
             shell.withhold(present=has_own_prices(answer.scenario))
             draw_key_figures(answer)
+            draw_reuse(answer.plan.reuse)
             draw_warnings(answer, "warning", "info")
             draw_business(answer.plan.business, answer.scenario.workload.batch)
             _tabs(answer, dark=st.context.theme.type == "dark")

@@ -1,0 +1,106 @@
+"""What is said of the prefix caches of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sizing.base.choices import Routing
+from sizing.base.format import count, large, ms, percent, usd
+from sizing.base.result import AnswerSentence
+from sizing.base.reuse_result import Reuse, ReuseSaving, ReuseTier
+from sizing.base.units import MS_PER_S
+
+ABOUT = {
+    "prefix_aware_routing": "Routing by prefix or by session",
+    "host_memory_offload": "128 GiB of host memory a GPU as a second tier",
+    "twice_the_memory": "Twice the KV cache",
+    "everything_held": "Caches that held everything",
+}
+"""How a sentence on a saving begins."""
+
+
+def answer_sentence(reuse: Reuse) -> AnswerSentence:
+    """What the answer says of the caches."""
+    held = f"The prefix caches hold {percent(reuse.hit_share)} of the prompt tokens"
+    if reuse.second_tier is not None:
+        held = f"Prefix caches and second tier save computing {percent(reuse.hit_share)} of the prompt tokens"
+    return AnswerSentence(about="reuse", text=f"{held}, computed from the plan's own KV cache and routing.")
+
+
+def sentences(reuse: Reuse, routing: Routing, replicas: int) -> Iterator[str]:
+    """Everything that is said of the caches, what would save last."""
+    what = (
+        "The prompts that come again have"
+        if reuse.sessions_at_once is None
+        else f"{large(reuse.sessions_at_once)} sessions at once are"
+    )
+    yield (
+        f"{what} a working set of {large(reuse.working_set_tokens)} tokens; the KV cache holds "
+        f"{large(reuse.kv_capacity_tokens)}, of which running requests leave {large(reuse.kv_idle_tokens)} for what "
+        "waits for its next turn."
+    )
+    if reuse.kept_s is not None and reuse.gap_s is not None:
+        yield (
+            f"What nobody asks for stays for {ms(reuse.kept_s * MS_PER_S)}; the next turn comes after "
+            f"{ms(reuse.gap_s * MS_PER_S)} in the mean."
+        )
+    if routing != "prefix_aware" and replicas > 1:
+        yield (
+            f"Requests are routed without a look at prefixes: one in {count(replicas)} turns meets the instance that "
+            "has the turn before."
+        )
+    first, later = reuse.ttft_first_turn_ms, reuse.ttft_later_turns_ms
+    if first is not None and later is not None:
+        kinds = ("first turns", "later ones") if reuse.gap_s is not None else ("prompts not found", "the others")
+        ttft = f"{ms(first.at_percentile)} of {kinds[0]} and {ms(later.at_percentile)} of {kinds[1]}"
+        yield f"At the asked percentile TTFT is {ttft}."
+    if reuse.second_tier is not None:
+        yield from _tier(reuse.second_tier)
+    for saving in reuse.savings:
+        yield _saving(saving, replicas)
+    yield BOUNDS if reuse.gap_s is not None else BOUNDS_OF_TRACE
+
+
+BOUNDS = (
+    "Held against exact replays within 3 points; sessions are taken as alike, with gaps spread as random events are: "
+    "longer pauses and compaction of the history hit less."
+)
+
+BOUNDS_OF_TRACE = (
+    "Hits are those of LRU caches that replay the blocks of the trace, within 3 points of a replay of every decision."
+)
+
+
+TIERS = {"host_memory": "host memory", "ssd": "drives", "shared_store": "a shared store"}
+"""What second tiers are called."""
+
+
+def _tier(second: ReuseTier) -> Iterator[str]:
+    """What a second tier holds, how fast that is there, when it pays and what it costs."""
+    name = TIERS[second.tier]
+    yield (
+        f"The second tier, {name}, holds {large(second.capacity_tokens)} tokens; {percent(second.loaded_share)} of the "
+        "prompt tokens are loaded from it."
+    )
+    if second.loaded_tokens:
+        yield (
+            f"A history of {large(second.loaded_tokens)} tokens is loaded in {ms(second.load_ms)} and computed in "
+            f"{ms(second.computed_ms)}; what loading takes counts as computing."
+        )
+    if second.pays_from_tokens is None:
+        yield f"Loading from {name} never is the faster: it saves nothing."
+    else:
+        yield f"It pays from {large(second.pays_from_tokens)} tokens of history on."
+    yield (
+        "The tier has no price here: give usd_per_gib under deployment.kv_offload."
+        if second.purchase_usd is None
+        else f"The tier costs {usd(second.purchase_usd)} to buy, which the cost does not contain."
+    )
+
+
+def _saving(saving: ReuseSaving, replicas: int) -> str:
+    """What one change would hold, and how many instances would do."""
+    held = f"{ABOUT[saving.name]} would hold {percent(saving.hit_share)}"
+    if saving.instances is None or saving.instances >= replicas:
+        return f"{held}."
+    return f"{held}: about {count(saving.instances)} instead of {count(replicas)} instances would do, by estimate."

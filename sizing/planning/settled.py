@@ -1,0 +1,114 @@
+"""A plan of sessions counts on what its own prefix caches hold: the fixed point of the two.
+
+What caches hold decides how many instances there have to be, and these how much is held. The analytic screen is asked
+again with what its first choice would hold, until that is what it counted on; what a simulation decides is checked
+once more.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from sizing.planning.caches import caches_of
+from sizing.planning.compose import as_planned
+from sizing.question.reused import CacheState
+from sizing.question.understand import Question, with_caches
+from sizing.search.decide import Decided, decide, estimate
+from sizing.search.serving import Screened, screened
+
+MOST_SCREENS = 6
+"""Screens until what was found so far is taken. Chosen: each halves what is left open."""
+
+MOST_DECISIONS = 3
+"""Decisions by simulation until the last is taken, which says what it holds."""
+
+CLOSE = 0.02
+"""Hit shares that differ by less are the same: what the model of caches is exact to."""
+
+CLOSE_RATE = 1.03
+"""Rates of sessions that differ by a smaller factor are the same: the resolution of a capacity."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settled:
+    """What a question can be served by with the caches that its first choice has, and what was decided of it."""
+
+    seen: Screened
+    decided: Decided
+
+
+def settle(question: Question, seed: int, *, by_simulation: bool) -> Settled:
+    """The screen and the decision of a question, with sessions at the fixed point."""
+    seen = screened_with_caches(question)
+    decided = decide(seen, seed) if by_simulation else estimate(seen)
+    if question.reused is None:
+        return Settled(seen=seen, decided=decided)
+    for _ in range(MOST_DECISIONS - 1):
+        state = _state_of_first(decided)
+        if state is None or _shortfall(seen.question, state) <= CLOSE:
+            break
+        seen = screened(with_caches(question, state))
+        decided = decide(seen, seed) if by_simulation else estimate(seen)
+    return Settled(seen=seen, decided=decided)
+
+
+def counted_on(question: Question) -> Question:
+    """The question with what the caches of its first choice hold of sessions, by the analytic screen."""
+    return question if question.reused is None else screened_with_caches(question).question
+
+
+def screened_with_caches(question: Question) -> Screened:
+    """As :func:`sizing.search.serving.screened`, with what the caches of the first choice hold of sessions."""
+    seen = screened(question)
+    if question.reused is None:
+        return seen
+    short, enough, held = seen, None, None
+    for _ in range(MOST_SCREENS):
+        state = _state_of_first(estimate(seen))
+        if state is None:
+            break
+        lacking = _shortfall(seen.question, state)
+        if abs(lacking) <= CLOSE and _rate_holds(seen.question, state):
+            return seen
+        if lacking <= 0.0 and _rate_holds(seen.question, state):
+            enough, held = seen, seen.question.reused
+        else:
+            short = seen
+        assumed = short.question.reused
+        if held is not None and held.at is not None and assumed is not None and assumed.at is not None:
+            state = _between(held.at, assumed.at)
+        elif enough is not None:
+            break
+        seen = screened(with_caches(question, state))
+    return enough or seen
+
+
+def _state_of_first(decided: Decided) -> CacheState | None:
+    """The caches of what comes first; None where nothing serves."""
+    first = decided.shortlist(0)
+    return caches_of(as_planned(decided.every[first[0]])) if first else None
+
+
+def _shortfall(assumed: Question, state: CacheState) -> float:
+    """By how much caches in a ``state`` hold less than was counted on, as a share of the prompt tokens."""
+    there = with_caches(assumed, state)
+    assert assumed.reused is not None
+    assert there.reused is not None
+    return assumed.reused.rows.hit_share - there.reused.rows.hit_share
+
+
+def _rate_holds(assumed: Question, state: CacheState) -> bool:
+    """Whether sessions ask no more often than was counted on, now that it is known how long an answer takes."""
+    there = with_caches(assumed, state)
+    return there.demand.sustained_rps <= assumed.demand.sustained_rps * CLOSE_RATE
+
+
+def _between(one: CacheState, other: CacheState) -> CacheState:
+    """Half way between two states, in the logarithm."""
+    return CacheState(
+        capacity_tokens=math.sqrt(one.capacity_tokens * other.capacity_tokens),
+        replicas=max(round(math.sqrt(one.replicas * other.replicas)), 1),
+        service_s=math.sqrt(one.service_s * other.service_s),
+        second=one.second,
+    )
