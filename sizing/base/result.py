@@ -230,17 +230,7 @@ class CrossCheck(Result):
 
 
 AnswerPart = Literal[
-    "bought",
-    "serves",
-    "inputs",
-    "speculation",
-    "format",
-    "redundancy",
-    "cost",
-    "room",
-    "sure",
-    "infeasible",
-    "reuse",
+    "bought", "serves", "inputs", "speculation", "format", "redundancy", "cost", "room", "sure", "infeasible", "reuse"
 ]
 """What a sentence of the answer is about."""
 

@@ -16,9 +16,9 @@ from sizing.catalog.drafts import acceptances, drafted_runs, model_drafts
 from sizing.catalog.engine_memory import memory_rules
 from sizing.catalog.files import DATA_DIR, Row, read_rows
 from sizing.catalog.gpu_rows import processors
+from sizing.catalog.kv_tiers import kv_tiers
 from sizing.catalog.slices import mig_profiles
 from sizing.evidence.processors import processor_runs
-from sizing.catalog.kv_tiers import kv_tiers
 from sizing.methodology.content import Cell, Section, Table
 from sizing.scenario.lengths import languages
 

@@ -20,8 +20,8 @@ from sizing.catalog.gpu import Gpu
 from sizing.catalog.measured import measurements
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import Precision, precisions, resolve_kv_precision, resolve_precision
-from sizing.question.adapters import adapters_of
 from sizing.catalog.slices import has_slice, slice_of
+from sizing.question.adapters import adapters_of
 from sizing.question.benchmark import ResolvedBenchmark, is_of_model, resolve_benchmark
 from sizing.question.configuration import Allowed
 from sizing.question.length_distributions import LengthDistribution, distribution_of

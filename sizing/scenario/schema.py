@@ -140,6 +140,11 @@ class Workload(ScenarioPart):
             raise ValueError(
                 "a batch runs evenly in its working window: leave arrivals by the hour or from a trace out"
             )
+        if self.sessions is not None and (self.images is not None or self.pages or self.audio_seconds):
+            raise ValueError(
+                "images, pages and sound of a session are not counted turn by turn: leave them out, and put their "
+                "tokens into first_prompt_tokens or user_tokens"
+            )
         if self.prefix_reuse is not None and (self.sessions is not None or self.prefix_cached_tokens):
             other = "sessions" if self.sessions is not None else "prefix_cached_tokens"
             raise ValueError(f"prefix_reuse and {other} both say what is cached: leave one of them out")
