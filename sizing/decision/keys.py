@@ -34,7 +34,10 @@ def _opened(prefix: str, values: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def with_values(scenario: Scenario, values: Values) -> Scenario | None:
-    """The scenario with other values, None removing a key; None where the values cannot stand together."""
+    """The scenario with other values, None removing a key; None where the values cannot stand together. Itself where
+    there are none."""
+    if not values:
+        return scenario
     dump = scenario.model_dump(mode="json")
     for key, value in values.items():
         *sections, name = key.split(".")
