@@ -8,16 +8,24 @@ from bench.sessions import Load, journeys, running
 from bench.socket_user import SocketUser
 
 STEPS = 3
+COMPUTED = 'sizing_questions_total{answer="computed"}'
+DIED = 'sizing_workers_ended_total{why="died"}'
 
 
 def test_three_sessions_walk_the_journey_side_by_side() -> None:
-    """Each opens the page and takes its steps, none fails, and inputs go along to other pages."""
-    with running() as server:
-        load = asyncio.run(journeys(server.origin, 3, seconds=0.0, steps=STEPS))
+    """Each opens the page and takes its steps, none fails, and inputs go along to other pages. A worker plans."""
+    with running({"SIZING_WORKERS": "1"}) as server:
         walked = asyncio.run(_walked(server.origin))
+        server.wait_for_workers()
+        assert len(server.family()) > 1
+        before = server.counted()
+        load = asyncio.run(journeys(server.origin, 3, seconds=0.0, steps=STEPS))
+        after = server.counted()
     assert [len(load.by_session[k]) for k in range(3)] == [STEPS + 1] * 3
     assert set(load.by_step) == {"open", "example", "usual", "new"}
     assert min(load.all) > 0
+    assert after[COMPUTED] > before[COMPUTED] > 0
+    assert after[DIED] == 0
     assert walked == ["size?v=2", "size?v=2&osl=777", "explore?v=2&osl=777", "size?v=2&osl=777"]
 
 
