@@ -63,7 +63,7 @@ def sentences(reuse: Reuse, routing: Routing, replicas: int) -> Iterator[str]:
 
 BOUNDS = (
     "Held against exact replays within 3 points; sessions are taken as alike, with gaps spread as random events are: "
-    "longer pauses and compaction of the history hit less."
+    "longer pauses and compaction of the history hit less. Proposals and alternatives are held against the same share."
 )
 
 BOUNDS_OF_TRACE = (
