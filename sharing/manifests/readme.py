@@ -90,8 +90,8 @@ def planned(facts: Facts) -> Iterator[str]:
     yield f"Prefix caching: {_caching(facts)}"
     if (offload := facts.scenario.deployment.kv_offload) is not None:
         yield (
-            f"Second tier for the KV cache: {count(offload.gib_per_gpu)} GiB per GPU in {TIERS[offload.tier]}, which these "
-            "files do not set up: it is a connector of the engine or a product beside it"
+            f"Second tier for the KV cache: {count(offload.gib_per_gpu)} GiB per GPU in {TIERS[offload.tier]}, which "
+            "these files do not set up: it is a connector of the engine or a product beside it"
         )
     if drafts := facts.speculation:
         yield f"Speculative decoding: {drafts.draft_tokens} draft tokens, {percent(drafts.acceptance)} accepted each"
