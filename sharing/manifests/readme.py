@@ -14,6 +14,7 @@ from sizing.base.format import count, percent
 from sizing.base.markdown import as_line
 from sizing.base.result import Plan
 from sizing.catalog.precisions import precisions
+from sizing.planning.reuse_text import TIERS
 from sizing.planning.start_up_lines import start_up_lines
 
 ROLES = {"both": "", "prefill": "prefill ", "decode": "decode "}
@@ -92,6 +93,11 @@ def planned(facts: Facts) -> Iterator[str]:
     if adapters := facts.deployment.adapters:
         kept = f"{count(adapters.resident)} of {count(adapters.number)}"
         yield f"Adapters: {kept} in the memory of each instance, rank {adapters.rank} at most; load each by its name"
+    if (offload := facts.scenario.deployment.kv_offload) is not None:
+        yield (
+            f"Second tier for the KV cache: {count(offload.gib_per_gpu)} GiB per GPU in {TIERS[offload.tier]}, which "
+            "these files do not set up: it is a connector of the engine or a product beside it"
+        )
     if drafts := facts.speculation:
         yield f"Speculative decoding: {drafts.draft_tokens} draft tokens, {percent(drafts.acceptance)} accepted each"
     if facts.plan.decided_by == "measured":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sizing.base.format import count, ms
 from sizing.scenario.schema import Limits
+from sizing.scenario.sessions import DERIVED
 from sizing.scenario.traffic import Length, LengthSpread, LengthTrace
 
 
@@ -12,7 +13,8 @@ def length_text(length: Length) -> str:
     if isinstance(length, LengthSpread):
         return f"{count(length.p50)} tokens in the median, {count(length.p95)} at the 95th percentile"
     if isinstance(length, LengthTrace):
-        return f"as in a trace: {count(length.p50)} tokens in the median, {count(length.p95)} at the 95th percentile"
+        what = "turn by turn" if length.trace == DERIVED else "as in a trace"
+        return f"{what}: {count(length.p50)} tokens in the median, {count(length.p95)} at the 95th percentile"
     return f"{count(length)} tokens on average"
 
 

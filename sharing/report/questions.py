@@ -41,8 +41,9 @@ def _rows(subject: Subject) -> Iterator[tuple[str, str, str]]:
     window = f"; context of {count(model.max_context)} tokens" if model.max_context else ""
     size = f"{significant(model.params_total / BILLION)} billion parameters{active}{window}"
     yield "Which model?", model.id, size
-    cached = workload.prefix_cached_tokens
-    note = f"{count(cached)} of them cached from earlier requests" if cached else "none of them cached"
+    cached = subject.question.traffic.cached_tokens
+    where = "from earlier requests" if subject.question.reused is None else "in the mean, by the plan's own KV cache"
+    note = f"{count(cached)} of them cached {where}" if cached else "none of them cached"
     yield "How long are the prompts?", length_text(workload.input_tokens), note
     yield "How long are the answers?", length_text(workload.output_tokens), ""
     yield "How much load at the busiest time?", requests_per_s(demand.sustained_rps), demand.how

@@ -37,6 +37,7 @@ class ReuseSaving(Result):
             "Working instances of the same kind that would do; none where the load model finds no load.",
         ),
     ]
+    says: Annotated[str, quantity("In words", help="The same in a sentence.")]
 
 
 class ReuseTier(Result):

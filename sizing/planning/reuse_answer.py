@@ -19,7 +19,7 @@ from sizing.deployments.candidates import table
 from sizing.planning.answer import joined
 from sizing.planning.caches import caches_of, second_tier
 from sizing.planning.compose import as_planned, as_stated
-from sizing.planning.reuse_text import answer_sentence, sentences
+from sizing.planning.reuse_text import answer_sentence, saving_text, sentences
 from sizing.planning.settled import Settled
 from sizing.question.reused import EVERYTHING_HELD, CacheState, Reused
 from sizing.question.understand import Question, with_caches
@@ -189,7 +189,8 @@ def _savings(question: Question, place: Place, state: CacheState) -> Iterator[Re
         if hit > most + LEAST_GAIN:
             most = hit
             new = changed.traffic.new_tokens
-            yield ReuseSaving(name=name, hit_share=hit, new_tokens=new, instances=instances)
+            says = saving_text(name, hit, instances, state.replicas)
+            yield ReuseSaving(name=name, hit_share=hit, new_tokens=new, instances=instances, says=says)
 
 
 def _then(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sizing.base.choices import Routing
 from sizing.base.format import count, large, ms, percent, usd
 from sizing.base.result import AnswerSentence
-from sizing.base.reuse_result import Reuse, ReuseSaving, ReuseTier
+from sizing.base.reuse_result import Reuse, ReuseTier, SavingName
 from sizing.base.units import MS_PER_S
 
 ABOUT = {
@@ -57,14 +57,21 @@ def sentences(reuse: Reuse, routing: Routing, replicas: int) -> Iterator[str]:
     if reuse.second_tier is not None:
         yield from _tier(reuse.second_tier)
     for saving in reuse.savings:
-        yield _saving(saving, replicas)
+        yield saving.says
     yield BOUNDS if reuse.gap_s is not None else BOUNDS_OF_TRACE
+    yield NOT_VALIDATED
 
 
 BOUNDS = (
     "Held against exact replays within 3 points; sessions are taken as alike, with gaps spread as random events are: "
-    "longer pauses and compaction of the history hit less."
+    "longer pauses and compaction of the history hit less. Proposals and alternatives are held against the same share."
 )
+
+NOT_VALIDATED = (
+    "What routing or a second tier gains in a whole fleet, and TTFT turn by turn, are not validated: no published run "
+    "states sessions, model, GPUs and load together."
+)
+"""What nothing could be held against: docs/TRAFFIC.md."""
 
 BOUNDS_OF_TRACE = (
     "Hits are those of LRU caches that replay the blocks of the trace, within 3 points of a replay of every decision."
@@ -98,9 +105,9 @@ def _tier(second: ReuseTier) -> Iterator[str]:
     )
 
 
-def _saving(saving: ReuseSaving, replicas: int) -> str:
-    """What one change would hold, and how many instances would do."""
-    held = f"{ABOUT[saving.name]} would hold {percent(saving.hit_share)}"
-    if saving.instances is None or saving.instances >= replicas:
+def saving_text(name: SavingName, hit_share: float, instances: int | None, replicas: int) -> str:
+    """What one change would hold, and how many instances would do instead of ``replicas``, where fewer would."""
+    held = f"{ABOUT[name]} would hold {percent(hit_share)}"
+    if instances is None or instances >= replicas:
         return f"{held}."
-    return f"{held}: about {count(saving.instances)} instead of {count(replicas)} instances would do, by estimate."
+    return f"{held}: about {count(instances)} instead of {count(replicas)} instances would do, by estimate."

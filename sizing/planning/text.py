@@ -67,6 +67,8 @@ def as_text(plan: Plan) -> str:
             f"Source        {plan.source}",
             "",
         ]
+    if plan.reuse is not None:
+        lines += ["Prefix caches", *(f"  {sentence}" for sentence in plan.reuse.says), ""]
     lines += [*_proposals(plan)]
     lines += [f"{w.severity.capitalize()}: {w.message}" for w in plan.warnings]
     if plan.alternatives:

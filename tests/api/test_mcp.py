@@ -83,7 +83,7 @@ def test_tools_say_what_they_take_and_give() -> None:
     assert takes.is_valid({"scenario": SCENARIO})
     assert not takes.is_valid({"scenario": BAD["a rate below 0"][0]})
     assert (
-        len(json.dumps({name: tool.input_schema for name, tool in tools.items()})) < 40_000
+        len(json.dumps({name: tool.input_schema for name, tool in tools.items()})) < 50_000
     )  # an agent reads all of it
 
 

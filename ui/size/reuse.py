@@ -25,8 +25,7 @@ def draw_reuse(reuse: Reuse | None) -> None:
             with grid.cell():
                 st.metric(label, value, help=help_text)
                 st.caption(as_markdown(note))
-        first, *others = reuse.says
-        st.markdown(as_markdown(" ".join(one for one in others[:-1] if "would" in one) or first))
+        st.markdown(as_markdown(" ".join(saving.says for saving in reuse.savings) or reuse.says[0]))
         with st.popover("Details", type="tertiary", key="reuse_details", help="What this rests on"):
             st.markdown(bullets(reuse.says))
 
