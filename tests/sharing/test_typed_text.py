@@ -31,7 +31,7 @@ from tests.sharing.test_report_files import Page
 
 TEXT = " ".join(TYPED)
 RESOLVED = re.compile(
-    r"deployment\.(gpus|engines|precisions|kv_precisions)|benchmark\.(gpu|engine|model|\w+_precision)|measured\.system"
+    r"deployment\.(gpus|slice|engines|precisions|kv_precisions)|benchmark\.(gpu|engine|model|\w+_precision)|measured\.system"
     r"|prices\.(system|gpu)|prices\.\w+\.\w+\.(system|gpu|date)|costs\..*|model"
 )
 """Keys whose texts have to be names that the catalogue knows, or a day."""
