@@ -31,7 +31,7 @@ from bench.socket_user import SocketUser
 from bench.table import Row
 from bench.yardstick import in_yardsticks, yardstick_ms
 from sharing.form.presets import presets
-from ui.work.counted import ASKED, ENDED, WORKERS
+from ui.work.counted import WORKERS
 
 NAME = "Sessions: 10, 50 and 100 architects over the web socket, a change every 5 s, on the cores of this machine"
 
@@ -116,9 +116,7 @@ class Server:
 
     def counted(self) -> Mapping[str, float]:
         """Counters of the server by name and labels."""
-        text = requests.get(
-            f"{self.origin}/_stcore/metrics", {"families": [ASKED, ENDED, WORKERS]}, timeout=STARTED_S
-        ).text
+        text = requests.get(f"{self.origin}/metrics", timeout=STARTED_S).text
         lines = (line.rsplit(" ", 1) for line in text.splitlines() if line.startswith("sizing_"))
         return {name: float(value) for name, value in lines}
 

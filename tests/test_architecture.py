@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "app": {"sizing", "collectors", "reality", "sharing", "ui"},
     "inference_sizing": {"commandline", "sizing", "api", "ui"},
 }
-BESIDE = {"calibration", "bench", "tests"}
+BESIDE = {"calibration", "bench", "deploy", "tests"}
 """What makes, measures and tests the product: the product imports none of it."""
 OURS = {*MAY_IMPORT, *BESIDE}
 # Some names of what collectors observe are those of results of the engine, which they do not know.

@@ -15,7 +15,8 @@ from sizing.catalog import use_cases
 from sizing.scenario import Scenario
 from sizing.scenario.adapters import AdaptersAsked
 from sizing.scenario.media import Images
-from sizing.scenario.schema import Batch
+from sizing.scenario.schema import Batch, KvOffload
+from sizing.scenario.sessions import Sessions
 
 
 @pytest.mark.parametrize(
@@ -165,6 +166,10 @@ def test_every_path_of_a_field_is_a_key_of_the_scenario() -> None:
     full["workload"]["arrivals"] = {"gamma": {"cv": 1}, "profile": []}
     full["workload"]["batch"] = Batch(documents_per_month=1).model_dump()
     full["workload"]["images"] = Images(per_request=1).model_dump()
+    full["workload"]["sessions"] = Sessions(
+        turns=2, first_prompt_tokens=1000, answer_tokens=9, sessions_at_once=1
+    ).model_dump()
+    full["deployment"]["kv_offload"] = KvOffload(tier="host_memory", gib_per_gpu=1).model_dump()
     full["adapters"] = AdaptersAsked(number=1).model_dump()
     full["model"] = {"name": "", "params_b": 1}
     for field in FIELDS.values():

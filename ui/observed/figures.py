@@ -12,6 +12,7 @@ from contextlib import contextmanager
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
 from prometheus_client.asgi import make_asgi_app
+from prometheus_client.registry import Collector
 from starlette.types import ASGIApp
 
 from sizing.base.version import ENGINE_VERSION
@@ -37,9 +38,6 @@ PAGE_S = Histogram(
 )
 PAGES_FAILED = Counter("sizing_pages_failed", "Runs of a page that ended in a bug.", ["page"], registry=_REGISTRY)
 PLAN_S = Histogram("sizing_plan_seconds", "Time of one plan that was computed.", buckets=_BUCKETS_S, registry=_REGISTRY)
-PLANS_ASKED = Counter(
-    "sizing_plans_asked", "Plans that pages asked for, those that were kept from before among them.", registry=_REGISTRY
-)
 SOURCE_S = Histogram(
     "sizing_source_seconds", "Time of one question to a live source.", buckets=_BUCKETS_S, registry=_REGISTRY
 )
@@ -57,6 +55,11 @@ def exposed(*, sessions: Callable[[], int], uploaded: Callable[[], Mapping[str, 
     _SESSIONS.set_function(sessions)
     _UPLOADED.set_function(lambda: sum(uploaded().values()))
     return make_asgi_app(registry=_REGISTRY)
+
+
+def register(collector: Collector) -> None:
+    """Have another room of the pages tell figures of its own, asked for at each scrape."""
+    _REGISTRY.register(collector)
 
 
 @contextmanager

@@ -1,50 +1,47 @@
-"""Plans on a server: the limits of its settings, and what was asked among Streamlit's own metrics."""
+"""Plans on a server: the limits of its settings, and what was asked among the figures of the process."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from functools import cache
 
-from streamlit.runtime import exists, get_instance
-from streamlit.runtime.stats import CounterStat, GaugeStat, Stat
+from prometheus_client import Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
 
 from sharing.settings import Settings
-from ui.work.plans import Plans, plans
+from ui.observed.figures import register
+from ui.work.plans import plans
 
-ASKED, ENDED, WORKERS = "sizing_questions", "sizing_workers_ended", "sizing_workers"
+ASKED, ENDED, WORKERS, WAITING = "sizing_plans", "sizing_workers_ended", "sizing_workers", "sizing_plans_waiting"
 
 
 def serve(settings: Settings) -> None:
-    """Keep to the settings of a server, and count in ``/_stcore/metrics``; workers start with :meth:`Plans.start`."""
+    """Keep to the settings of a server, and count in its figures; workers start with :meth:`Plans.start`."""
     plans().keep_to(settings)
-    if exists():
-        get_instance().stats_mgr.register_provider(Counted(plans()))
+    _counted()
 
 
-@dataclass(frozen=True)
-class Counted:
-    """What was asked of the plans of this process, as metrics."""
+@cache
+def _counted() -> None:
+    """Once in a process."""
+    register(Counted())
 
-    plans: Plans
 
-    @property
-    def stats_families(self) -> Sequence[str]:
-        """Names of the metrics."""
-        return (ASKED, ENDED, WORKERS)
+class Counted(Collector):
+    """What was asked of the plans of this process, as a collector of Prometheus's client."""
 
-    def get_stats(self, family_names: Sequence[str] | None = None) -> Mapping[str, Sequence[Stat]]:
-        """All of them, which costs nothing."""
-        counts, (wanted, prepared) = self.plans.counts, self.plans.workers
-        answers = {"computed": counts.computed, "kept": counts.kept, "shared": counts.shared}
+    def collect(self) -> Iterator[Metric]:
+        """All of it, which costs nothing."""
+        counts, (wanted, prepared) = plans().counts, plans().workers
         meaning = "Plans asked for: computed, kept from before, or shared with a session that asked at the same time."
-        return {
-            ASKED: [CounterStat(ASKED, value, {"answer": answer}, help=meaning) for answer, value in answers.items()],
-            ENDED: [
-                CounterStat(ENDED, counts.ended_workers, {"why": "died"}, help="Worker processes that ended."),
-                CounterStat(ENDED, counts.given_up, {"why": "time limit"}, help="Worker processes that ended."),
-            ],
-            WORKERS: [
-                GaugeStat(WORKERS, wanted, {"are": "wanted"}, help="Worker processes."),
-                GaugeStat(WORKERS, prepared, {"are": "prepared"}, help="Worker processes."),
-            ],
-        }
+        asked = CounterMetricFamily(ASKED, meaning, labels=["answer"])
+        for answer, number in (("computed", counts.computed), ("kept", counts.kept), ("shared", counts.shared)):
+            asked.add_metric([answer], number)
+        ended = CounterMetricFamily(ENDED, "Worker processes that ended.", labels=["why"])
+        ended.add_metric(["died"], counts.ended_workers)
+        ended.add_metric(["time limit"], counts.given_up)
+        workers = GaugeMetricFamily(WORKERS, "Worker processes.", labels=["are"])
+        workers.add_metric(["wanted"], wanted)
+        workers.add_metric(["prepared"], prepared)
+        yield from (asked, ended, workers, GaugeMetricFamily(WAITING, "Plans in the queue.", value=plans().queued))

