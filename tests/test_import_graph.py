@@ -18,8 +18,8 @@ PACKAGES = {"sizing", "collectors", "reality", "sharing", "api", "ui", "pages", 
 # import every room, and no room imports them.
 ORDERS = {
     "sizing": """
-        base catalog scenario question deployments prices steps queueing simulator evidence calibration search planning
-        explore replay economics decision methodology
+        base catalog scenario question deployments prices steps queueing simulator evidence calibration search pipelines
+        planning explore replay economics decision methodology
     """,
     "collectors": """
         errors names units format queries prometheus vocabulary source backends reading connect questions benchmarks

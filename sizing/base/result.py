@@ -12,6 +12,7 @@ from sizing.base.choices import DecidedBy, ProposalName, Severity
 from sizing.base.deployed import Deployed, PerInstance
 from sizing.base.frame import as_html, cells_of, frame_of
 from sizing.base.latency_and_cost import Business, Cost, Latencies
+from sizing.base.pipeline import Pipeline
 from sizing.base.provenance import Provenance
 from sizing.base.quantity import Result, quantity
 
@@ -390,6 +391,10 @@ class Plan(Result):
         tuple[Explained, ...], quantity("Explained", help="Each figure from input to formula to source.")
     ]
     cross_check: Annotated[CrossCheck | None, quantity("Second opinion", help="The same by the roofline alone.")]
+    pipeline: Annotated[
+        Pipeline | None,
+        quantity("Pipeline", help="Stages beside the language model, and the whole; none where none is asked."),
+    ] = None
     engine_version: Annotated[str, quantity("Engine version", help="Version of this engine.")]
     data_version: Annotated[str, quantity("Data version", help="Content hash and date of the catalogue.")]
 

@@ -32,6 +32,7 @@ from sizing.scenario.costs import Costs
 from sizing.scenario.model_asked import ModelAsked, Name
 from sizing.scenario.part import ScenarioPart
 from sizing.scenario.prices import Prices, Usd
+from sizing.scenario.stages import MOST_STAGES, PipelineStage
 from sizing.scenario.traffic import Arrivals, Length, Profile, Tokens, TraceArrivals
 
 SCHEMA_VERSION = 1
@@ -320,6 +321,7 @@ class Scenario(ScenarioPart):
     deployment: Deployment = Deployment()
     measured: Measured | None = None
     benchmark: Benchmark | None = None
+    pipeline: list[PipelineStage] = Field(default_factory=list, max_length=MOST_STAGES)
     prices: Prices = Prices()
     costs: Costs = Costs()
 
