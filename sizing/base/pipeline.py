@@ -52,10 +52,12 @@ class StagePlan(Result):
         quantity("Cost", "USD/month", "share of what is bought for it", "Hardware; none where no price is known."),
     ]
     basis: Annotated[
-        StageBasis, quantity("Basis", help="estimate: roofline of the engine's prefill; measured: a record of one's own.")
+        StageBasis,
+        quantity("Basis", help="estimate: roofline of the engine's prefill; measured: a record of one's own."),
     ]
     validated: Annotated[
-        bool, quantity("Validated", help="Whether published measurements, or the record, say how far it is to be trusted.")
+        bool,
+        quantity("Validated", help="Whether published measurements, or the record, say how far it is to be trusted."),
     ]
     how_sure: Annotated[str, quantity("How sure", help="What the rate rests on, in one sentence.")]
 
@@ -98,3 +100,15 @@ class Pipeline(Result):
     ]
     notes: Annotated[tuple[str, ...], quantity("Notes", help="What a careful architect would point out.")]
     assumptions: Annotated[tuple[str, ...], quantity("Assumptions", help="What the figures rest on.")]
+
+    def without_money(self) -> Pipeline:
+        """The same without any amount."""
+        unpriced = {"usd_per_month": None}
+        return self.model_copy(
+            update=unpriced
+            | {
+                "usd_per_month_whole": None,
+                "stages": tuple(one.model_copy(update=unpriced) for one in self.stages),
+                "systems": tuple(one.model_copy(update=unpriced) for one in self.systems),
+            }
+        )

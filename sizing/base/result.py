@@ -229,7 +229,9 @@ class CrossCheck(Result):
     ]
 
 
-AnswerPart = Literal["bought", "serves", "speculation", "format", "redundancy", "cost", "room", "sure", "infeasible"]
+AnswerPart = Literal[
+    "bought", "serves", "speculation", "format", "redundancy", "cost", "room", "sure", "infeasible", "pipeline"
+]
 """What a sentence of the answer is about."""
 
 
@@ -243,7 +245,7 @@ class AnswerSentence(Result):
             help="bought: what is bought and what of it is used; serves: which model, for whom, how fast; speculation: "
             "drafts that it counts on; format: where it deviates from the checkpoint; redundancy: single points of "
             "failure; cost; room: what binds and how much more load fits; sure: how sure; infeasible: why nothing "
-            "serves.",
+            "serves; pipeline: the stages beside the language model.",
         ),
     ]
     text: Annotated[str, quantity("Sentence", help="The sentence.")]

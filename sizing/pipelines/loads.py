@@ -25,7 +25,7 @@ SPREAD = 2.0
 """Ends of the 80 % interval of an estimated rate: times and by this. Assumed, as too little is published; the one
 embedder that could be compared runs at 0.5 (MI210) to 1.1 (L4) times the estimate (docs/accuracy/pipelines.csv)."""
 
-SPEECH_RATE = 0.58
+SPEECH_RATE = 0.57
 """Share of the estimate that tuned engines reach with Whisper large-v3: median over the GPU types of MLPerf Inference
 v5.1, Offline (``python -m calibration.pipelines``)."""
 
@@ -119,7 +119,15 @@ def load_on(asked: Asked, gpu: Gpu, engine: Engine, question: Question) -> Load 
     if (measured := asked.stage.measured_items_per_s) is not None:
         share = asked.items_per_s / (measured * highest)
         return Load(
-            asked=asked, gpu=gpu, rate=measured, share=share, memory_bytes=0.0, most=1, highest=highest, times=None, slower=1.0
+            asked=asked,
+            gpu=gpu,
+            rate=measured,
+            share=share,
+            memory_bytes=0.0,
+            most=1,
+            highest=highest,
+            times=None,
+            slower=1.0,
         )
     assert asked.model is not None
     times = batch_times(asked.model, asked.stage.stage, asked.stage.tokens, gpu, engine)
@@ -175,6 +183,8 @@ def _check(stage: PipelineStage, model: Model | None) -> None:
     longest = model.max_context
     if stage.stage != "speech" and longest and stage.tokens and stage.tokens > longest:
         raise InvalidScenario(
-            [f"{model.id} reads {longest:,} tokens at most, and an item has {stage.tokens:,.0f}: split it, or choose a "
-             "model with a longer context."]
+            [
+                f"{model.id} reads {longest:,} tokens at most, and an item has {stage.tokens:,.0f}: split it, or choose "
+                "a model with a longer context."
+            ]
         )

@@ -83,7 +83,6 @@ def placed(question: Question, gpu: Gpu, cards: tuple[Card, ...], idle: int) -> 
     offers = options(gpu, deployment.location, question.prices, question.gpu_prices.get(gpu.id))
     systems = {offer.id: -(-bought // offer.gpus) for offer in offers}
     option = min(
-        offers,
-        key=lambda one: (one.usd_per_hour is None, systems[one.id] * (one.usd_per_hour or 0.0), systems[one.id]),
+        offers, key=lambda one: (one.usd_per_hour is None, systems[one.id] * (one.usd_per_hour or 0.0), systems[one.id])
     )
     return Placement(gpu=gpu, cards=cards, idle=used, option=option, systems=systems[option.id])

@@ -70,4 +70,4 @@ def servers_wait_s(load: float, seconds: float, servers: int) -> float:
     load^(sqrt(2 (c + 1)) - 1) / (2 c (1 - load)) x S, which is exact for one."""
     if load >= 1.0:
         return math.inf
-    return seconds * load ** (math.sqrt(2.0 * (servers + 1)) - 1.0) / (2.0 * servers * (1.0 - load))
+    return seconds * float(load ** (math.sqrt(2.0 * (servers + 1)) - 1.0)) / (2.0 * servers * (1.0 - load))

@@ -12,7 +12,7 @@ from sizing.base.format import ms, percent
 from sizing.base.latency_and_cost import Latencies, Latency
 from sizing.base.pipeline import Pipeline, StagePlan, StageSystems
 from sizing.base.quantity import Estimate
-from sizing.base.result import Plan
+from sizing.base.result import AnswerSentence, Plan
 from sizing.base.units import MS_PER_S
 from sizing.catalog.engines import Engine, engines
 from sizing.catalog.gpu import Gpu
@@ -20,6 +20,7 @@ from sizing.pipelines.batch_times import SPOKEN_TOKENS, VERDICT_TOKENS
 from sizing.pipelines.loads import SPREAD, Asked, Load, asked_of, load_on
 from sizing.pipelines.placing import Card, Placement, first_fit, placed
 from sizing.pipelines.queue import Batches, Served, mixed_wait_s, servers_wait_s, smallest_batches
+from sizing.pipelines.text import sentence
 from sizing.question.understand import Question
 from sizing.search.screen import offered
 
@@ -58,8 +59,10 @@ def with_pipeline(question: Question, plan: Plan) -> Plan:
     if not question.scenario.pipeline:
         return plan
     sized = pipeline_of(question, plan)
-    marked: Plan = plan.model_copy(update={"pipeline": sized})
-    return marked
+    said = AnswerSentence(about="pipeline", text=sentence(sized, question.gpu_name))
+    return plan.model_copy(
+        update={"pipeline": sized, "answer": f"{plan.answer} {said.text}", "sentences": (*plan.sentences, said)}
+    )
 
 
 def pipeline_of(question: Question, plan: Plan) -> Pipeline:
@@ -212,8 +215,8 @@ def _how_sure(asked: Asked) -> str:
     factor = f"a factor of {SPREAD:g} either way is assumed"
     if asked.stage.stage == "speech":
         return (
-            f"Not validated: only Whisper large-v3 is published on named GPUs, by engines tuned for it; {factor}. Plain "
-            "transformers reach a fifth of it."
+            f"Not validated: only Whisper large-v3 is published on named GPUs, by engines tuned for it; {factor}. "
+            "Plain transformers are three times slower and more."
         )
     return f"Not validated: too few measurements of embedders, rerankers and guards are published; {factor}."
 
@@ -237,8 +240,8 @@ def _assumed(asked: Sequence[Asked], engine: Engine, best: _Arrangement) -> Iter
     yield "Stages run one after another before the language model; their latencies are means, at the peak rate."
     if any(one.model for one in asked):
         yield (
-            f"A batch of a stage takes what prefill of {engine.label} would take in 16 bit on that GPU: no KV cache, no "
-            "decode steps."
+            f"A batch of a stage takes what prefill of {engine.label} would take in 16 bit on that GPU: no KV cache, "
+            "no decode steps."
         )
     yield f"At most {percent(best.loads[0].highest)} of a GPU's time is used by stages; no spares are planned for them."
     if any(len(card.shares) > 1 for one in best.placements for card in one.cards):
@@ -247,7 +250,10 @@ def _assumed(asked: Sequence[Asked], engine: Engine, best: _Arrangement) -> Iter
         stand = "One GPU of the stages stands" if idle == 1 else f"{idle} GPUs of the stages stand"
         yield f"{stand} idle in the systems of the language model otherwise, and costs nothing more."
     if any(one.stage.stage == "speech" and one.model and not one.stage.tokens for one in asked):
-        yield f"A second of speech is {SPOKEN_TOKENS:g} tokens of transcript (150 words a minute); windows of 30 s are padded."
+        yield (
+            f"A second of speech is {SPOKEN_TOKENS:g} tokens of transcript (150 words a minute); windows of 30 s are "
+            "padded."
+        )
     if any(one.stage.stage == "guard" and one.model and one.model.kind == "decoder" for one in asked):
         yield f"A language model as guard writes {VERDICT_TOKENS} tokens, its verdict."
     if any(one.stage.params_b for one in asked):

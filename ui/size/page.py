@@ -24,6 +24,7 @@ from ui.size.answer import draw_outcome, draw_warnings
 from ui.size.day import draw_day
 from ui.size.evidence import draw_business, draw_evidence
 from ui.size.key_figures import draw_key_figures
+from ui.size.pipeline import draw_pipeline
 from ui.size.proposals import draw_proposals
 from ui.size.simulate import draw_simulate
 from ui.size.tables import USE, alternatives_table, draw_alternatives, draw_excluded
@@ -63,6 +64,7 @@ def draw() -> None:
         if answer is not None:
             shell.withhold(present=has_own_prices(answer.scenario))
             draw_key_figures(answer)
+            draw_pipeline(answer)
             draw_warnings(answer, "warning", "info")
             draw_business(answer.plan.business, answer.scenario.workload.batch)
             _tabs(answer, dark=st.context.theme.type == "dark")
@@ -122,6 +124,7 @@ def draw_presented() -> None:
         return
     draw_proposals(answer, to_choose=False)
     draw_key_figures(answer, explained=False)
+    draw_pipeline(answer)
     _charts(answer, dark=st.context.theme.type == "dark")
 
 
