@@ -32,9 +32,9 @@ SENTENCE_TOKENS = 449.0
 
 def compared(rows: pd.DataFrame) -> pd.DataFrame:
     """One line for each source, model, GPU and engine that can be estimated, with the median ratio of its rows."""
-    found = [line for row in rows.to_dict("records") if (line := _line(row))]
+    lines = [line for row in rows.to_dict("records") if (line := _line(row))]
     keys = ["source", "model", "gpu", "engine", "quantity"]
-    table = pd.DataFrame(found).groupby(keys, as_index=False).agg(rows=("ratio", "size"), ratio=("ratio", "median"))
+    table = pd.DataFrame(lines).groupby(keys, as_index=False).agg(rows=("ratio", "size"), ratio=("ratio", "median"))
     table["error_percent"] = 100.0 * (1.0 / table["ratio"] - 1.0)
     speech = table["source"].eq("mlperf51")
     for place in table.index[speech]:

@@ -36,7 +36,7 @@ def _stage(text: str, number: int, field: Field) -> dict[str, Any]:
         words = shlex.split(text)
     except ValueError:
         raise _bad(field, f"{where}: a quotation mark is not closed") from None
-    said: dict[str, Any] = {}
+    keys: dict[str, Any] = {}
     for place, word in enumerate(words):
         key, equals, value = word.partition("=")
         if not equals:
@@ -45,11 +45,11 @@ def _stage(text: str, number: int, field: Field) -> dict[str, Any]:
             near = nearest_names(key, PipelineStage.model_fields)
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
             raise _bad(field, f"{where}: “{key[:40]}” is no key of a stage{hint}")
-        if key in said:
+        if key in keys:
             raise _bad(field, f"{where}: {key} is given twice; put a name with blanks in quotes")
-        said[key] = value if key in _TEXTS else _number(value, key, where, field)
+        keys[key] = value if key in _TEXTS else _number(value, key, where, field)
     try:
-        return PipelineStage.model_validate(said).model_dump(exclude_defaults=True)
+        return PipelineStage.model_validate(keys).model_dump(exclude_defaults=True)
     except ValidationError as wrong:
         fault = wrong.errors(include_url=False)[0]
         name = ".".join(map(str, fault["loc"]))

@@ -18,8 +18,8 @@ def stages_text(stages: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _one_text(stage: PipelineStage) -> str:
-    said = stage.model_dump(exclude_defaults=True)
-    words = [said.pop("stage"), *([shlex.quote(said.pop("model"))] if "model" in said else [])]
+    keys = stage.model_dump(exclude_defaults=True)
+    words = [keys.pop("stage"), *([shlex.quote(keys.pop("model"))] if "model" in keys else [])]
     return " ".join(
-        [*words, *(f"{key}={shlex.quote(v) if isinstance(v, str) else show_number(v)}" for key, v in said.items())]
+        [*words, *(f"{key}={shlex.quote(v) if isinstance(v, str) else show_number(v)}" for key, v in keys.items())]
     )

@@ -15,32 +15,32 @@ from sizing.pipelines.text import bought
 
 def pipeline(subject: Subject) -> Section | None:
     """The chapter; None where no stage is asked."""
-    asked = subject.plan.pipeline
-    if asked is None:
+    stages = subject.plan.pipeline
+    if stages is None:
         return None
-    sure = dict.fromkeys(one.how_sure for one in asked.stages)
-    named = (bought(one, lambda gpu: gpu_name(gpu, subject.question)) for one in asked.systems)
-    points = (*asked.notes, *(f"{one}." for one in named), *sure, *asked.assumptions)
-    blocks = (Facts(facts=tuple(_facts(subject, asked))), _table(subject, asked), Bullets(items=points))
+    sure = dict.fromkeys(one.how_sure for one in stages.stages)
+    named = (bought(one, lambda gpu: gpu_name(gpu, subject.question)) for one in stages.systems)
+    points = (*stages.notes, *(f"{one}." for one in named), *sure, *stages.assumptions)
+    blocks = (Facts(facts=tuple(_facts(subject, stages))), _table(subject, stages), Bullets(items=points))
     return Section(key="pipeline", title="Stages beside the language model", blocks=blocks)
 
 
-def _facts(subject: Subject, asked: Pipeline) -> Iterator[Fact]:
-    yield Fact(label="GPUs of the stages", value=count(asked.gpus))
-    yield Fact(label="Stages", value=ms(asked.latency_ms), note="mean, one after another")
-    if asked.ttft_ms is not None:
-        yield Fact(label="TTFT of the whole", value=ms(asked.ttft_ms), note="stages + median of the language model")
-    if asked.e2e_ms is not None:
-        yield Fact(label="E2E of the whole", value=ms(asked.e2e_ms), note="stages + median of the language model")
+def _facts(subject: Subject, stages: Pipeline) -> Iterator[Fact]:
+    yield Fact(label="GPUs of the stages", value=count(stages.gpus))
+    yield Fact(label="Stages", value=ms(stages.latency_ms), note="mean, one after another")
+    if stages.ttft_ms is not None:
+        yield Fact(label="TTFT of the whole", value=ms(stages.ttft_ms), note="stages + median of the language model")
+    if stages.e2e_ms is not None:
+        yield Fact(label="E2E of the whole", value=ms(stages.e2e_ms), note="stages + median of the language model")
     if subject.shows_money:
         yield Fact(
             label="Hardware of the whole a month",
-            value=subject.written(asked.usd_per_month_whole),
-            note=f"stages {subject.written(asked.usd_per_month)}",
+            value=subject.written(stages.usd_per_month_whole),
+            note=f"stages {subject.written(stages.usd_per_month)}",
         )
 
 
-def _table(subject: Subject, asked: Pipeline) -> Table:
+def _table(subject: Subject, stages: Pipeline) -> Table:
     money = (amounts("Hardware a month"),) if subject.shows_money else ()
     columns = (
         Column(label="Stage"),
@@ -55,7 +55,7 @@ def _table(subject: Subject, asked: Pipeline) -> Table:
         Column(label="Rests on"),
     )
     rows: list[tuple[Cell, ...]] = []
-    for one in asked.stages:
+    for one in stages.stages:
         measured = one.basis == "measured"
         paid = (None if one.usd_per_month is None else subject.money.of(one.usd_per_month),) if money else ()
         rows.append(

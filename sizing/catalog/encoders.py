@@ -111,11 +111,11 @@ def reject_encoder(name: str) -> None:
     known = encoder_named(name)
     if known is None:
         return
-    said = (
+    sentence = (
         f"{known.model.id} is {USES[known.use]}, not a language model: choose the model that answers here, and ask for "
         f"this one as a stage of the pipeline (stage: {known.use})."
     )
-    raise InvalidScenario([said], ["model"])
+    raise InvalidScenario([sentence], ["model"])
 
 
 @cache

@@ -18,7 +18,7 @@ from sizing.question.understand import Question
 from sizing.scenario.stages import PipelineStage
 
 HIGHEST_UTILIZATION = 0.7
-"""Share of a GPU's time that stages may take, unless less is asked. Chosen: there a request waits about one batch
+"""Share of a GPU's time that stages may take, unless less is demand. Chosen: there a request waits about one batch
 (rho / (2 (1 - rho)) = 1.2 in M/D/1)."""
 
 SPREAD = 2.0
@@ -34,7 +34,7 @@ NINE_OF_TEN = 0.9
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class StageDemand:
     """One stage with its model resolved: ``units`` a request brings, each of ``items`` items; ``per_s`` requests."""
 
     stage: PipelineStage
@@ -76,7 +76,7 @@ class Load:
     confidence and utilisation; ``most``: requests in one batch at most;
     ``highest``: share of the GPU's time that may be used; ``slower``: factor on the times."""
 
-    asked: Asked
+    demand: StageDemand
     gpu: Gpu
     rate: float
     share: float
@@ -88,10 +88,10 @@ class Load:
 
     def seconds(self, requests: int) -> float:
         """Time of a batch of so many requests, of a record on one of its instances."""
-        units = requests * self.asked.job
+        units = requests * self.demand.job
         if self.times is not None:
             return self.slower * self.times.seconds(units)
-        return units * self.asked.stage.instances_per_gpu / self.rate
+        return units * self.demand.stage.instances_per_gpu / self.rate
 
     @property
     def copies(self) -> int:
@@ -99,27 +99,27 @@ class Load:
         return max(1, math.ceil(self.share - 1e-9))
 
 
-def asked_of(question: Question) -> tuple[Asked, ...]:
+def asked_of(question: Question) -> tuple[StageDemand, ...]:
     """The stages of a scenario, names resolved. Raises InvalidScenario with one sentence for each that is not known."""
     problems: list[str] = []
-    asked: list[Asked] = []
+    demands: list[StageDemand] = []
     for number, stage in enumerate(question.scenario.pipeline, 1):
         try:
-            asked.append(_asked(stage, question))
+            demands.append(_asked(stage, question))
         except SizingError as error:
             problems += [f"Stage {number} of the pipeline ({stage.stage}): {problem}" for problem in error.problems]
     if problems:
         raise InvalidScenario(problems, ["pipeline"] * len(problems))
-    return tuple(asked)
+    return tuple(demands)
 
 
-def load_on(asked: Asked, gpu: Gpu, engine: Engine, question: Question) -> Load | None:
+def load_on(demand: StageDemand, gpu: Gpu, engine: Engine, question: Question) -> Load | None:
     """The stage on that GPU type; None where a copy of its model does not fit one GPU."""
     highest = min(HIGHEST_UTILIZATION, question.scenario.deployment.max_utilization)
-    if (measured := asked.stage.measured_items_per_s) is not None:
-        share = asked.items_per_s / (measured * highest)
+    if (measured := demand.stage.measured_items_per_s) is not None:
+        share = demand.items_per_s / (measured * highest)
         return Load(
-            asked=asked,
+            demand=demand,
             gpu=gpu,
             rate=measured,
             share=share,
@@ -129,20 +129,20 @@ def load_on(asked: Asked, gpu: Gpu, engine: Engine, question: Question) -> Load 
             times=None,
             slower=1.0,
         )
-    assert asked.model is not None
-    times = batch_times(asked.model, asked.stage.stage, asked.stage.tokens, gpu, engine)
+    assert demand.model is not None
+    times = batch_times(demand.model, demand.stage.stage, demand.stage.tokens, gpu, engine)
     if not times.fits:
         return None
-    slower = 1.0 / SPEECH_RATE if asked.stage.stage == "speech" else 1.0
-    most = max(1, math.floor(times.full / asked.job))
-    units = most * asked.job
+    slower = 1.0 / SPEECH_RATE if demand.stage.stage == "speech" else 1.0
+    most = max(1, math.floor(times.full / demand.job))
+    units = most * demand.job
     units_per_s = units / (slower * times.seconds(units))
     cautious = SPREAD ** (float(ndtri(question.confidence)) / float(ndtri(NINE_OF_TEN)))
     return Load(
-        asked=asked,
+        demand=demand,
         gpu=gpu,
-        rate=units_per_s * asked.items,
-        share=asked.units_per_s * cautious / (units_per_s * highest),
+        rate=units_per_s * demand.items,
+        share=demand.units_per_s * cautious / (units_per_s * highest),
         memory_bytes=times.memory_bytes,
         most=most,
         highest=highest,
@@ -151,7 +151,7 @@ def load_on(asked: Asked, gpu: Gpu, engine: Engine, question: Question) -> Load 
     )
 
 
-def _asked(stage: PipelineStage, question: Question) -> Asked:
+def _asked(stage: PipelineStage, question: Question) -> StageDemand:
     model = None
     if stage.model is not None:
         model = stage_model(stage.model)
@@ -162,7 +162,7 @@ def _asked(stage: PipelineStage, question: Question) -> Asked:
     speech = stage.stage == "speech" and stage.measured_items_per_s is None
     units = float(math.ceil(stage.per_request / WINDOW_S)) if speech else stage.per_request
     own = {gpu.id: gpu for gpu in question.gpus if gpu.custom} | {g.name: g for g in question.gpus if g.custom}
-    return Asked(
+    return StageDemand(
         stage=stage,
         model=model,
         gpu=None if stage.gpu is None else own.get(stage.gpu) or resolve_gpu(stage.gpu),
@@ -184,7 +184,7 @@ def _check(stage: PipelineStage, model: Model | None) -> None:
     if stage.stage != "speech" and longest and stage.tokens and stage.tokens > longest:
         raise InvalidScenario(
             [
-                f"{model.id} reads {longest:,} tokens at most, and an item has {stage.tokens:,.0f}: split it, or choose "
+                f"{model.id} reads {longest:,} tokens at most, and an item has {stage.tokens:,.0f}: split it, or name "
                 "a model with a longer context."
             ]
         )

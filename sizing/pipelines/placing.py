@@ -56,7 +56,7 @@ def first_fit(loads: Sequence[Load], places: Sequence[int]) -> tuple[Card, ...]:
     """
     cards: list[Card] = []
     for load, place in sorted(zip(loads, places, strict=True), key=lambda one: -one[0].share / one[0].copies):
-        alone = load.asked.stage.place == "own" or load.times is None
+        alone = load.demand.stage.place == "own" or load.times is None
         each, room = load.share / load.copies, USABLE * load.gpu.program_bytes
         for _ in range(load.copies):
             card = None if alone else next((c for c in cards if _takes(c, load, place, each, room)), None)

@@ -17,7 +17,7 @@ from sizing.base.units import MS_PER_S
 from sizing.catalog.engines import Engine, engines
 from sizing.catalog.gpu import Gpu
 from sizing.pipelines.batch_times import SPOKEN_TOKENS, VERDICT_TOKENS
-from sizing.pipelines.loads import SPREAD, Asked, Load, asked_of, load_on
+from sizing.pipelines.loads import SPREAD, Load, StageDemand, asked_of, load_on
 from sizing.pipelines.placing import Card, Placement, first_fit, placed
 from sizing.pipelines.queue import Batches, Served, mixed_wait_s, servers_wait_s, smallest_batches
 from sizing.pipelines.text import sentence
@@ -59,9 +59,13 @@ def with_pipeline(question: Question, plan: Plan) -> Plan:
     if not question.scenario.pipeline:
         return plan
     sized = pipeline_of(question, plan)
-    said = AnswerSentence(about="pipeline", text=sentence(sized, question.gpu_name))
+    of_stages = AnswerSentence(about="pipeline", text=sentence(sized, question.gpu_name))
     return plan.model_copy(
-        update={"pipeline": sized, "answer": f"{plan.answer} {said.text}", "sentences": (*plan.sentences, said)}
+        update={
+            "pipeline": sized,
+            "answer": f"{plan.answer} {of_stages.text}",
+            "sentences": (*plan.sentences, of_stages),
+        }
     )
 
 
@@ -71,9 +75,9 @@ def pipeline_of(question: Question, plan: Plan) -> Pipeline:
     A stage that names no GPU takes the type that makes all such stages cheapest, idle GPUs of the language model's
     systems first; stages of a type share GPUs unless they are to be alone.
     """
-    asked, deployed = asked_of(question), plan.deployment
+    demands, deployed = asked_of(question), plan.deployment
     engine = engines()[deployed.engine] if deployed and deployed.engine in engines() else engines()[ENGINE]
-    best = _cheapest(question, asked, engine, deployed)
+    best = _cheapest(question, demands, engine, deployed)
     stages = tuple(_stage(place, load, best) for place, load in enumerate(best.loads))
     total, cost = sum(one.latency_ms for one in stages), best.usd_per_month
     language = plan.cost.hardware_usd_per_month if plan.cost else None
@@ -88,16 +92,18 @@ def pipeline_of(question: Question, plan: Plan) -> Pipeline:
         usd_per_month=cost,
         usd_per_month_whole=None if cost is None or language is None else cost + language,
         notes=tuple(_notes(question, latency, total)),
-        assumptions=tuple(_assumed(asked, engine, best)),
+        assumptions=tuple(_assumed(demands, engine, best)),
     )
 
 
-def _cheapest(question: Question, asked: tuple[Asked, ...], engine: Engine, deployed: Deployed | None) -> _Arrangement:
+def _cheapest(
+    question: Question, demands: tuple[StageDemand, ...], engine: Engine, deployed: Deployed | None
+) -> _Arrangement:
     """The arrangement that costs least, then with the fewest GPUs; one without a price comes last."""
     named = {one.id for one in question.gpus} if question.scenario.deployment.gpus else set()
     language = deployed.gpu if deployed else ""
     considered: list[Gpu | None] = [None]
-    if any(one.gpu is None for one in asked):
+    if any(one.gpu is None for one in demands):
         considered = [
             gpu
             for gpu in question.gpus
@@ -105,14 +111,14 @@ def _cheapest(question: Question, asked: tuple[Asked, ...], engine: Engine, depl
             and offered(question, gpu)
             and (gpu.vendor in RUN_ENCODERS or gpu.custom or gpu.id in named or gpu.id == language)
         ]
-    found = [one for gpu in considered if (one := _arranged(question, asked, gpu, engine, deployed))]
-    if not found:
-        raise InvalidScenario([_fits_nowhere(asked)], ["pipeline"])
-    return min(found, key=lambda one: (one.usd_per_month is None, one.usd_per_month or 0.0, one.gpus))
+    arrangements = [one for gpu in considered if (one := _arranged(question, demands, gpu, engine, deployed))]
+    if not arrangements:
+        raise InvalidScenario([_fits_nowhere(demands)], ["pipeline"])
+    return min(arrangements, key=lambda one: (one.usd_per_month is None, one.usd_per_month or 0.0, one.gpus))
 
 
-def _fits_nowhere(asked: Sequence[Asked]) -> str:
-    largest = max((one for one in asked if one.model), key=lambda one: one.model.params_total if one.model else 0.0)
+def _fits_nowhere(demands: Sequence[StageDemand]) -> str:
+    largest = max((one for one in demands if one.model), key=lambda one: one.model.params_total if one.model else 0.0)
     return (
         f"No stage of a pipeline spans several GPUs, and {largest.label} with its batch does not fit one of those "
         "considered: name a GPU with more memory (gpu), or a smaller model."
@@ -120,11 +126,11 @@ def _fits_nowhere(asked: Sequence[Asked]) -> str:
 
 
 def _arranged(
-    question: Question, asked: Sequence[Asked], free: Gpu | None, engine: Engine, deployed: Deployed | None
+    question: Question, demands: Sequence[StageDemand], free: Gpu | None, engine: Engine, deployed: Deployed | None
 ) -> _Arrangement | None:
     """The stages with ``free`` for those that name no GPU; None where a model does not fit."""
     loads: list[Load] = []
-    for one in asked:
+    for one in demands:
         gpu = one.gpu or free
         load = load_on(one, gpu, engine, question) if gpu else None
         if load is None:
@@ -144,44 +150,44 @@ def _stage(place: int, load: Load, best: _Arrangement) -> StagePlan:
     placement = next(one for one in best.placements if one.gpu == load.gpu)
     cards = [card for card in placement.cards if place in card.shares]
     waits, own, loaded = zip(*(_on_card(place, card, best.loads) for card in cards), strict=True)
-    asked, n = load.asked, len(cards)
+    demand, n = load.demand, len(cards)
     wait, compute = MS_PER_S * sum(waits) / n, MS_PER_S * sum(one.seconds for one in own) / n
-    measured = asked.stage.measured_items_per_s is not None
+    measured = demand.stage.measured_items_per_s is not None
     cost = placement.usd_per_month
     if cost is not None:
         cost *= sum(card.shares[place] / card.share for card in cards) / len(placement.cards)
     spread = 1.0 if measured else SPREAD
     return StagePlan(
-        stage=asked.stage.stage,
-        model=asked.label,
+        stage=demand.stage.stage,
+        model=demand.label,
         gpu=load.gpu.id,
         gpus=n,
         gpu_share=load.share,
-        items_per_s=asked.items_per_s,
+        items_per_s=demand.items_per_s,
         rate=Estimate(value=load.rate, low=load.rate / spread, high=load.rate * spread),
         utilization=sum(loaded) / n,
-        batch=sum(one.requests for one in own) / n * asked.job * asked.items,
-        delay_ms=asked.stage.batch_delay_ms,
+        batch=sum(one.requests for one in own) / n * demand.job * demand.items,
+        delay_ms=demand.stage.batch_delay_ms,
         wait_ms=wait,
         compute_ms=compute,
-        latency_ms=asked.stage.batch_delay_ms + wait + compute,
+        latency_ms=demand.stage.batch_delay_ms + wait + compute,
         usd_per_month=cost,
         basis="measured" if measured else "estimate",
         validated=measured,
-        how_sure=_how_sure(asked),
+        how_sure=_how_sure(demand),
     )
 
 
 def _on_card(place: int, card: Card, loads: Sequence[Load]) -> tuple[float, Batches, float]:
     """Mean wait in s of one stage on one GPU, its batches, and the load of the GPU."""
     if loads[place].times is None:
-        load, servers = loads[place], loads[place].asked.stage.instances_per_gpu
-        per_s = load.asked.jobs_per_s / load.copies
+        load, servers = loads[place], loads[place].demand.stage.instances_per_gpu
+        per_s = load.demand.jobs_per_s / load.copies
         own = Batches(requests=1, per_s=per_s, seconds=load.seconds(1))
         return servers_wait_s(own.load / servers, own.seconds, servers), own, own.load / servers
     served = [
         Served(
-            per_s=loads[other].asked.jobs_per_s / loads[other].copies,
+            per_s=loads[other].demand.jobs_per_s / loads[other].copies,
             most=loads[other].most,
             seconds=loads[other].seconds,
         )
@@ -209,11 +215,11 @@ def _added(stages_ms: float, language: Latency | None) -> float | None:
     return None if median is None or not math.isfinite(median) else stages_ms + median
 
 
-def _how_sure(asked: Asked) -> str:
-    if asked.stage.measured_items_per_s is not None:
+def _how_sure(demand: StageDemand) -> str:
+    if demand.stage.measured_items_per_s is not None:
         return "Your own record; it is taken to hold at this load."
     factor = f"a factor of {SPREAD:g} either way is assumed"
-    if asked.stage.stage == "speech":
+    if demand.stage.stage == "speech":
         return (
             f"Not validated: only Whisper large-v3 is published on named GPUs, by engines tuned for it; {factor}. "
             "Plain transformers are three times slower and more."
@@ -236,9 +242,9 @@ def _notes(question: Question, latency: Latencies | None, stages_ms: float) -> I
             )
 
 
-def _assumed(asked: Sequence[Asked], engine: Engine, best: _Arrangement) -> Iterator[str]:
+def _assumed(demands: Sequence[StageDemand], engine: Engine, best: _Arrangement) -> Iterator[str]:
     yield "Stages run one after another before the language model; their latencies are means, at the peak rate."
-    if any(one.model for one in asked):
+    if any(one.model for one in demands):
         yield (
             f"A batch of a stage takes what prefill of {engine.label} would take in 16 bit on that GPU: no KV cache, "
             "no decode steps."
@@ -249,13 +255,13 @@ def _assumed(asked: Sequence[Asked], engine: Engine, best: _Arrangement) -> Iter
     if idle := sum(one.idle for one in best.placements):
         stand = "One GPU of the stages stands" if idle == 1 else f"{idle} GPUs of the stages stand"
         yield f"{stand} idle in the systems of the language model otherwise, and costs nothing more."
-    if any(one.stage.stage == "speech" and one.model and not one.stage.tokens for one in asked):
+    if any(one.stage.stage == "speech" and one.model and not one.stage.tokens for one in demands):
         yield (
             f"A second of speech is {SPOKEN_TOKENS:g} tokens of transcript (150 words a minute); windows of 30 s are "
             "padded."
         )
-    if any(one.stage.stage == "guard" and one.model and one.model.kind == "decoder" for one in asked):
+    if any(one.stage.stage == "guard" and one.model and one.model.kind == "decoder" for one in demands):
         yield f"A language model as guard writes {VERDICT_TOKENS} tokens, its verdict."
-    if any(one.stage.params_b for one in asked):
+    if any(one.stage.params_b for one in demands):
         yield "A stage of which only the size is known has the shape of BERT, with every parameter multiplied."
     yield "Power, operation and the costs over years are of the language model alone."
