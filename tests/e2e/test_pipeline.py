@@ -6,7 +6,6 @@ from urllib.parse import parse_qs, urlparse
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.acting import answer
 from tests.e2e.browser import Scheme, settle, sideways_px
 from tests.e2e.conftest import OpenPage
 from tests.e2e.test_accessibility import findings
@@ -18,7 +17,7 @@ def test_rag_with_embedder_and_reranker(open_page: OpenPage, width: int, scheme:
     page.get_by_role("button", name="RAG with embedder and reranker").first.click()
     page.wait_for_url("**/size?**")
     settle(page)
-    assert "embed and rerank run on" in answer(page)
+    expect(page.get_by_text("embed and rerank run on").first).to_be_visible()
     whole = page.get_by_test_id("stMarkdown").filter(has_text=re.compile("^With the language model: first token after"))
     expect(whole).to_be_visible()
     expect(page.get_by_text("Not validated: too few measurements").first).to_be_visible()
@@ -36,5 +35,5 @@ def test_rag_with_embedder_and_reranker(open_page: OpenPage, width: int, scheme:
     stages.fill("embed bge-m3 tokens=32; guard Llama-Prompt-Guard-2-86M tokens=256")
     stages.press("Control+Enter")
     settle(page)
-    assert "embed and guard run on" in answer(page)
+    expect(page.get_by_text("embed and guard run on").first).to_be_visible()
     assert "guard" in parse_qs(urlparse(page.url).query)["stages"][0]

@@ -26,11 +26,13 @@ def draw_pipeline(answer: FormAnswer) -> None:
             key="pipeline_stages",
             alt="Each stage with its model, rate, GPUs, latency and cost, then the whole",
             column_config={
-                "stage": text("Stage", width=70, pinned=True),
-                "model": text("Model", width=190),
-                "items": number("Items/s", format="localized", width=64, help="Asked, at the peak."),
-                "rate": number("Items/s a GPU", format="localized", width=92, help="At full batches, expected."),
-                "gpus": text("GPUs", width=150, help="Stages that share a GPU each name it."),
+                "stage": text("Stage", width=62, pinned=True),
+                "model": text("Model", width=172),
+                "items": number("Items/s", format="localized", width=62, help="Asked, at the peak."),
+                "rate": number(
+                    "Per GPU", format="localized", width=66, help="Items/s of a GPU at full batches, expected."
+                ),
+                "gpus": text("GPUs", width=112, help="Stages that share a GPU each name it."),
                 "latency": number("Latency (ms)", format="localized", width=84, help="Mean: delay, wait and compute."),
                 "usd": number(
                     "USD a month", format="localized", step=1, width=86, help="Hardware; 0 where GPUs are idle."
