@@ -58,19 +58,18 @@ def first_fit(loads: Sequence[Load], places: Sequence[int]) -> tuple[Card, ...]:
     for load, place in sorted(zip(loads, places, strict=True), key=lambda one: -one[0].share / one[0].copies):
         alone = load.demand.stage.place == "own" or load.times is None
         each, room = load.share / load.copies, USABLE * load.gpu.program_bytes
-        for _ in range(load.copies):
-            card = None if alone else next((c for c in cards if _takes(c, load, place, each, room)), None)
-            if card is None:
-                card = Card(alone=alone)
-                cards.append(card)
+        others = [] if alone else [card for card in cards if _takes(card, load, each, room)][: load.copies]
+        own = [Card(alone=alone) for _ in range(load.copies - len(others))]
+        for card in (*others, *own):
             card.shares[place] = each
             card.memory_bytes += load.memory_bytes
+        cards += own
     return tuple(cards)
 
 
-def _takes(card: Card, load: Load, place: int, share: float, room: float) -> bool:
+def _takes(card: Card, load: Load, share: float, room: float) -> bool:
     fits = card.memory_bytes + load.memory_bytes <= room and card.share + share <= 1.0 + ROUNDING
-    return fits and not card.alone and place not in card.shares
+    return fits and not card.alone
 
 
 def placed(question: Question, gpu: Gpu, cards: tuple[Card, ...], idle: int) -> Placement:

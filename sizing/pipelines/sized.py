@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sizing.base.deployed import Deployed
 from sizing.base.errors import InvalidScenario
-from sizing.base.format import ms, percent
+from sizing.base.format import count, ms, percent
 from sizing.base.latency_and_cost import Latencies, Latency
 from sizing.base.pipeline import Pipeline, StagePlan, StageSystems
 from sizing.base.quantity import Estimate
@@ -32,6 +32,9 @@ RUN_ENCODERS = ("NVIDIA", "AMD")
 vLLM pooling models, Triton) are published for these. A GPU that is named is taken as it is."""
 
 MEDIAN = 50.0
+
+MOST_GPUS = 20_000
+"""GPUs of one stage at most. Chosen: more is a typing error."""
 
 
 @dataclass(frozen=True)
@@ -113,16 +116,25 @@ def _cheapest(
         ]
     arrangements = [one for gpu in considered if (one := _arranged(question, demands, gpu, engine, deployed))]
     if not arrangements:
-        raise InvalidScenario([_fits_nowhere(demands)], ["pipeline"])
+        raise InvalidScenario([_no_arrangement(question, demands, engine)], ["pipeline"])
     return min(arrangements, key=lambda one: (one.usd_per_month is None, one.usd_per_month or 0.0, one.gpus))
 
 
-def _fits_nowhere(demands: Sequence[StageDemand]) -> str:
-    largest = max((one for one in demands if one.model), key=lambda one: one.model.params_total if one.model else 0.0)
-    return (
-        f"No stage of a pipeline spans several GPUs, and {largest.label} with its batch does not fit one of those "
-        "considered: name a GPU with more memory (gpu), or a smaller model."
-    )
+def _no_arrangement(question: Question, demands: Sequence[StageDemand], engine: Engine) -> str:
+    """Why no GPU type carries the stages: the first that fits none, else the one that needs too many."""
+    for number, demand in enumerate(demands, 1):
+        which = f"Stage {number} of the pipeline ({demand.stage.stage})"
+        loads = [load_on(demand, gpu, engine, question) for gpu in ([demand.gpu] if demand.gpu else question.gpus)]
+        if all(load is None for load in loads):
+            return (
+                f"{which}: no stage spans several GPUs, and {demand.label} with its batch does not fit one of those "
+                "considered: name a GPU with more memory (gpu), or a smaller model."
+            )
+        if all(load is None or load.share > MOST_GPUS for load in loads):
+            return (
+                f"{which} would need more than {count(MOST_GPUS)} GPUs: check its per_request and tokens, and the load."
+            )
+    return "No GPU type that is considered carries all stages of the pipeline: name one for each (gpu)."
 
 
 def _arranged(
@@ -133,7 +145,7 @@ def _arranged(
     for one in demands:
         gpu = one.gpu or free
         load = load_on(one, gpu, engine, question) if gpu else None
-        if load is None:
+        if load is None or load.share > MOST_GPUS:
             return None
         loads.append(load)
     placements = []
@@ -149,7 +161,9 @@ def _stage(place: int, load: Load, best: _Arrangement) -> StagePlan:
     """The figures of one stage, means over the GPUs that it runs on."""
     placement = next(one for one in best.placements if one.gpu == load.gpu)
     cards = [card for card in placement.cards if place in card.shares]
-    waits, own, loaded = zip(*(_on_card(place, card, best.loads) for card in cards), strict=True)
+    alike = {tuple(card.shares): card for card in cards}
+    known = {stages: _on_card(place, card, best.loads) for stages, card in alike.items()}
+    waits, own, loaded = zip(*(known[tuple(card.shares)] for card in cards), strict=True)
     demand, n = load.demand, len(cards)
     wait, compute = MS_PER_S * sum(waits) / n, MS_PER_S * sum(one.seconds for one in own) / n
     measured = demand.stage.measured_items_per_s is not None

@@ -12,7 +12,7 @@ Named = Callable[[str], str]
 
 
 def sentence(pipeline: Pipeline, named: Named) -> str:
-    """ "Beside it, embed and rerank run on 2 x L4 and add 102 ms on average (not validated)."."""
+    """Which stages run on which GPUs and what they add, without any amount of money."""
     kinds = [one.stage for one in pipeline.stages]
     stages = kinds[0] if len(kinds) == 1 else f"{', '.join(kinds[:-1])} and {kinds[-1]}"
     where = " and ".join(f"{count(one.gpus)} x {named(one.gpu)}" for one in pipeline.systems)
@@ -29,7 +29,7 @@ def sentence(pipeline: Pipeline, named: Named) -> str:
 
 
 def bought(one: StageSystems, named: Named) -> str:
-    """ "2 x L4: 1 idle in the language model's systems, 1 x aws g6.xlarge"."""
+    """How many GPUs of a type run stages, and what they come in."""
     parts = [f"{count(one.idle_used)} idle in the language model's systems"] if one.idle_used else []
     parts += [f"{count(one.systems)} x {one.system}"] if one.systems else []
     return f"{count(one.gpus)} x {named(one.gpu)}: {', '.join(parts)}"

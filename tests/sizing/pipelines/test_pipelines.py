@@ -178,6 +178,7 @@ def test_the_plan_holds_the_stages_in_json_and_in_text():
         ([{**EMBED, "gpu": "h1000"}], "Unknown GPU"),
         ([{"stage": "speech", "model": "bge-m3"}], "does not transcribe"),
         ([{"stage": "embed", "model": "whisper-tiny", "tokens": 9}], "make it a stage “speech”"),
+        ([{**EMBED, "per_request": 1e9, "tokens": 5000}], "more than 20,000 GPUs: check its per_request"),
         ([{"stage": "embed", "params_b": 200, "tokens": 100, "gpu": "l4"}], "does not fit"),
     ],
 )
