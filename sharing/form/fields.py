@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, Literal, assert_never
 
 from sharing.form.numbers import over, show_number
+from sharing.form.stages_text import stages_text
 from sizing.catalog.files import read_yaml
 from sizing.scenario.part import field_at, types_in
 from sizing.scenario.schema import Scenario
@@ -16,8 +17,9 @@ from sizing.scenario.schema import Scenario
 _FILE = Path(__file__).with_name("fields.yaml")
 
 Kind = Literal["number", "text", "choice", "many", "switch"]
-Reads = Literal["as_is", "layout", "counts"]
-"""How a text is read: as it is, as degrees of parallelism ("TP4 PP2"), as whole numbers with commas between them."""
+Reads = Literal["as_is", "layout", "counts", "stages"]
+"""How a text is read: as it is, as degrees of parallelism ("TP4 PP2"), as whole numbers with commas between them, as
+stages of a pipeline (:mod:`sharing.form.stages`)."""
 
 Options = Mapping[Any, str]
 """Options of a choice in the order shown, with the words for each."""
@@ -95,6 +97,8 @@ class Field:
                 return ", ".join(map(str, value))
             case "layout":
                 return " ".join(f"{name.upper()}{n}" for name, n in value.items() if n > 1 or name == "tp")
+            case "stages":
+                return stages_text(value)
             case unknown:
                 assert_never(unknown)
 

@@ -10,6 +10,7 @@ from commandline.foreign_text import shown
 from sharing.form.fields import FIELDS, Field
 from sharing.form.numbers import AmbiguousNumber, NotANumber, parse_number, times
 from sharing.form.problems import BadInput, no_number, unclear_number
+from sharing.form.stages import stages_of
 
 Values = Mapping[str, Any]
 """What the form holds, by the key of the field."""
@@ -54,6 +55,8 @@ def _text(text: str, field: Field) -> Any:
             return text or field.if_empty
         case "layout":
             return _layout(text, field)
+        case "stages":
+            return stages_of(text, field)
         case "counts":
             parts = (part.strip() for part in re.split(r"[,;]", text))
             numbers = [parsed(field.key, part) for part in parts if part]

@@ -32,7 +32,16 @@ BASIS: dict[Basis, str] = {
     "gap": "Nobody: not known",
 }
 
-_NOT_SHOWN = ("name", "schema_version", "benchmark", "measured", "prices", "costs", "deployment.custom_gpus")
+_NOT_SHOWN = (
+    "name",
+    "schema_version",
+    "benchmark",
+    "measured",
+    "prices",
+    "costs",
+    "pipeline",
+    "deployment.custom_gpus",
+)
 """Keys that stand elsewhere in the report, or in no report: prices are in the chapter on cost."""
 
 MOST_CHARACTERS = 80

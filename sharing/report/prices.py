@@ -93,6 +93,7 @@ def without_money(plan: Plan) -> Plan:
             "proposals": tuple(one.model_copy(update=unpriced) for one in plan.proposals),
             "alternatives": tuple(one.model_copy(update=unpriced) for one in plan.alternatives),
             "trade_off": tuple(one.model_copy(update=unpriced) for one in plan.trade_off),
+            "pipeline": plan.pipeline and plan.pipeline.without_money(),
             "explained": tuple(one for one in plan.explained if one.name not in of_cost),
         }
     )

@@ -12,6 +12,7 @@ from sizing.base.choices import DecidedBy, ProposalName, Severity
 from sizing.base.deployed import Deployed, PerInstance
 from sizing.base.frame import as_html, cells_of, frame_of
 from sizing.base.latency_and_cost import Business, Cost, Latencies
+from sizing.base.pipeline import Pipeline
 from sizing.base.provenance import Provenance
 from sizing.base.quantity import Result, is_empty, quantity
 from sizing.base.reuse_result import Reuse
@@ -230,7 +231,18 @@ class CrossCheck(Result):
 
 
 AnswerPart = Literal[
-    "bought", "serves", "inputs", "speculation", "format", "redundancy", "cost", "room", "sure", "infeasible", "reuse"
+    "bought",
+    "serves",
+    "inputs",
+    "speculation",
+    "format",
+    "redundancy",
+    "cost",
+    "room",
+    "sure",
+    "infeasible",
+    "reuse",
+    "pipeline",
 ]
 """What a sentence of the answer is about."""
 
@@ -261,7 +273,7 @@ class AnswerSentence(Result):
             "adapters, images and sound; speculation: "
             "drafts that it counts on; format: where it deviates from the checkpoint; redundancy: single points of "
             "failure; cost; room: what binds and how much more load fits; sure: how sure; infeasible: why nothing "
-            "serves; reuse: what the prefix caches hold of sessions.",
+            "serves; reuse: what the prefix caches hold of sessions; pipeline: the stages beside the language model.",
         ),
     ]
     text: Annotated[str, quantity("Sentence", help="The sentence.")]
@@ -420,6 +432,10 @@ class Plan(Result):
         tuple[Explained, ...], quantity("Explained", help="Each figure from input to formula to source.")
     ]
     cross_check: Annotated[CrossCheck | None, quantity("Second opinion", help="The same by the roofline alone.")]
+    pipeline: Annotated[
+        Pipeline | None,
+        quantity("Pipeline", help="Stages beside the language model, and the whole; none where none is asked."),
+    ] = None
     engine_version: Annotated[str, quantity("Engine version", help="Version of this engine.")]
     data_version: Annotated[str, quantity("Data version", help="Content hash and date of the catalogue.")]
 

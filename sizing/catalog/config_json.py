@@ -92,7 +92,8 @@ def generating(model: Model) -> Model:
     }[model.kind]
     named = f" ({shown(model.hf_architecture)})" if model.hf_architecture else ""
     raise InvalidModelConfig(
-        f"This is {kind}{named}: {why}; choose a decoder model, others are described but not sized."
+        f"This is {kind}{named}: {why}; choose a decoder model here, and ask for this one as a "
+        "stage of the pipeline, by its name or size."
     )
 
 

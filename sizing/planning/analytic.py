@@ -7,6 +7,7 @@ maps, inverse questions), and where there is nothing to simulate (offline use). 
 from __future__ import annotations
 
 from sizing.base.result import Plan
+from sizing.pipelines.sized import with_pipeline
 from sizing.planning.compose import compose
 from sizing.planning.measured import measured_plan
 from sizing.planning.proposals import with_proposals
@@ -23,9 +24,9 @@ def analytic_plan(scenario: Scenario, *, alternatives: int = ALTERNATIVES, secon
     """The estimate of a scenario's plan, nothing simulated. Raises InvalidScenario as :func:`sizing.plan` does."""
     question = understand(scenario)
     if scenario.measured is not None:
-        return measured_plan(question, second_opinion=second_opinion)
+        return with_pipeline(question, measured_plan(question, second_opinion=second_opinion))
     settled = settle(question, 0, by_simulation=False)
     seen, decided = settled.seen, settled.decided
     composed = compose(seen, decided, alternatives, second_opinion=second_opinion)
     composed = with_reuse(settled, composed, brief=False, simulated=False)
-    return with_proposals(seen, decided, composed)
+    return with_pipeline(question, with_proposals(seen, decided, composed))

@@ -10,6 +10,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from sizing.base.result import Plan
+from sizing.pipelines.loads import asked_of
+from sizing.pipelines.sized import with_pipeline
 from sizing.planning.analytic import ALTERNATIVES
 from sizing.planning.compose import compose
 from sizing.planning.measured import measured_plan
@@ -38,13 +40,14 @@ def plan(
     (``feasible`` is False) that says why and what to relax.
     """
     question = understand(scenario)
+    asked_of(question)  # what is wrong with a stage is said before anything is simulated
     if scenario.measured is not None:
-        return measured_plan(question, second_opinion=second_opinion)
+        return with_pipeline(question, measured_plan(question, second_opinion=second_opinion))
     settled = settle(question, seed, by_simulation=scenario.workload.mode != "offline")
     seen, decided = settled.seen, settled.decided
     composed = compose(seen, decided, alternatives, second_opinion=second_opinion, brief=brief)
     composed = with_reuse(settled, composed, brief=brief, simulated=scenario.workload.mode != "offline")
-    return composed if brief else with_proposals(seen, decided, composed, seed)
+    return with_pipeline(question, composed if brief else with_proposals(seen, decided, composed, seed))
 
 
 @lru_cache(maxsize=1)

@@ -14,6 +14,7 @@ from sizing.base.errors import InvalidScenario, SizingError
 from sizing.base.units import PERCENT
 from sizing.catalog import gpus, resolve_gpu, resolve_model
 from sizing.catalog.config_json import generating, model_from_config
+from sizing.catalog.encoders import reject_encoder
 from sizing.catalog.engines import resolve_engine
 from sizing.catalog.from_size import model_from_size
 from sizing.catalog.gpu import Gpu
@@ -250,6 +251,7 @@ def _model(scenario: Scenario) -> tuple[Model, tuple[str, ...], Precision | None
     elif isinstance(form, ModelConfig):
         model = generating(model_from_config(form.config, name=form.name))
     else:
+        reject_encoder(form)
         resolved = resolve_model(form)
         return resolved.model, assumed(resolved), resolved.precision
     return model, model.assumptions, None

@@ -40,6 +40,7 @@ from sizing.scenario.part import ScenarioPart
 from sizing.scenario.prefix_reuse import TraceReuse
 from sizing.scenario.prices import Prices, Usd
 from sizing.scenario.sessions import DERIVED_KEYS, Sessions, with_derived
+from sizing.scenario.stages import MOST_STAGES, PipelineStage
 from sizing.scenario.traffic import Arrivals, Length, Profile, Tokens, TraceArrivals
 
 SCHEMA_VERSION = 1
@@ -389,6 +390,7 @@ class Scenario(ScenarioPart):
     adapters: AdaptersAsked | None = None
     measured: Measured | None = None
     benchmark: Benchmark | None = None
+    pipeline: list[PipelineStage] = Field(default_factory=list, max_length=MOST_STAGES)
     prices: Prices = Prices()
     costs: Costs = Costs()
 

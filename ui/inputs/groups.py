@@ -24,7 +24,7 @@ from ui.format import as_markdown, counted
 from ui.inputs.faults import Places, places_kept
 from ui.inputs.model import draw_model
 from ui.inputs.trace import draw_trace, draw_upload
-from ui.inputs.widgets import behind_a_click, dropdown, segments, several, switch, text
+from ui.inputs.widgets import behind_a_click, dropdown, long_text, segments, several, switch, text
 
 _PRESET = "preset"
 _LOADS = {
@@ -74,6 +74,7 @@ def _workload() -> None:
     first = st.container(gap="xsmall")
     unit = label("unit", state.value("unit")).lower()
     behind_a_click("More on the workload, or from a trace", partial(_more_of_workload, unit), key="more_workload")
+    behind_a_click("Embedder, reranker, guard, speech", partial(long_text, "stages"), key="more_stages")
     draw_trace()
     with first:
         _first_of_workload(unit)

@@ -35,6 +35,21 @@ def text(*keys: str, unit: str = "") -> None:
     leave_place(*keys)
 
 
+def long_text(key: str) -> None:
+    """A text of several lines."""
+    field = FIELDS[key]
+    st.text_area(
+        field.title,
+        value=defaults()[key],
+        key=key,
+        max_chars=field.longest,
+        placeholder=f"e.g. {field.example}" if field.example else None,
+        help=field.help,
+        persist_state="session",
+    )
+    leave_place(key)
+
+
 def segments(key: str, *, labelled: bool = True) -> None:
     """A choice of a few options, all visible; without a visible label where the options say it."""
     field = FIELDS[key]

@@ -1,0 +1,124 @@
+"""Models that read and generate nothing, or transcribe: embedders, rerankers, guards and speech recognition.
+
+They are stages beside a language model. Each row of ``encoders.yaml`` is a published config.json, counted as any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from types import MappingProxyType
+from typing import Literal
+
+from sizing.base.errors import InvalidScenario, UnknownName, nearest_names
+from sizing.base.units import BILLION
+from sizing.catalog.config_json import model_from_config
+from sizing.catalog.files import read_yaml
+from sizing.catalog.model import Model
+from sizing.catalog.resolve import known_model
+
+EncoderUse = Literal["embed", "rerank", "guard", "speech"]
+
+USES: Mapping[EncoderUse, str] = MappingProxyType(
+    {"embed": "an embedder", "rerank": "a reranker", "guard": "a guard", "speech": "a speech recogniser"}
+)
+"""What a model is called by its use."""
+
+_WIDTH_TO_DEPTH = 64
+"""Width per layer of BERT base (768 / 12); of BERT large it is 43 (Devlin et al. 2019, section 3)."""
+_LAYER_WEIGHTS = 12
+"""Weights of a classic layer per squared width: 4 of attention, 8 of the MLP (Kaplan et al. 2020, table 1)."""
+_HEAD_DIM = 64
+"""Width of a head of BERT, XLM-R and Whisper."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Encoder:
+    """A model of a stage: ``use`` is what it is published for, ``published_params`` the count that its card states."""
+
+    model: Model
+    use: EncoderUse
+    published_params: float
+
+
+@cache
+def encoders() -> Mapping[str, Encoder]:
+    """All of them by Hugging Face id, in file order (``sizing/data/encoders.yaml``)."""
+    return MappingProxyType(
+        {
+            name: Encoder(
+                model=replace(model_from_config(row["config"]), id=name),
+                use=row["use"],
+                published_params=row["params_b"] * BILLION,
+            )
+            for name, row in read_yaml("encoders.yaml").items()
+        }
+    )
+
+
+def encoder_named(name: str) -> Encoder | None:
+    """The encoder of that id or bare name, capitals ignored; None where there is none."""
+    wanted = name.strip().lower()
+    return _by_name().get(wanted) or (_by_name().get(wanted.rpartition("/")[2]) if "/" in wanted else None)
+
+
+def stage_model(name: str) -> Model:
+    """The model of a stage: an encoder, or a language model of the catalogue that reads as one (Llama Guard).
+
+    Raises UnknownName with the nearest names.
+    """
+    if (known := encoder_named(name)) is not None:
+        return known.model
+    language = known_model(name)
+    if language is not None and language.match != "size":
+        return language.model
+    names = [*encoders(), *(one.rpartition("/")[2] for one in encoders())]
+    raise UnknownName("model", name, nearest=nearest_names(name, names, 3))
+
+
+def encoder_of_size(params_b: float) -> Model:
+    """An encoder of which only the size is known, in billions of parameters, all of them multiplied for every token.
+
+    Layers and width follow ``12 x layers x width^2 = parameters`` at 64 of width per layer, as of BERT base.
+    """
+    total = params_b * BILLION
+    layers = max(1, round((total / (_LAYER_WEIGHTS * _WIDTH_TO_DEPTH**2)) ** (1.0 / 3.0)))
+    width = max(_HEAD_DIM, round((total / (_LAYER_WEIGHTS * layers)) ** 0.5))
+    heads = max(1, round(width / _HEAD_DIM))
+    return Model(
+        id=f"{params_b:g}B encoder",
+        family="",
+        developer="",
+        params_total=total,
+        params_active=total,
+        layers=layers,
+        kind="encoder",
+        hidden_size=width,
+        heads=heads,
+        kv_heads=heads,
+        head_dim=_HEAD_DIM,
+        intermediate_size=4 * width,
+        vocab_size=0,
+        tie_embeddings=True,
+        full_layers=layers,
+        kv_elements_full=0.0,
+    )
+
+
+def reject_encoder(name: str) -> None:
+    """Raise InvalidScenario where the name of a language model is that of an encoder, and say where it belongs."""
+    known = encoder_named(name)
+    if known is None:
+        return
+    sentence = (
+        f"{known.model.id} is {USES[known.use]}, not a language model: choose the model that answers here, and ask for "
+        f"this one as a stage of the pipeline (stage: {known.use})."
+    )
+    raise InvalidScenario([sentence], ["model"])
+
+
+@cache
+def _by_name() -> Mapping[str, Encoder]:
+    bare = {name.rpartition("/")[2].lower(): one for name, one in encoders().items()}
+    return MappingProxyType(bare | {name.lower(): one for name, one in encoders().items()})
