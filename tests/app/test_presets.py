@@ -1,5 +1,7 @@
 """Every preset on every page: no exception, an answer, and the same scenario that the preset holds."""
 
+import re
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -70,3 +72,8 @@ def _shown_and_default(app: AppTest) -> dict[str, object]:
     missing = [key for key in defaults() if key not in app.session_state]
     assert not missing, f"loading a preset has to set every field; {missing} are not"
     return defaults()
+
+
+def test_every_card_says_a_load() -> None:
+    for preset in presets().values():
+        assert re.search(r"out, [\d,.]+ (requests/s|sessions at once|sessions an hour)$", question(preset.scenario))

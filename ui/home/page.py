@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import streamlit as st
 
 from sharing.form.presets import Preset, presets
@@ -71,4 +74,13 @@ def question(scenario: Scenario) -> str:
     filled = from_scenario(scenario)
     model = filled["model"].rpartition("/")[2] or filled["size_name"]
     pages = f" and {filled['scans']} pages" if filled["scans"] else ""
-    return f"{model}: {int(filled['isl']):,} tokens{pages} in, {int(filled['osl']):,} out, {filled['rps']} requests/s"
+    return f"{model}: {int(filled['isl']):,} tokens{pages} in, {int(filled['osl']):,} out, {_load(scenario, filled)}"
+
+
+def _load(scenario: Scenario, filled: Mapping[str, Any]) -> str:
+    sessions = scenario.workload.sessions
+    if sessions is None:
+        return f"{filled['rps']} requests/s"
+    if sessions.sessions_at_once is not None:
+        return f"{sessions.sessions_at_once:,g} sessions at once"
+    return f"{sessions.sessions_per_hour:,g} sessions an hour"
