@@ -11,6 +11,7 @@ from sharing.form.read import to_scenario
 from sizing.scenario import Scenario
 from tests.app.conftest import OpenLink
 from tests.app.pages_text import answer, figure, problems
+from ui.home.page import question
 
 PAGES = ("pages/home.py", "pages/size.py", "pages/methodology.py")
 VIEWS = ("Alternatives", "Why", "Throughput or latency", "Simulate", "Memory", "Export")
