@@ -77,4 +77,4 @@ def _shown_and_default(app: AppTest) -> dict[str, object]:
 
 def test_every_card_says_a_load() -> None:
     for preset in presets().values():
-        assert re.search(r"out, [\d,.]+ (requests/s|sessions at once|sessions an hour)$", question(preset.scenario))
+        assert re.search(r"out, [\d,.]+ (requests/s|sessions at once|sessions an hour|documents a month)$", question(preset.scenario))

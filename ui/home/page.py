@@ -78,7 +78,9 @@ def question(scenario: Scenario) -> str:
 
 
 def _load(scenario: Scenario, filled: Mapping[str, Any]) -> str:
-    sessions = scenario.workload.sessions
+    sessions, batch = scenario.workload.sessions, scenario.workload.batch
+    if batch is not None:
+        return f"{batch.documents_per_month:,.0f} documents a month"
     if sessions is None:
         return f"{filled['rps']} requests/s"
     if sessions.sessions_at_once is not None:
