@@ -77,4 +77,5 @@ def _shown_and_default(app: AppTest) -> dict[str, object]:
 
 def test_every_card_says_a_load() -> None:
     for preset in presets().values():
-        assert re.search(r"out, [\d,.]+ (requests/s|sessions at once|sessions an hour|documents a month)$", question(preset.scenario))
+        load = r"out, [\d,.]+ (requests/s|sessions at once|sessions an hour|documents a month)$"
+        assert re.search(load, question(preset.scenario))
