@@ -55,10 +55,12 @@ def _opened(prefix: str, document: Values) -> Iterator[tuple[str, Any]]:
 
 
 def _text(key: str, value: Any) -> str | None:
+    from sharing.form.stages_text import stages_text
     from sizing.decision.text import shown  # the engine, which no list of scenarios waits for
 
     if value is None:
         return None
     written = shown(key, value) if isinstance(value, int | float) else value
+    written = stages_text(value) if key == "pipeline" else written
     text = printable(written if isinstance(written, str) else json_text(written))
     return text if len(text) <= TEXT_LENGTH else f"{text[: TEXT_LENGTH - 1]}…"

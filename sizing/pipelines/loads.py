@@ -67,7 +67,7 @@ class StageDemand:
     @property
     def label(self) -> str:
         """The model in words."""
-        return self.model.id if self.model else "your record"
+        return self.model.id if self.model else self.stage.model or "your record"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,11 +153,8 @@ def load_on(demand: StageDemand, gpu: Gpu, engine: Engine, question: Question) -
 
 def _asked(stage: PipelineStage, question: Question) -> StageDemand:
     model = None
-    if stage.model is not None:
-        model = stage_model(stage.model)
-    elif stage.params_b is not None:
-        model = encoder_of_size(stage.params_b)
     if stage.measured_items_per_s is None:
+        model = stage_model(stage.model) if stage.model else encoder_of_size(stage.params_b or 0.0)
         _check(stage, model)
     speech = stage.stage == "speech" and stage.measured_items_per_s is None
     units = float(math.ceil(stage.per_request / WINDOW_S)) if speech else stage.per_request
@@ -172,9 +169,8 @@ def _asked(stage: PipelineStage, question: Question) -> StageDemand:
     )
 
 
-def _check(stage: PipelineStage, model: Model | None) -> None:
+def _check(stage: PipelineStage, model: Model) -> None:
     """Raise InvalidScenario for a model that the stage cannot be computed of, and for items longer than it takes."""
-    assert model is not None
     listens = model.kind == "encoder_decoder"
     if stage.stage == "speech" and not listens and stage.params_b is None:
         raise InvalidScenario([f"{model.id} does not transcribe: name a Whisper model, or give measured_items_per_s."])

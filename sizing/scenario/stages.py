@@ -22,9 +22,10 @@ class PipelineStage(ScenarioPart):
     """One stage. ``per_request`` items of ``tokens`` each: chunks, documents with the question, or seconds of audio.
 
     The model is named, or of ``params_b`` billion parameters. ``measured_items_per_s`` is a record of one's own, of one
-    ``gpu`` with all ``instances_per_gpu`` of the model on it; it takes the place of the estimate and needs no model.
-    ``tokens`` of speech are those of the transcript of a second of audio (left out: 3.3). ``batch_delay_ms``: how long
-    a dynamic batcher waits for company. ``place``: shared with other stages on GPUs of its type, or GPUs of its own.
+    ``gpu`` with all ``instances_per_gpu`` of the model on it; it takes the place of the estimate and needs no
+    model, whose name may be any then. ``tokens`` of speech are those of the transcript of a second of audio (left
+    out: 3.3). ``batch_delay_ms``: how long a dynamic batcher waits for company. ``place``: shared with other stages on
+    GPUs of its type, or GPUs of its own.
     """
 
     stage: StageKind

@@ -32,7 +32,7 @@ from tests.sharing.test_report_files import Page
 TEXT = " ".join(TYPED)
 RESOLVED = re.compile(
     r"deployment\.(gpus|slice|engines|precisions|kv_precisions)|benchmark\.(gpu|engine|model|\w+_precision)|measured\.system"
-    r"|prices\.(system|gpu)|prices\.\w+\.\w+\.(system|gpu|date)|costs\..*|model"
+    r"|prices\.(system|gpu)|pipeline\.gpu|prices\.\w+\.\w+\.(system|gpu|date)|costs\..*|model"
 )
 """Keys whose texts have to be names that the catalogue knows, or a day."""
 
@@ -54,6 +54,7 @@ def asked() -> dict[str, Any]:
         "deployment": {"gpus": ["ours", "h100_sxm"], "engines": ["vllm"], "custom_gpus": [own | {"price_usd": 30_000}]},
         "benchmark": {"gpu": "ours", "engine": "vllm", "weight_precision": "fp16", "source": TEXT, "points": [point]},
         "prices": {"negotiated": prices, "listed": prices},
+        "pipeline": [{"stage": "other", "model": TEXT[:80], "gpu": "l4", "measured_items_per_s": 100}],
     }  # fmt: skip
 
 

@@ -130,6 +130,8 @@ def test_idle_gpus_of_the_language_model_come_first_and_cost_nothing():
 def test_a_record_of_ones_own_is_taken_as_it_is():
     record = {"stage": "other", "gpu": "l4", "measured_items_per_s": 20, "instances_per_gpu": 4, "batch_delay_ms": 3}
     (stage,) = piped(record).pipeline.stages
+    assert stage.model == "your record"
+    assert piped({**record, "model": "resnet50"}).pipeline.stages[0].model == "resnet50"
     assert (stage.basis, stage.validated, stage.rate.low, stage.rate.high) == ("measured", True, 20, 20)
     assert stage.gpus == 1
     assert stage.gpu_share == pytest.approx(10 / (20 * HIGHEST_UTILIZATION))
