@@ -8,7 +8,7 @@ from bench.sessions import Load, journeys, running
 from bench.socket_user import SocketUser
 
 STEPS = 3
-COMPUTED = 'sizing_questions_total{answer="computed"}'
+COMPUTED = 'sizing_plans_total{answer="computed"}'
 DIED = 'sizing_workers_ended_total{why="died"}'
 
 

@@ -12,7 +12,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammainc
 
 from sizing.base.arrays import Flags, Floats
 from sizing.base.choices import CacheRouting
@@ -220,6 +219,8 @@ class _Caches:
         if shape.gap_variance <= 0.0:
             return (mean <= seconds).astype(np.float64), np.minimum(mean, seconds)
         form, scale = mean**2 / variance, variance / mean
+        from scipy.special import gammainc  # the reading of a scenario does not wait for it
+
         chance = gammainc(form, seconds / scale)
         return chance, mean * gammainc(form + 1.0, seconds / scale) + seconds * (1.0 - chance)
 

@@ -50,6 +50,7 @@ def asked() -> dict[str, Any]:
         "model": {"name": TEXT[:80], "params_b": 8},
         "workload": {
             "input_tokens": lengths, "output_tokens": lengths, "arrivals": {"trace": TEXT, "rps": [3, 6, 4]},
+            "prefix_reuse": {"trace": TEXT, "capacity_tokens": [9_000], "hit_shares": [[0.1]] * len(REPLICAS)},
         },
         "deployment": {"gpus": ["ours", "h100_sxm"], "engines": ["vllm"], "custom_gpus": [own | {"price_usd": 30_000}]},
         "benchmark": {"gpu": "ours", "engine": "vllm", "weight_precision": "fp16", "source": TEXT, "points": [point]},

@@ -73,6 +73,7 @@ _SYMBOLS = (
     "bowtie",
     "star-square",
 )
+_MARKERS = (*_SYMBOLS, *(f"{one}-open" for one in _SYMBOLS))
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 """Line dashes in order of use."""
 
@@ -111,7 +112,7 @@ def hardware_look(gpu_id: str, *, name: str = "", dark: bool = False) -> Look:
         name=gpu.name if gpu else name or gpu_id,
         colour=palette(dark=dark)[colour],
         dash=DASHES[place % len(DASHES)],
-        symbol=_SYMBOLS[place % len(_SYMBOLS)],
+        symbol=_MARKERS[place % len(_MARKERS)],
     )
 
 

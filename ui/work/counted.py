@@ -35,13 +35,13 @@ class Counted(Collector):
         """All of it, which costs nothing."""
         counts, (wanted, prepared) = plans().counts, plans().workers
         meaning = "Plans asked for: computed, kept from before, or shared with a session that asked at the same time."
-        asked = CounterMetricFamily(ASKED, meaning, labels=["answer"])
+        by_answer = CounterMetricFamily(ASKED, meaning, labels=["answer"])
         for answer, number in (("computed", counts.computed), ("kept", counts.kept), ("shared", counts.shared)):
-            asked.add_metric([answer], number)
+            by_answer.add_metric([answer], number)
         ended = CounterMetricFamily(ENDED, "Worker processes that ended.", labels=["why"])
         ended.add_metric(["died"], counts.ended_workers)
         ended.add_metric(["time limit"], counts.given_up)
         workers = GaugeMetricFamily(WORKERS, "Worker processes.", labels=["are"])
         workers.add_metric(["wanted"], wanted)
         workers.add_metric(["prepared"], prepared)
-        yield from (asked, ended, workers, GaugeMetricFamily(WAITING, "Plans in the queue.", value=plans().queued))
+        yield from (by_answer, ended, workers, GaugeMetricFamily(WAITING, "Plans in the queue.", value=plans().queued))
