@@ -24,9 +24,9 @@ def test_rag_with_embedder_and_reranker(open_page: OpenPage, width: int, scheme:
     assert sideways_px(page) <= 2
     assert findings(page) == []
 
-    page.get_by_text("Embedder, reranker, guard, speech").click()
+    page.get_by_text("More on the workload, or from a trace").click()
     settle(page)
-    stages = page.get_by_label("Stages beside the model", exact=True)
+    stages = page.get_by_label("Embedder, reranker, guard, speech", exact=True)
     assert "rerank BAAI/bge-reranker-v2-m3 per_request=50" in stages.input_value()
     stages.fill("embed bge-m3 token=32")
     stages.press("Control+Enter")

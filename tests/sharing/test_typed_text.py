@@ -24,6 +24,7 @@ from sharing.report.content import Released
 from sizing import Scenario
 from sizing.planning.analytic import analytic_plan
 from sizing.planning.answered import Answer
+from sizing.scenario.prefix_reuse import REPLICAS
 from tests.inert import TYPED, live
 from tests.sharing.manifests.validation import check_files
 from tests.sharing.report_cases import MADE_AT

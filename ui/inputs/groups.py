@@ -74,7 +74,6 @@ def _workload() -> None:
     first = st.container(gap="xsmall")
     unit = label("unit", state.value("unit")).lower()
     behind_a_click("More on the workload, or from a trace", partial(_more_of_workload, unit), key="more_workload")
-    behind_a_click("Embedder, reranker, guard, speech", partial(long_text, "stages"), key="more_stages")
     draw_trace()
     with first:
         _first_of_workload(unit)
@@ -96,6 +95,7 @@ def _more_of_workload(unit: str) -> None:
     text("isl95", "osl95")
     _beside_text()
     _adapters()
+    long_text("stages")
     text("name")
 
 
