@@ -29,7 +29,7 @@ from sizing.scenario.schema import Scenario
 from tests.tools.chain.services import Load, engine, send
 from tests.tools.chain.tiny_model import CONFIG
 
-WINDOW_S, INTERVAL_S = 120.0, 2
+WINDOW_S, INTERVAL_S = 80.0, 2
 LEARNED_AT, HELD_AGAINST = (0.25, 0.55), (0.4, 0.85)
 """Rates, as shares of what the machine carries when all requests come at once."""
 AT_ONCE = 240
