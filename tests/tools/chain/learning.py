@@ -20,6 +20,7 @@ from collectors.backends.backend import Backend
 from collectors.source import Source, source_from
 from reality.compare import Planned, compare_source, planned_of
 from reality.diagnosis.diagnose import diagnose_source
+from reality.diagnosis.learning import FEWEST_REQUESTS
 from reality.learned.acceptance import calibration_of
 from sharing.bonds.records import Calibration
 from sharing.errors import SharingError
@@ -29,11 +30,13 @@ from sizing.scenario.schema import Scenario
 from tests.tools.chain.services import Load, engine, send
 from tests.tools.chain.tiny_model import CONFIG
 
-WINDOW_S, INTERVAL_S = 80.0, 2
+INTERVAL_S = 2
 LEARNED_AT, HELD_AGAINST = (0.25, 0.55), (0.4, 0.85)
 """Rates, as shares of what the machine carries when all requests come at once."""
 AT_ONCE = 240
 """Requests by which that is measured: fifteen times as many as run at once."""
+OF_A_WINDOW = 1.1 * FEWEST_REQUESTS
+"""Requests of a window at the lowest rate, from which its length follows."""
 WITHIN = 0.15
 MEANS = {"ttft_ms.mean": "TTFT", "tpot_ms.mean": "ITL", "e2e_ms.mean": "E2E"}
 CORES = {"id": "cores", "memory_gb": 16, "bandwidth_gbs": 20, "fp16_tflops": 1, "bf16_tflops": 1, "price_usd": 1000}
@@ -153,24 +156,25 @@ def main() -> int:
         engine(folder, port) as address,
         prometheus(Path(data) / "tsdb", jobs=jobs, interval=f"{INTERVAL_S}s") as (url, _),
     ):
-        source = source_from({"schema_version": 1, "name": "chain", "prometheus": {"url": url}, "window_s": WINDOW_S})
         one = Load(requests=40, rps=4.0, seed=99)
         send(folder, address, one)
         carried = float(send(folder, address, replace(one, requests=AT_ONCE, rps=math.inf))["request_throughput"])
-        print(f"{carried:.2f} requests/s at once", file=sys.stderr)
+        window_s = math.ceil(OF_A_WINDOW / (LEARNED_AT[0] * carried))
+        source = source_from({"schema_version": 1, "name": "chain", "prometheus": {"url": url}, "window_s": window_s})
+        print(f"{carried:.2f} requests/s at once: windows of {window_s} s", file=sys.stderr)
         for seed, share in enumerate(LEARNED_AT):
             rps = round(share * carried, 2)
-            send(folder, address, replace(one, requests=round(rps * 2.5 * WINDOW_S), rps=rps, seed=seed))
+            send(folder, address, replace(one, requests=round(rps * 2.5 * window_s), rps=rps, seed=seed))
         try:
-            learned = learned_of(planned, source, at_s=time.time(), window_s=WINDOW_S)
+            learned = learned_of(planned, source, at_s=time.time(), window_s=window_s)
         except SharingError as problem:
             print(problem, file=sys.stderr)
             return 2
         rows = []
         for seed, share in enumerate(HELD_AGAINST, start=10):
             rps = round(share * carried, 2)
-            send(folder, address, replace(one, requests=round(rps * (WINDOW_S + 20.0)), rps=rps, seed=seed))
-            rows += held(planned, learned, source, at_s=time.time(), window_s=WINDOW_S, rps=rps)
+            send(folder, address, replace(one, requests=round(rps * (window_s + 20.0)), rps=rps, seed=seed))
+            rows += held(planned, learned, source, at_s=time.time(), window_s=window_s, rps=rps)
     print(table(rows))
     return int(any(abs(row.error) > WITHIN for row in rows))
 
