@@ -5,7 +5,7 @@ from collections.abc import Callable
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Element
 
-from bench.page_latency import CHANGES, INPUT_KEY, PRESET_KEY, ROOT, RUN_LIMIT_S, page_times
+from bench.page_latency import CHANGES, PRESET_KEY, ROOT, RUN_LIMIT_S, input_of, page_times
 from bench.pages_under_test import as_in_a_server
 from bench.table import Row
 from bench.yardstick import Times, in_yardsticks
@@ -45,11 +45,12 @@ def _view(app: AppTest, preset: str, view: str) -> Row:
     _run(app.selectbox(key=PRESET_KEY).select(preset))
     app.session_state["show"] = view
     _run(app)
-    before = int(app.text_input(key=INPUT_KEY).value or 0)
+    key = input_of(app)
+    before = int(app.text_input(key=key).value or 0)
     with page_times() as times:
         for step in range(1, CHANGES + 1):
             # A value not seen before: what is measured is an answer, not a cache.
-            _run(app.text_input(key=INPUT_KEY).set_value(str(before + step)))
+            _run(app.text_input(key=key).set_value(str(before + step)))
     return times.row(f"{preset}, {view}", None if view == "Shared pool" else PAGE_LIMIT)
 
 
