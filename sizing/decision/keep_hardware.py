@@ -89,19 +89,20 @@ def same_hardware(answer: Answer) -> Scenario:
 
 def with_asked_gpus(scenario: Scenario) -> Scenario:
     """The scenario without accelerators of its own that it does not consider: a form that names GPUs says no others.
-    One that a benchmark or a price is of stays: what they say would be of nothing."""
+    One that a benchmark, a price or a stage names stays: what they say would be of nothing."""
     deployment = scenario.deployment
     named = {*deployment.gpus, *_spoken_of(scenario)}
     considered = [gpu for gpu in deployment.custom_gpus if not deployment.gpus or gpu.id in named]
     return scenario.model_copy(update={"deployment": deployment.model_copy(update={"custom_gpus": considered})})
 
 
-def _spoken_of(scenario: Scenario) -> Iterator[str]:
-    """The accelerators that a benchmark and prices are of, as the scenario names them."""
-    if scenario.benchmark is not None:
-        yield scenario.benchmark.gpu
-    for book in (scenario.prices.negotiated, scenario.prices.listed):
-        yield from (one.gpu for one in book.gpu_hours)
+def _spoken_of(scenario: Scenario) -> Iterator[str | None]:
+    """The accelerators that a benchmark, prices and stages of a pipeline are of, as the scenario names them."""
+    prices = scenario.prices
+    yield from (one.gpu for one in (*prices.negotiated.gpu_hours, *prices.listed.gpu_hours))
+    yield from (stage.gpu for stage in scenario.pipeline)
+    yield prices.gpu
+    yield scenario.benchmark.gpu if scenario.benchmark is not None else None
 
 
 def says_hardware(key: str) -> bool:

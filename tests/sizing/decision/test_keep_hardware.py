@@ -46,6 +46,29 @@ def test_the_plan_is_the_answer_of_its_own_hardware(answers: Answers) -> None:
     assert kept == answer.plan.deployment
 
 
+OWN = {"id": "ours", "memory_gb": 80, "bandwidth_gbs": 800, "fp16_tflops": 100, "price_usd": 300_000}
+POINT = {"mode": "fixed_concurrency", "concurrency": 8, "input_tokens": 1000, "output_tokens": 100, "itl_ms": 30}
+NAMES_IT: tuple[dict[str, Any], ...] = (
+    {"prices": {"gpu": "ours", "gpu_hour_usd": 2}},
+    {"prices": {"listed": {"gpu_hours": [{"gpu": "ours", "usd": 2, "provider": "a", "source": "b"}]}}},
+    {"prices": {"negotiated": {"gpu_hours": [{"gpu": "ours", "usd": 2, "provider": "a", "source": "b"}]}}},
+    {"benchmark": {"gpu": "ours", "engine": "vllm", "weight_precision": "fp16", "source": "b", "points": [POINT]}},
+    {"pipeline": [{"stage": "embed", "model": "BAAI/bge-m3", "tokens": 512, "gpu": "ours"}]},
+)
+
+
+@pytest.mark.parametrize("more", NAMES_IT)
+def test_an_accelerator_that_something_else_names_stays(more: dict[str, Any]) -> None:
+    whole = any_hardware().model_dump(mode="json") | more
+    whole["deployment"] |= {"gpus": ["ours", "h100_sxm"], "custom_gpus": [OWN]}
+    answer = Answer.of(Scenario.model_validate(whole), analytic_plan)
+    assert answer.plan.deployment is not None
+    assert answer.plan.deployment.gpu == "h100_sxm"
+    again = analytic_plan(same_hardware(answer)).deployment
+    assert again is not None
+    assert again.gpu == "h100_sxm"
+
+
 @pytest.mark.parametrize("name", ["twice_the_load", "longer_answers", "tighter_limits"])
 def test_hardware_is_kept_and_another_choice_is_never_dearer(name: Any, answers: Answers) -> None:
     answer = answers.answer(any_hardware())
