@@ -144,10 +144,12 @@ def bought(deployed: Deployed, gpu: str) -> str:
     elif working == 1:
         used = f"1 of {'its' if systems == 1 else 'the'} {count(every)} GPUs carries"
     spare = f", {count(deployed.spare_gpus)} more stand{'s' if deployed.spare_gpus == 1 else ''} by"
-    return (
-        f"{named[0].upper()}{named[1:]} ({count(every)} x {gpu}) {need}; {used} the load, "
-        f"{_instances(deployed)}{spare if deployed.spare_gpus else ''}."
-    )
+    named, stand_by = f"{named[0].upper()}{named[1:]}", spare if deployed.spare_gpus else ""
+    if deployed.system == gpu:  # a server without GPUs, or with memory of one kind, is counted as one GPU
+        one = deployed.instances - deployed.spare_instances == 1
+        number = "one instance" if one else f"{count(deployed.instances - deployed.spare_instances)} instances"
+        return f"{named} {need}, as {number}{stand_by}."
+    return f"{named} ({count(every)} x {gpu}) {need}; {used} the load, {_instances(deployed)}{stand_by}."
 
 
 def _instances(deployed: Deployed) -> str:

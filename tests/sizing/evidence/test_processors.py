@@ -113,3 +113,10 @@ def test_four_bits_of_gguf_take_what_its_files_take():
     assert weight_bytes(model, resolve_precision("q8_0")) / 2**30 == pytest.approx(7.95, rel=0.01)
     large = model_named("meta-llama/Meta-Llama-3-70B")
     assert weight_bytes(large, resolve_precision("Q4_K_M")) / 2**30 == pytest.approx(39.6, rel=0.03)
+
+
+@pytest.mark.parametrize("name", ["strix halo", "epyc turin"])
+def test_a_machine_without_cards_is_named_once_and_has_no_gpus(name):
+    found = plan(asked(gpus=[name]))
+    first = found.answer.partition(". ")[0]
+    assert first == f"One {found.deployment.system} is enough, as one instance"
