@@ -1,11 +1,10 @@
 """The users of the load bench: what they do on a real server, over its web socket."""
 
-import asyncio
-
 import pytest
 
 from bench.sessions import Load, journeys, running
 from bench.socket_user import SocketUser
+from tests.loops import awaited
 
 STEPS = 3
 COMPUTED = 'sizing_plans_total{answer="computed"}'
@@ -15,11 +14,11 @@ DIED = 'sizing_workers_ended_total{why="died"}'
 def test_three_sessions_walk_the_journey_side_by_side() -> None:
     """Each opens the page and takes its steps, none fails, and inputs go along to other pages. A worker plans."""
     with running({"SIZING_WORKERS": "1"}) as server:
-        walked = asyncio.run(_walked(server.origin))
+        walked = awaited(lambda: _walked(server.origin))
         server.wait_for_workers()
         assert len(server.family()) > 1
         before = server.counted()
-        load = asyncio.run(journeys(server.origin, 3, seconds=0.0, steps=STEPS))
+        load = awaited(lambda: journeys(server.origin, 3, seconds=0.0, steps=STEPS))
         after = server.counted()
     assert [len(load.by_session[k]) for k in range(3)] == [STEPS + 1] * 3
     assert set(load.by_step) == {"open", "example", "usual", "new"}

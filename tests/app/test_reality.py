@@ -1,5 +1,6 @@
 """Plan vs reality as a viewer sees it: the demo, another scenario, a file, a source that is down."""
 
+import re
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -62,7 +63,8 @@ def test_the_demo_is_compared_with_its_own_plan(app: AppTest) -> None:
     assert traffic["Quantity"].tolist()[0].startswith("Arrivals, highest")
     assert set(traffic["Verdict"]) <= {"as expected", "higher", "lower", "cannot judge"}
     assert next(m.value for m in page.metric if m.label == "GPUs") == "8 of 8"
-    assert any("in the last hour" in text.value for text in page.markdown)
+    # Minutes in which more is asked than can be served are not judged; the demo has some at some hours of its day.
+    assert any(re.search(r"in the (last )?(hour|\d+ min)", text.value) for text in page.markdown)
     page.radio(key="reality_view").set_value("Table").run()
     table = columns(page, "Predicted, 80 %")
     assert "TTFT at the server, p95" in table["Quantity"].tolist()
