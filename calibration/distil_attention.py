@@ -12,6 +12,7 @@ from calibration.distil_matrices import START, bound_s
 from calibration.kernel_tables import Table, newest
 from sizing.base.arrays import Floats
 from sizing.catalog.precisions import KV_BYTES, WIDE_BYTES
+from sizing.steps.attention import SCORE_EXPONENTIALS
 
 DEFAULTS: dict[str, str | int] = {"head_dim": 128, "kv_cache_dtype": "bfloat16", "window_size": 0, "step": 0}
 """What a table without the column measured."""
@@ -26,6 +27,9 @@ COLD_BYTES = 2**26
 whole model never does. Chosen: because the largest such cache holds 128 MB, of which a run of kernels keeps half."""
 LEAST_MEASURED, ROWS = 100, 150
 SHARE = (0.03, 0.6, 1.2)
+QUERY_PAIRS = (10.0, 300.0, 3000.0)
+PROMPT_FORMAT = "bfloat16"
+"""KV format of the prompts that are fitted: with others some engines multiply at 8 bit, some widen."""
 
 
 @dataclass(frozen=True)
@@ -53,28 +57,34 @@ def decode_s(rows: pd.DataFrame, chip: Chip, kv: str, share: float, attention: f
     return bound_s(score / (chip.wide * attention), read, exposed)
 
 
-def prompt_s(rows: pd.DataFrame, chip: Chip, share: float, memory: float) -> Floats:
-    """Seconds of causal attention of whole prompts in one layer, with reading and writing what it works on."""
+def prompt_s(rows: pd.DataFrame, chip: Chip, values: Mapping[str, float], memory: float, exposed: float) -> Floats:
+    """Seconds of causal attention of whole prompts in one layer, products and exponentials overlapping, with reading
+    and writing what it works on."""
     batch, new = rows["batch_size"].to_numpy(dtype=np.float64), rows["isl"].to_numpy(dtype=np.float64)
     heads, size = rows["num_heads"].to_numpy(dtype=np.float64), rows["head_dim"].to_numpy(dtype=np.float64)
     both = 2.0 * heads + 2.0 * rows["num_key_value_heads"].to_numpy(dtype=np.float64)
-    flop = 4.0 * batch * new * new / 2.0 * heads * size
+    scores = batch * new * (new / 2.0 + values["query_pairs"]) * heads
     moved = batch * new * both * size * WIDE_BYTES
-    return np.asarray(flop / (chip.wide * share) + moved / (chip.bandwidth * memory))
+    products, softmax = 4.0 * scores * size / (chip.wide * values["share"]), scores * SCORE_EXPONENTIALS
+    computed = bound_s(products, softmax / chip.exponentials, exposed)
+    return np.asarray(computed + moved / (chip.bandwidth * memory))
 
 
-def prompts(wheel: Path, memory: Mapping[str, float]) -> list[Kernel]:
-    """Share of the 16-bit rate that attention of prompts reaches; ``memory``: share of bandwidth by family."""
+def prompts(wheel: Path, memory: Mapping[str, float], exposed: float, query_pairs: float | None = None) -> list[Kernel]:
+    """Share of the 16-bit rate that products of prompts' attention reach, and pairs that a query takes beyond its own
+    where none are given; ``memory``: share of bandwidth by family."""
+    free = {"start": START, "share": SHARE} | ({"query_pairs": QUERY_PAIRS} if query_pairs is None else {})
+    given = {} if query_pairs is None else {"query_pairs": query_pairs}
     out = []
-    for table, chip, (_, head), rows in _tables(wheel, "attention/context_attention_perf"):
+    for table, chip, (kv, head), rows in _tables(wheel, "attention/context_attention_perf"):
         rows = rows[(rows["isl"] >= LEAST_PROMPT) & (rows["step"] == 0)]
-        if len(rows) >= LEAST_MEASURED:
+        if kv == PROMPT_FORMAT and len(rows) >= LEAST_MEASURED:
             rows = thinned(rows, "isl", ROWS)
 
             def predict(x: Mapping[str, float], rows: pd.DataFrame = rows, chip: Chip = chip) -> Floats:
-                return x["start"] + prompt_s(rows, chip, x["share"], memory[chip.family])
+                return x["start"] + prompt_s(rows, chip, {**x, **given}, memory[chip.family], exposed)
 
-            fit = solved(predict, {"start": START, "share": SHARE}, _seconds(rows), even(rows["isl"]))
+            fit = solved(predict, free, _seconds(rows), even(rows["isl"]))
             out.append(Kernel(chip, table.framework, head, fit))
     return out
 

@@ -12,6 +12,7 @@ from sizing.base.errors import UnknownName
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.gpu_names import resolve_gpu
 from sizing.catalog.precisions import compute_flops, precisions, wide_flops
+from sizing.steps.hardware import exponentials_of
 
 SCATTER = 0.2
 """Log error beyond which a measurement pulls less. Chosen: because repeated kernels differ by a tenth, autotuned ones
@@ -55,6 +56,11 @@ class Chip:
     def wide(self) -> float:
         """Dense 16-bit matrix rate in FLOP/s."""
         return wide_flops(self.gpu)
+
+    @property
+    def exponentials(self) -> float:
+        """Exponentials/s of its special function units."""
+        return exponentials_of(self.gpu)
 
 
 def chip_of(system: str) -> Chip | None:

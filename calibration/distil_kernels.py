@@ -47,7 +47,9 @@ def distilled(wheel: Path) -> dict[str, object]:
     families = _dense_families(dense, power)
     wide_memory = families["default"]["memory_16"]
     experts = expert_products(expert_rows, wide_memory, exposed, **shared)
-    attention = prompts(wheel, defaultdict(lambda: wide_memory))
+    memory = defaultdict(lambda: wide_memory)
+    shared["query_pairs"] = median(k.fit.values["query_pairs"] for k in prompts(wheel, memory, exposed["16"]))
+    attention = prompts(wheel, memory, exposed["16"], shared["query_pairs"])
     _add(families, "attention", _kernel_families(attention))
     decode = decodes(wheel, _of(families, "attention"), exposed["16"])
     _add(families, "kv", _kernel_families(decode))

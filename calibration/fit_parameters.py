@@ -37,7 +37,7 @@ FROM_KERNELS = frozenset(
     {
         *("kv", "attention", "link", "two_shot_s", "dense_4", "memory_8", "memory_4", "matrix_4"),
         *("expert_matrix", "expert_memory_16", "expert_memory_8", "expert_memory_4"),
-        *("evenness", "imbalance", "expert_passes"),
+        *("evenness", "imbalance", "expert_passes", "query_pairs"),
         *("exposed_16", "exposed_8", "exposed_4"),
     }
 )
@@ -53,7 +53,7 @@ FAMILY_PRIORS = {
     "memory_8": Prior(centre=0.80, spread=0.1, between=0.06),
     "memory_4": Prior(centre=0.70, spread=0.2, between=0.09),
     "kv": Prior(centre=0.80, spread=0.15, between=0.12),
-    "attention": Prior(centre=0.55, spread=0.2, between=0.2),
+    "attention": Prior(centre=0.75, spread=0.05, between=0.05),
     "link": Prior(centre=0.59, spread=0.2, between=0.12),
     "layer": Prior(centre=1.0, spread=1e-3, between=0.35),
     "ageing": Prior(centre=0.0, spread=1e-3, between=0.15, linear=True),
@@ -100,7 +100,8 @@ COMMON_PRIORS = {
     "attention_ageing": Prior(centre=0.15, spread=0.15, between=0.0, linear=True),
     "latent_ageing": Prior(centre=1.0, spread=0.7, between=0.0, linear=True),
     "fixed_ageing": Prior(centre=0.4, spread=0.3, between=0.0, linear=True),
-    "sparse_attention": Prior(centre=0.6, spread=0.25, between=0.0),
+    "sparse_attention": Prior(centre=0.385, spread=0.25, between=0.0),
+    "query_pairs": Prior(centre=340.0, spread=0.25, between=0.0),
     "power": Prior(centre=0.3, spread=0.15, between=0.0, linear=True),
     "power_within": Prior(centre=0.7, spread=0.25, between=0.0, linear=True),
     "evenness": Prior(centre=1.0, spread=0.15, between=0.0),

@@ -17,6 +17,14 @@ H100 datasheet, "128 GB/s" both ways)."""
 
 DRIVER_BYTES = constant("driver_bytes")
 
+PLAIN_FLOP_PER_EXPONENTIAL = {"7.0": 8.0, "7.5": 8.0, "8.0": 8.0, "10.3": 8.0, "cdna2": 8.0, "cdna4": 8.0}
+MOST_PLAIN_FLOP = 16.0
+"""Datasheet FLOP at 32 bit in the time of one exponential, by compute capability or family, and of all others: a
+multiprocessor has 16 special function units beside 128 lanes of 2 FLOP, or beside 64 in Volta, Turing and the A100
+(CUDA C++ Programming Guide 13, "Throughput of Native Arithmetic Instructions"); twice as many in Blackwell Ultra
+(NVIDIA, "Inside NVIDIA Blackwell Ultra", 2025-08-22). AMD's take a quarter of the lanes' rate, which datasheets count
+double since CDNA 3; twice that in CDNA 4 (AMD CDNA 4 white paper, 2025-06)."""
+
 ASSUMED_PCIE_GENERATION = 4
 """Where a datasheet names no PCIe generation (TPU, Trainium, Inferentia): the slower one in current servers."""
 
@@ -77,12 +85,22 @@ def _visible_bytes(row: Row) -> float:
     return printed or memory - (DRIVER_BYTES if shown_by_driver and row["vendor"] == "NVIDIA" else 0.0)
 
 
+def _exponentials_per_flop(row: Row) -> float | None:
+    """Exponentials for each dense 16-bit FLOP; None where the datasheet has no rate at 32 bit."""
+    plain, wide = float(row["fp32_tflops"] or 0.0), float(row["bf16_tflops_dense"] or row["fp16_tflops_dense"] or 0.0)
+    if not plain or not wide:
+        return None
+    of_its_own = PLAIN_FLOP_PER_EXPONENTIAL.get(row["compute_capability"] or row["family"], MOST_PLAIN_FLOP)
+    return plain / of_its_own / wide
+
+
 def _gpu(row: Row) -> Gpu:
     """One row; the datasheets' bidirectional link figure is halved, because a collective is bound by one direction."""
     link = _scaled(row["interconnect_gbs_bidir_per_gpu"], GB)
     lanes = count(row["pcie_lanes"]) or 16
     values = cells(row, Gpu, link_name="interconnect", tdp_w="tdp_watts", module_w="module_watts") | {
         "visible_bytes": _visible_bytes(row),
+        "exponentials_per_flop": _exponentials_per_flop(row),
         "memory_bandwidth": _scaled(row["memory_bandwidth_gbs"], GB),
         "fp16_flops": _scaled(row["fp16_tflops_dense"], TRILLION),
         "bf16_flops": _scaled(row["bf16_tflops_dense"], TRILLION),

@@ -47,14 +47,16 @@ def prefill_times(times: StepTimes, stages: Floats, budget: Floats, new_tokens: 
     """Engine time of a prompt of ``new_tokens`` that are not cached: arithmetic W, plus the fixed part of a step, which
     as many prompts share as fit into it.
 
-    single = W + S + F / stages, full = W + F / (stages x ranks x max(1, floor(budget / new tokens))) with S the stall
-    of a prompt alone on its attention-DP rank and F = alone - (W + S) x stages; pipeline ``stages`` work on different
-    prompts. In full steps every rank has its budget full, so that none waits.
+    single = W + S + F, full = W + F / (ranks x max(1, floor(budget / new tokens))) with S the stall of a prompt alone
+    on its attention-DP rank and F what it takes beyond both: alone - last chunk x (1 - 1 / stages) is what a pipeline
+    is busy with one, whose ``stages`` work beside each other. In full steps every rank has its budget full, so that
+    none waits.
     """
     work = times.prefill_work_s
     stall, ranks, front = (np.broadcast_to(v, work.shape) for v in (times.stall_s, times.ranks, times.front_s))
     single = work + stall
-    fixed = np.maximum(times.prefill_s - single * stages, 0.0) / stages
+    busy = times.prefill_s * (1.0 - np.asarray(times.last_chunk) * (1.0 - 1.0 / stages))
+    fixed = np.maximum(busy - single, 0.0)
     together = np.maximum(budget / new_tokens, 1.0)
     return PrefillTimes(
         alone_s=times.prefill_s,

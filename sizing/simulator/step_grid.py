@@ -13,7 +13,7 @@ from sizing.catalog.model import Model
 from sizing.deployments.candidates import table
 from sizing.question.configuration import Configuration
 from sizing.question.speculation import Speculation
-from sizing.steps.attention import LONGEST, index_pair_s, reads_all_entries, sparse_pair_s, state_token_s
+from sizing.steps.attention import LONGEST, index_pair_s, pair_s, reads_all_entries, sparse_pair_s, state_token_s
 from sizing.steps.hardware import hardware
 from sizing.steps.rates import Rates, rates
 from sizing.steps.roofline import Roofline, decode_step_s, launch_s, pass_s, roofline
@@ -162,10 +162,10 @@ def _pairs(shape: Shape, speed: Rates, parallelism: float) -> dict[str, float]:
     Sparse layers are windowed ones, whose window is what a query attends to, or take the same time for every token;
     the sliding layers beside them then do too, since their window is soon full.
     """
-    of_pairs = shape.pair_flop / (speed.tp * speed.attention), sparse_pair_s(shape, speed), index_pair_s(shape, speed)
-    times = (*of_pairs, state_token_s(shape, speed))
+    times = pair_s(shape, speed), sparse_pair_s(shape, speed), index_pair_s(shape, speed), state_token_s(shape, speed)
     pair, sparse, index, token = (float((speed.scale * np.asarray(each)).max()) / parallelism for each in times)
     full, sliding = pair * float(shape.full_layers) + index, pair * float(shape.sliding_layers)
+    token += pair * speed.query_pairs * float(shape.full_layers + shape.sliding_layers)
     if not shape.sparse_flop:
         window = float(np.minimum(shape.window, LONGEST))
         return {"full_pair_s": full, "sliding_pair_s": sliding, "window": window, "token_s": token}

@@ -1,6 +1,7 @@
 """What attention takes, of prompts and of decode steps: full, sliding and sparse layers, and recurrent ones.
 
-FLOP over the rate of attention, bytes over the bandwidth for the KV cache; both are shares of the datasheet's, fitted.
+FLOP over the rate of attention, exponentials over that of the special function units, bytes over the bandwidth for the
+KV cache; rates are shares of the datasheet's, fitted.
 """
 
 from __future__ import annotations
@@ -13,6 +14,11 @@ from sizing.steps.rates import Rates
 from sizing.steps.shape import Number, Shape
 
 RECURRENT_RATE = constant("recurrent_prompt_rate")
+
+SCORE_EXPONENTIALS = 1.5
+"""Exponentials that take as long as what a score needs beside its products: one, and scaling, maximum, sum and
+conversion, 3.5 instructions on 128 lanes beside 16 special function units (1.44). With 1.5 products reach the same rate
+in heads of 64 and of 128 values on Hopper, whatever the kernel (99 tables of ``aisimulate`` 0.13)."""
 
 LONGEST = 1e9
 """Tokens, more than any context has."""
@@ -40,11 +46,25 @@ def kv_read_bytes(shape: Shape, context: Number, kv_bytes: Floats) -> Floats:
     return np.asarray(kv_bytes * (shape.kv_full * context + part), dtype=np.float64)
 
 
-def attention_pairs(shape: Shape, new: Number, cached: Number) -> Number:
+def pair_s(shape: Shape, speed: Rates) -> Floats:
+    """Time of one query and one token that it attends to in one layer of a prompt, on each GPU of a TP group, (C, 1).
+
+    Products of its scores and values, and a softmax of one score per head, which kernels overlap imperfectly. So heads
+    of 64 values reach half to four fifths of the rate of 128, the less the faster the matrix units are beside the
+    special function units. Source: Shah et al., "FlashAttention-3" (2024), section 3.1: 3.9 TFLOP/s of exponentials
+    beside 989 of products on the H100.
+    """
+    products, softmax = shape.pair_flop / speed.attention, shape.heads * SCORE_EXPONENTIALS / speed.exponentials
+    return bound(np.asarray(products), np.asarray(softmax), speed.wide_exposed) / speed.tp
+
+
+def attention_pairs(shape: Shape, new: Number, cached: Number, query_pairs: float) -> Number:
     """Query-key pairs of one causal prompt over all layers but sparse ones: full n x (c + n/2), sliding at most
-    n x window."""
-    full = new * (cached + new / 2.0)
-    return shape.full_layers * full + shape.sliding_layers * np.minimum(full, new * _finite(shape.window))
+    n x window, and in each layer ``query_pairs`` a query, as many as its tile takes to begin and to end, with those of
+    the diagonal's tiles that the mask drops."""
+    full, ends = new * (cached + new / 2.0), new * query_pairs
+    sliding = np.minimum(full, new * _finite(shape.window))
+    return shape.full_layers * (full + ends) + shape.sliding_layers * (sliding + ends)
 
 
 def _finite(tokens: Number) -> Number:
@@ -63,7 +83,7 @@ def prompt_attention_s(shape: Shape, speed: Rates, new: Number, cached: Number) 
     full = new * (cached + new / 2.0)
     chosen = new * _finite(shape.attended)
     entries = np.where(reads_all_entries(shape, speed), chosen, np.minimum(full, chosen))
-    dense = attention_pairs(shape, new, cached) * shape.pair_flop / speed.tp / speed.attention
+    dense = attention_pairs(shape, new, cached, speed.query_pairs) * pair_s(shape, speed)
     chosen_s = entries * sparse_pair_s(shape, speed) + full * index_pair_s(shape, speed)
     return np.asarray(dense + chosen_s + new * state_token_s(shape, speed))
 

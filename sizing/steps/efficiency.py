@@ -23,8 +23,9 @@ class DeviceEfficiency:
 
     ``matrix_16``, ``matrix_8``, ``matrix_4``: share of the dense matrix rate at 16, 8 and 4 bit; ``memory_16``,
     ``memory_8``, ``memory_4``: share of bandwidth for weights of that width; ``kv``: for the KV cache; ``attention``:
-    share of the 16-bit rate in attention; ``link``: share of link bandwidth in collectives; ``layer``: factor on fixed
-    times; ``ageing``: growth of device time per year before :data:`REFERENCE_YEAR`, on top of the engine's;
+    share of the 16-bit rate in the products of attention; ``link``: share of link bandwidth in collectives; ``layer``:
+    factor on fixed times; ``ageing``: growth of device time per year before :data:`REFERENCE_YEAR`, on top of the
+    engine's;
     ``wide_ageing``: growth of the time of 16-bit matrix arithmetic beyond that.
     """
 
@@ -92,6 +93,7 @@ class CommonEfficiency:
     ``sampling_passes``: reads and writes of a 32-bit logit by the sampler; ``rank_sequence_s``: what each doubling of
     the GPUs of a TP group adds per sequence and step (their logits gathered, their workers told);
     ``sparse_attention``: rate of attention to chosen entries in prompts relative to dense attention;
+    ``query_pairs``: pairs that take as long as what a query of a prompt takes in a layer beyond its own;
     ``prompt_token_s``: host time per prompt token before the engine has it.
     """
 
@@ -120,6 +122,7 @@ class CommonEfficiency:
     latent_ageing: float
     fixed_ageing: float
     sparse_attention: float
+    query_pairs: float
     prompt_token_s: float
 
 

@@ -33,7 +33,7 @@ _TIMES = (
 
 _SHARED = (
     *("prompt_token_s", "sparse_attention", "activation_passes", "expert_passes", "imbalance", "evenness"),
-    *("sampling_passes", "rank_sequence_s"),
+    *("sampling_passes", "rank_sequence_s", "query_pairs"),
 )
 """Fitted numbers of all candidates alike."""
 
@@ -46,6 +46,8 @@ class Rates:
     wide_matrix: Floats
     expert_matrix: Floats
     attention: Floats
+    exponentials: Floats
+    query_pairs: float
     sparse_attention: float
     dense_short_prompts: Flags
     memory: Floats
@@ -128,7 +130,8 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
         matrix=matrix * np.where(_is_plain(facts), of.library, 1.0),
         wide_matrix=wide_matrix,
         expert_matrix=np.minimum(matrix * common.expert_matrix, facts.matrix),
-        attention=facts.wide * of.device(lambda d: d.attention) * np.exp(-common.attention_ageing * age),
+        attention=facts.wide * _attention_share(of) * np.exp(-common.attention_ageing * age),
+        exponentials=facts.exponentials * np.exp(-common.attention_ageing * age),
         dense_short_prompts=facts.dense_short_prompts,
         memory=memory * _dense_factor(of),
         expert_memory=memory * by_width[facts.width_class][:, None],
@@ -190,6 +193,14 @@ def _matrix_rates(of: _Fitted) -> tuple[Floats, Floats]:
     matrix = matrix * np.where(facts.weight_only[:, None], widened, 1.0)
     wide = facts.wide * np.minimum(sustained * of.device(lambda d: d.matrix_16), 1.0) * then * of.library
     return wide, matrix
+
+
+def _attention_share(of: _Fitted) -> Floats:
+    """Share of the dense 16-bit rate that attention's products reach, (C, 1): within a family, as dense products, what
+    the power limit leaves of the clock. An H20 keeps its clock, its rate being a seventh of the H100's at most of its
+    power: 0.93 in prompts of a million tokens (LMSYS blog, 2026-01-15)."""
+    within = of.facts.power_within**of.fit.common.power_within
+    return np.asarray(np.minimum(of.device(lambda d: d.attention) * within, 1.0))
 
 
 def _memory_rates(of: _Fitted) -> tuple[Floats, Floats]:

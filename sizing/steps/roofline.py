@@ -57,11 +57,13 @@ class Roofline:
         Lengths and shapes are numbers, or columns (C, 1) where rows differ in them; ``concurrency`` (C, K).
         """
         work, stall = prefill_work_s(shape, speed, new, cached)
+        alone, last = lone_prompt_s(shape, speed, new, cached)
         shared = _shared_s(shape, speed, rows_of_pass(speed, concurrency))
         decode = decode_step_s(shape, speed, concurrency, context, shared)
         return StepTimes(
             decode_s=decode,
-            prefill_s=prefill_s(shape, speed, new, cached)[:, 0],
+            prefill_s=alone[:, 0],
+            last_chunk=(last / alone)[:, 0],
             prefill_work_s=work[:, 0],
             prompt_step_s=prompt_step_s(shape, speed, new, work, concurrency, decode, shared),
             stall_s=stall[:, 0],
@@ -274,6 +276,21 @@ def prefill_s(shape: Shape, speed: Rates, new: Number, cached: Number, batch: fl
     moved = communication_s(shape, speed, even) + activations_s(shape, speed, even)
     computed = np.maximum(speed.scale * (chunks * (matrices + moved) + score), chunks * launch_s(shape, speed))
     return np.asarray(computed + chunks * (speed.scale * fixed_s(shape, speed) + speed.step_s))
+
+
+def lone_prompt_s(shape: Shape, speed: Rates, new: Number, cached: Number) -> tuple[Floats, Floats]:
+    """One prompt with nothing else running, and its last chunk alone from the first stage to the last, (C, 1) each.
+
+    Stages compute the chunks of a prompt side by side, so that it takes T / PP and what its last chunk has before it:
+    (T + (PP - 1) x last) / PP; T where it is one chunk. Source: vLLM, ``EngineCore.step_with_batch_queue``; SGLang,
+    chunked pipeline parallelism (LMSYS blog, 2026-01-15).
+    """
+    whole = prefill_s(shape, speed, new, cached)
+    if not np.any(speed.pp > 1):
+        return whole, whole
+    chunk = np.asarray(new) / np.maximum(np.ceil(np.asarray(new) / speed.budget), 1.0)
+    last = prefill_s(shape, speed, chunk, cached + new - chunk)
+    return (whole + (speed.pp - 1.0) * last) / speed.pp, last
 
 
 def prefill_work_s(shape: Shape, speed: Rates, new: Number, cached: Number) -> tuple[Floats, Floats]:

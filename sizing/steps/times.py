@@ -22,7 +22,8 @@ class StepTimes(Columns):
 
     ``decode_s`` (C, K): one step of every sequence, at the concurrencies of the grid (C, K) that was asked; it emits
     ``tokens_per_step`` tokens of each (1, or (C,) numbers of 1 or more with speculative decoding).
-    ``prefill_s`` (C,): one prompt alone, first to last layer. ``prefill_work_s`` (C,): engine time the prompt takes
+    ``prefill_s`` (C,): one prompt alone, first to last layer; ``last_chunk`` (C,): its last chunk over that.
+    ``prefill_work_s`` (C,): engine time the prompt takes
     from everything else when it shares steps with decoding sequences; smaller than ``prefill_s`` where pipeline stages
     or attention-DP ranks work in parallel. ``prompt_step_s`` (C, K): by how much a step that carries prompts is longer
     than one that only decodes, beyond their work; below 0 where part of that hides behind what the step does anyway.
@@ -37,6 +38,7 @@ class StepTimes(Columns):
     prefill_s: Floats
     prefill_work_s: Floats
     source: str
+    last_chunk: Floats | float = 1.0
     prompt_step_s: Floats | float = 0.0
     stall_s: Floats | float = 0.0
     ranks: Floats | float = 1.0

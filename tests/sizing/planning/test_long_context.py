@@ -47,10 +47,9 @@ def configured(model: str, gpu: str, engine: str, precision: str, layout: dict[s
 
 
 def predicted_s(row: Configuration, model: str, tokens: int) -> float:
-    """A prompt alone; of pipeline stages that work on its chunks side by side what each takes."""
     traffic = Traffic(input_tokens=float(tokens), output_tokens=1.0)
     times = mixture().times(resolve_model(model).model, table([row]), traffic, np.ones((1, 1)))
-    return float((times.prefill_work_s if row.pp > 1 else times.prefill_s)[0])
+    return float(times.prefill_s[0])
 
 
 def test_published_prompts_took_the_stated_share_of_what_is_predicted():

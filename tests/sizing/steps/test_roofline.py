@@ -13,6 +13,7 @@ from sizing.catalog.precisions import precisions
 from sizing.deployments.candidates import table
 from sizing.question.configuration import Configuration
 from sizing.question.traffic import Traffic
+from sizing.steps.attention import pair_s
 from sizing.steps.efficiency import Efficiencies, efficiencies
 from sizing.steps.hardware import hardware
 from sizing.steps.rates import rates
@@ -167,7 +168,7 @@ def test_work_of_a_prompt_on_ranks_by_hand():
     own = (found.stall_s[0] / (1.0 - 1.0 / 8.0)) / speed.scale[0, 0]
     assert found.prefill_work_s[0] == pytest.approx(speed.scale[0, 0] * (experts + own / 8.0))
     dense = 2.0 * shape.dense / speed.matrix[0, 0] * 2000.0
-    pairs = shape.full_layers * 2000.0**2 / 2.0 * shape.pair_flop / speed.attention[0, 0]
+    pairs = shape.full_layers * 2000.0 * (1000.0 + speed.query_pairs) * pair_s(shape, speed)[0, 0]
     chunks = 2000.0 / 8192.0  # of one prompt on each of eight ranks
     rows = np.array([[8 * 8192.0]])
     moved = chunks * (communication_s(shape, speed, rows) + activations_s(shape, speed, rows))[0, 0]

@@ -62,7 +62,7 @@ def test_prompts_take_no_more_per_token_once_the_choice_is_full():
     dense = replace(model, sparse=None)
     sparse = [attention_s(model, 1, new, engine="sglang") for new in (32_000.0, 128_000.0)]
     full = [attention_s(dense, 1, new) for new in (32_000.0, 128_000.0)]
-    assert sparse[1] / sparse[0] < 10.0 < 15.9 < full[1] / full[0]
+    assert sparse[1] / sparse[0] < 10.0 < 15.8 < full[1] / full[0]
     assert sparse[1] < full[1]
 
 

@@ -17,6 +17,8 @@ from pathlib import Path
 
 from bench.server import free_port, prometheus
 from collectors.backends.backend import Backend
+from collectors.prometheus.promql import step_for
+from collectors.questions.past_windows import PAST_WINDOWS
 from collectors.source import Source, source_from
 from reality.compare import Planned, compare_source, planned_of
 from reality.diagnosis.diagnose import diagnose_source
@@ -24,19 +26,21 @@ from reality.diagnosis.learning import FEWEST_REQUESTS
 from reality.learned.acceptance import calibration_of
 from sharing.bonds.records import Calibration
 from sharing.errors import SharingError
+from sizing.catalog.engines import engines
 from sizing.planning.analytic import analytic_plan
 from sizing.planning.answered import Answer
+from sizing.question.own_gpu import gpu_of
 from sizing.scenario.schema import Scenario
 from tests.tools.chain.services import Load, engine, send
 from tests.tools.chain.tiny_model import CONFIG
 
 INTERVAL_S = 2
-LEARNED_AT, HELD_AGAINST = (0.25, 0.55), (0.4, 0.85)
+LEARNED_AT, HELD_AGAINST = (0.35, 0.6), (0.45, 0.85)
 """Rates, as shares of what the machine carries when all requests come at once."""
 AT_ONCE = 240
 """Requests by which that is measured: fifteen times as many as run at once."""
 OF_A_WINDOW = 1.1 * FEWEST_REQUESTS
-"""Requests of a window at the lowest rate, from which its length follows."""
+"""Requests of a window at the lowest rate, from which its length follows: a round one, as past windows have."""
 WITHIN = 0.15
 MEANS = {"ttft_ms.mean": "TTFT", "tpot_ms.mean": "ITL", "e2e_ms.mean": "E2E"}
 CORES = {"id": "cores", "memory_gb": 16, "bandwidth_gbs": 20, "fp16_tflops": 1, "bf16_tflops": 1, "price_usd": 1000}
@@ -150,18 +154,21 @@ def main() -> int:
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".chain").resolve()
     port = free_port()
     jobs = [{"job_name": "vllm", "static_configs": [{"targets": [f"127.0.0.1:{port}"]}]}]
-    planned = planned_of(Answer.of(Scenario.model_validate(SCENARIO), analytic_plan))
+    scenario = Scenario.model_validate(SCENARIO)
+    planned = planned_of(Answer.of(scenario, analytic_plan))
+    sequences = engines()["vllm"].sequences(gpu_of(scenario.deployment.custom_gpus[0]))
     with (
         tempfile.TemporaryDirectory(dir=folder) as data,
-        engine(folder, port) as address,
+        engine(folder, port, sequences) as address,
         prometheus(Path(data) / "tsdb", jobs=jobs, interval=f"{INTERVAL_S}s") as (url, _),
     ):
         one = Load(requests=40, rps=4.0, seed=99)
         send(folder, address, one)
         carried = float(send(folder, address, replace(one, requests=AT_ONCE, rps=math.inf))["request_throughput"])
-        window_s = math.ceil(OF_A_WINDOW / (LEARNED_AT[0] * carried))
+        least_s = OF_A_WINDOW / (LEARNED_AT[0] * carried)
+        window_s = step_for(PAST_WINDOWS * least_s, interval_s=least_s, points=PAST_WINDOWS + 1)
         source = source_from({"schema_version": 1, "name": "chain", "prometheus": {"url": url}, "window_s": window_s})
-        print(f"{carried:.2f} requests/s at once: windows of {window_s} s", file=sys.stderr)
+        print(f"{carried:.2f} requests/s at once: windows of {window_s:g} s", file=sys.stderr)
         for seed, share in enumerate(LEARNED_AT):
             rps = round(share * carried, 2)
             send(folder, address, replace(one, requests=round(rps * 2.5 * window_s), rps=rps, seed=seed))

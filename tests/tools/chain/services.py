@@ -45,15 +45,16 @@ def _environment(folder: Path) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def engine(folder: Path, port: int) -> Iterator[str]:
-    """A vLLM that serves the tiny model; its address. Raises RuntimeError when it does not start."""
+def engine(folder: Path, port: int, sequences: int = 16) -> Iterator[str]:
+    """A vLLM that serves the tiny model, so many sequences at once; its address. Raises RuntimeError when it does not
+    start."""
     options = {
         "served-model-name": MODEL,
         "load-format": "dummy",
         "host": "127.0.0.1",
         "port": port,
         "max-model-len": 2048,
-        "max-num-seqs": 16,
+        "max-num-seqs": sequences,
         "dtype": "bfloat16",
     }
     command = [str(folder / "venv/bin/vllm"), "serve", str(folder / "model"), "--enforce-eager"]
