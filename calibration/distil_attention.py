@@ -12,7 +12,6 @@ from calibration.distil_matrices import START, bound_s
 from calibration.kernel_tables import Table, newest
 from sizing.base.arrays import Floats
 from sizing.catalog.precisions import KV_BYTES, WIDE_BYTES
-from sizing.steps.attention import SCORE_EXPONENTIALS
 
 DEFAULTS: dict[str, str | int] = {"head_dim": 128, "kv_cache_dtype": "bfloat16", "window_size": 0, "step": 0}
 """What a table without the column measured."""
@@ -58,15 +57,15 @@ def decode_s(rows: pd.DataFrame, chip: Chip, kv: str, share: float, attention: f
 
 
 def prompt_s(rows: pd.DataFrame, chip: Chip, values: Mapping[str, float], memory: float, exposed: float) -> Floats:
-    """Seconds of causal attention of whole prompts in one layer, products and exponentials overlapping, with reading
+    """Seconds of causal attention of whole prompts in one layer, products and softmax overlapping, with reading
     and writing what it works on."""
     batch, new = rows["batch_size"].to_numpy(dtype=np.float64), rows["isl"].to_numpy(dtype=np.float64)
     heads, size = rows["num_heads"].to_numpy(dtype=np.float64), rows["head_dim"].to_numpy(dtype=np.float64)
     both = 2.0 * heads + 2.0 * rows["num_key_value_heads"].to_numpy(dtype=np.float64)
     scores = batch * new * (new / 2.0 + values["query_pairs"]) * heads
     moved = batch * new * both * size * WIDE_BYTES
-    products, softmax = 4.0 * scores * size / (chip.wide * values["share"]), scores * SCORE_EXPONENTIALS
-    computed = bound_s(products, softmax / chip.exponentials, exposed)
+    products = 4.0 * scores * size / (chip.wide * values["share"])
+    computed = bound_s(products, scores / chip.scores, exposed)
     return np.asarray(computed + moved / (chip.bandwidth * memory))
 
 

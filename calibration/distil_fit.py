@@ -12,7 +12,7 @@ from sizing.base.errors import UnknownName
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.gpu_names import resolve_gpu
 from sizing.catalog.precisions import compute_flops, precisions, wide_flops
-from sizing.steps.hardware import exponentials_of
+from sizing.steps.hardware import scores_of
 
 SCATTER = 0.2
 """Log error beyond which a measurement pulls less. Chosen: because repeated kernels differ by a tenth, autotuned ones
@@ -58,9 +58,9 @@ class Chip:
         return wide_flops(self.gpu)
 
     @property
-    def exponentials(self) -> float:
-        """Exponentials/s of its special function units."""
-        return exponentials_of(self.gpu)
+    def scores(self) -> float:
+        """Scores/s whose softmax it computes."""
+        return scores_of(self.gpu)
 
 
 def chip_of(system: str) -> Chip | None:

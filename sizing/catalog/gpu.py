@@ -23,7 +23,7 @@ class Gpu:
     older, rarer or smaller than what is bought for serving today, or not sold yet.
     ``compute_capability`` is NVIDIA's, "" for others. ``slice_of`` is the id of the card that it is a part of, "" for a
     whole one, ``slice_name`` how that is cut, and ``slices_per_card`` into how many of these.
-    ``exponentials_per_flop``: exponentials that its special function units take for each dense 16-bit FLOP.
+    ``scores_per_flop``: scores whose softmax it computes for each dense 16-bit FLOP.
     """
 
     id: str
@@ -66,7 +66,7 @@ class Gpu:
     slice_of: str = ""
     slice_name: str = ""
     slices_per_card: int = 1
-    exponentials_per_flop: float | None = None
+    scores_per_flop: float | None = None
     aliases: tuple[str, ...] = field(default=(), compare=False)
 
     def __hash__(self) -> int:

@@ -17,13 +17,20 @@ H100 datasheet, "128 GB/s" both ways)."""
 
 DRIVER_BYTES = constant("driver_bytes")
 
-PLAIN_FLOP_PER_EXPONENTIAL = {"7.0": 8.0, "7.5": 8.0, "8.0": 8.0, "10.3": 8.0, "cdna2": 8.0, "cdna4": 8.0}
-MOST_PLAIN_FLOP = 16.0
-"""Datasheet FLOP at 32 bit in the time of one exponential, by compute capability or family, and of all others: a
-multiprocessor has 16 special function units beside 128 lanes of 2 FLOP, or beside 64 in Volta, Turing and the A100
-(CUDA C++ Programming Guide 13, "Throughput of Native Arithmetic Instructions"); twice as many in Blackwell Ultra
-(NVIDIA, "Inside NVIDIA Blackwell Ultra", 2025-08-22). AMD's take a quarter of the lanes' rate, which datasheets count
-double since CDNA 3; twice that in CDNA 4 (AMD CDNA 4 white paper, 2025-06)."""
+PLAIN_FLOP_PER_SCORE = {
+    **dict.fromkeys(("7.0", "7.5", "8.0", "10.3", "cdna2"), 15.0),
+    "10.0": 19.0,
+    "cdna3": 30.0,
+    "cdna4": 22.0,
+}
+USUAL_FLOP_PER_SCORE = 23.0
+"""Datasheet FLOP at 32 bit in the time that the softmax of one score takes, by compute capability or family, and of all
+others: an exponential on 16 special function units beside 128 lanes of 2 FLOP (16), and scaling, maximum, sum and
+conversion, 3.5 instructions on those lanes (7; CUDA C++ Programming Guide 13, "Throughput of Native Arithmetic
+Instructions"). Volta, Turing and the A100 have 64 lanes, Blackwell Ultra twice the units (NVIDIA, "Inside NVIDIA
+Blackwell Ultra", 2025-08-22); kernels of the B200 compute a quarter of the exponentials on the lanes (FlashAttention-4,
+2025). AMD's units take a quarter of the lanes' rate, half in CDNA 4 (white paper, 2025-06), and datasheets count packed
+pairs since CDNA 3."""
 
 ASSUMED_PCIE_GENERATION = 4
 """Where a datasheet names no PCIe generation (TPU, Trainium, Inferentia): the slower one in current servers."""
@@ -85,13 +92,12 @@ def _visible_bytes(row: Row) -> float:
     return printed or memory - (DRIVER_BYTES if shown_by_driver and row["vendor"] == "NVIDIA" else 0.0)
 
 
-def _exponentials_per_flop(row: Row) -> float | None:
-    """Exponentials for each dense 16-bit FLOP; None where the datasheet has no rate at 32 bit."""
+def _scores_per_flop(row: Row) -> float | None:
+    """Scores for each dense 16-bit FLOP; None where the datasheet has no rate at 32 bit."""
     plain, wide = float(row["fp32_tflops"] or 0.0), float(row["bf16_tflops_dense"] or row["fp16_tflops_dense"] or 0.0)
     if not plain or not wide:
         return None
-    of_its_own = PLAIN_FLOP_PER_EXPONENTIAL.get(row["compute_capability"] or row["family"], MOST_PLAIN_FLOP)
-    return plain / of_its_own / wide
+    return plain / PLAIN_FLOP_PER_SCORE.get(row["compute_capability"] or row["family"], USUAL_FLOP_PER_SCORE) / wide
 
 
 def _gpu(row: Row) -> Gpu:
@@ -100,7 +106,7 @@ def _gpu(row: Row) -> Gpu:
     lanes = count(row["pcie_lanes"]) or 16
     values = cells(row, Gpu, link_name="interconnect", tdp_w="tdp_watts", module_w="module_watts") | {
         "visible_bytes": _visible_bytes(row),
-        "exponentials_per_flop": _exponentials_per_flop(row),
+        "scores_per_flop": _scores_per_flop(row),
         "memory_bandwidth": _scaled(row["memory_bandwidth_gbs"], GB),
         "fp16_flops": _scaled(row["fp16_tflops_dense"], TRILLION),
         "bf16_flops": _scaled(row["bf16_tflops_dense"], TRILLION),

@@ -1,7 +1,7 @@
 """What attention takes, of prompts and of decode steps: full, sliding and sparse layers, and recurrent ones.
 
-FLOP over the rate of attention, exponentials over that of the special function units, bytes over the bandwidth for the
-KV cache; rates are shares of the datasheet's, fitted.
+FLOP over the rate of attention's products, scores over that of the softmax, bytes over the bandwidth for the KV cache;
+rates of the first and the last are shares of the datasheet's, fitted.
 """
 
 from __future__ import annotations
@@ -14,11 +14,6 @@ from sizing.steps.rates import Rates
 from sizing.steps.shape import Number, Shape
 
 RECURRENT_RATE = constant("recurrent_prompt_rate")
-
-SCORE_EXPONENTIALS = 1.5
-"""Exponentials that take as long as what a score needs beside its products: one, and scaling, maximum, sum and
-conversion, 3.5 instructions on 128 lanes beside 16 special function units (1.44). With 1.5 products reach the same rate
-in heads of 64 and of 128 values on Hopper, whatever the kernel (99 tables of ``aisimulate`` 0.13)."""
 
 LONGEST = 1e9
 """Tokens, more than any context has."""
@@ -50,11 +45,11 @@ def pair_s(shape: Shape, speed: Rates) -> Floats:
     """Time of one query and one token that it attends to in one layer of a prompt, on each GPU of a TP group, (C, 1).
 
     Products of its scores and values, and a softmax of one score per head, which kernels overlap imperfectly. So heads
-    of 64 values reach half to four fifths of the rate of 128, the less the faster the matrix units are beside the
-    special function units. Source: Shah et al., "FlashAttention-3" (2024), section 3.1: 3.9 TFLOP/s of exponentials
+    of 64 values reach half to four fifths of the rate of 128, the less the faster the matrix units are beside what
+    computes the softmax. Source: Shah et al., "FlashAttention-3" (2024), section 3.1: 3.9 TFLOP/s of exponentials
     beside 989 of products on the H100.
     """
-    products, softmax = shape.pair_flop / speed.attention, shape.heads * SCORE_EXPONENTIALS / speed.exponentials
+    products, softmax = shape.pair_flop / speed.attention, shape.heads / speed.scores
     return bound(np.asarray(products), np.asarray(softmax), speed.wide_exposed) / speed.tp
 
 

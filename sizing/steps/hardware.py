@@ -27,8 +27,8 @@ transport)."""
 H100_FLOPS, H100_W = 989.4e12, 700.0
 """Dense 16-bit FLOP/s and power of the H100 SXM (NVIDIA H100 datasheet)."""
 
-H100_EXPONENTIALS = 66.9e12 / 16.0
-"""Exponentials/s of the H100 SXM: FLOP/s at 32 bit of its datasheet, 16 in the time of one exponential."""
+H100_SCORES = 66.9e12 / 23.0
+"""Scores/s whose softmax the H100 SXM computes: FLOP/s at 32 bit of its datasheet over those that one takes."""
 
 _CLASS_OF = {"wide": 0, "fp8": 1, "int8": 1, "fp4": 2, "mxfp4": 1}
 """Matrices multiplied at 16, 8 and 4 bit are class 0, 1 and 2, by the format they are computed in."""
@@ -40,7 +40,7 @@ class Hardware(Columns):
 
     matrix: Floats
     wide: Floats
-    exponentials: Floats
+    scores: Floats
     power: Floats
     power_within: Floats
     launched: Floats
@@ -83,7 +83,7 @@ def hardware(candidates: Candidates) -> Hardware:
     return Hardware(
         matrix=col(_matrix_flops),
         wide=col(lambda k: wide_flops(k.gpu)),
-        exponentials=col(lambda k: exponentials_of(k.gpu)),
+        scores=col(lambda k: scores_of(k.gpu)),
         power=col(lambda k: power_of(_reference(k.gpu))),
         power_within=col(lambda k: power_of(k.gpu) / power_of(_reference(k.gpu)) if k.gpu.tdp_w else 1.0),
         launched=col(lambda k: _launched(k.gpu)),
@@ -107,12 +107,12 @@ def hardware(candidates: Candidates) -> Hardware:
     )
 
 
-def exponentials_of(gpu: Gpu) -> float:
-    """Exponentials/s of the special function units: as many for each FLOP/s as the H100 SXM has where that is not
-    known; infinite for processors, whose rates of attention were fitted without."""
+def scores_of(gpu: Gpu) -> float:
+    """Scores/s whose softmax a GPU computes: as many for each FLOP/s as the H100 SXM where that is not known; infinite
+    for processors, whose rates of attention were fitted without."""
     if gpu.processor:
         return np.inf
-    return wide_flops(gpu) * (gpu.exponentials_per_flop or H100_EXPONENTIALS / H100_FLOPS)
+    return wide_flops(gpu) * (gpu.scores_per_flop or H100_SCORES / H100_FLOPS)
 
 
 def power_of(gpu: Gpu) -> float:

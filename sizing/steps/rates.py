@@ -46,7 +46,7 @@ class Rates:
     wide_matrix: Floats
     expert_matrix: Floats
     attention: Floats
-    exponentials: Floats
+    scores: Floats
     query_pairs: float
     sparse_attention: float
     dense_short_prompts: Flags
@@ -131,7 +131,7 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
         wide_matrix=wide_matrix,
         expert_matrix=np.minimum(matrix * common.expert_matrix, facts.matrix),
         attention=facts.wide * _attention_share(of) * np.exp(-common.attention_ageing * age),
-        exponentials=facts.exponentials * np.exp(-common.attention_ageing * age),
+        scores=facts.scores * np.exp(-common.attention_ageing * age),
         dense_short_prompts=facts.dense_short_prompts,
         memory=memory * _dense_factor(of),
         expert_memory=memory * by_width[facts.width_class][:, None],

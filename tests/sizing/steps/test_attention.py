@@ -1,4 +1,4 @@
-"""Attention of prompts: products beside exponentials, what each query takes, and chunks in a pipeline."""
+"""Attention of prompts: products beside softmax, what each query takes, and chunks in a pipeline."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from sizing.simulator.fleet import Replica
 from sizing.simulator.step_grid import roofline_grid
 from sizing.simulator.step_time import pair_time
 from sizing.steps.attention import pair_s, prompt_attention_s
-from sizing.steps.hardware import H100_EXPONENTIALS, exponentials_of, hardware
+from sizing.steps.hardware import H100_SCORES, hardware, scores_of
 from sizing.steps.rates import Rates, rates
 from sizing.steps.roofline import roofline
 from sizing.steps.shape import shape_of
@@ -29,28 +29,21 @@ def speed_of(row: Configuration) -> Rates:
 
 
 def test_a_pair_by_hand():
-    """Llama 3.1 8B: 32 heads x 4 x 128 FLOP, and 1.5 exponentials a head; what is shorter is exposed in part."""
+    """Llama 3.1 8B: 32 heads x 4 x 128 FLOP, and a score a head; what is shorter is exposed in part."""
     speed = speed_of(configuration(1, "h100_sxm", "bf16"))
-    products, exponentials = 32 * 4 * 128 / speed.attention.item(), 32 * 1.5 / H100_EXPONENTIALS
-    assert products > exponentials
+    products, softmax = 32 * 4 * 128 / speed.attention.item(), 32 / H100_SCORES
+    assert products > softmax
     taken = pair_s(shape_of(models()[LLAMA]), speed).item()
-    assert taken == pytest.approx(products + speed.wide_exposed * exponentials, rel=1e-3)
+    assert taken == pytest.approx(products + speed.wide_exposed * softmax, rel=1e-3)
 
 
 @pytest.mark.parametrize(
-    ("gpu", "tera"),
-    [
-        ("h100_sxm", 4.18),
-        ("a100_sxm_80g", 2.44),
-        ("b200_sxm", 5.0),
-        ("b300_sxm", 10.0),
-        ("h20", 2.75),
-        ("mi300x", 10.2),
-    ],
+    ("gpu", "tera"), [("h100_sxm", 2.91), ("a100_sxm_80g", 1.3), ("b200_sxm", 4.2), ("b300_sxm", 5.3), ("h20", 1.91)]
 )
-def test_exponentials_by_special_function_units_and_clock(gpu, tera):
-    """132 multiprocessors x 16 x 1.98 GHz on the H100, 108 x 16 x 1.41 on the A100; B300: twice as many."""
-    assert exponentials_of(gpus()[gpu]) == pytest.approx(tera * 1e12, rel=0.01)
+def test_softmax_by_special_function_units_and_lanes(gpu, tera):
+    """H100: 132 multiprocessors x 1.98 GHz / (1 / 16 + 3.5 / 128) scores a second; A100: 108 x 1.41 / (1 / 16 + 3.5 /
+    64); H20: 78 of the H100's; B300: 1 / 32 instead of 1 / 16; B200: three quarters of 1 / 16."""
+    assert scores_of(gpus()[gpu]) == pytest.approx(tera * 1e12, rel=0.01)
 
 
 def test_half_as_large_heads_reach_less_the_faster_the_matrix_units_are():
@@ -70,8 +63,8 @@ def test_half_as_large_heads_reach_less_the_faster_the_matrix_units_are():
 
 
 def test_short_prompts_reach_less_than_long_ones():
-    """Measured on the H100 (aisimulate 0.13, vLLM 0.25): 0.38 of the dense rate at 1,024 tokens, which launches are part
-    of, 0.61 at 16,384."""
+    """Measured on the H100 (aisimulate 0.13, vLLM 0.25): 0.38 of the dense rate at 1,024 tokens, launches included,
+    0.61 at 16,384."""
     speed, shape = speed_of(configuration(1, "h100_sxm")), shape_of(models()[LLAMA])
     flop_of = {n: 32 * 32 * 4 * 128 * n * n / 2.0 for n in (1024.0, 16_384.0)}
     short, long = (flop / prompt_attention_s(shape, speed, n, 0.0).item() / 989e12 for n, flop in flop_of.items())
