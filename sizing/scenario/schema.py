@@ -242,6 +242,10 @@ class Layout(ScenarioPart):
     dp: int = Field(default=1, ge=1, le=128)
 
 
+MOST_MIXED_TYPES = 4
+"""GPU types of a mix at most. Chosen: each is a fleet of its own to run, and beyond the second little is saved."""
+
+
 class Deployment(ScenarioPart):
     """What may be bought or rented. Empty lists mean: consider all.
 
@@ -262,7 +266,8 @@ class Deployment(ScenarioPart):
     starting instance reads its weights from, at ``weights_gb_per_s`` (10^9 bytes a second; none: what its kind gives)
     by ``weights_loader``; stated, start-up times are computed from it. ``standby``: how instances wait that are not
     needed. ``kv_offload``: a second tier for the KV cache
-    of sessions and traces with blocks.
+    of sessions and traces with blocks. ``mixed``: GPU types at most over which the load may be spread by the length of
+    its prompts; 1: all instances are of one type.
     """
 
     gpus: list[str] = Field(default_factory=list, max_length=100)
@@ -280,6 +285,7 @@ class Deployment(ScenarioPart):
     memory_fraction: Annotated[float, Field(ge=0.1, le=0.99, allow_inf_nan=False)] | None = None
     custom_gpus: list[CustomGpu] = Field(default_factory=list, max_length=20)
     slice: str = Field(default="", max_length=20)
+    mixed: int = Field(default=1, ge=1, le=MOST_MIXED_TYPES)
     measured_gpus_only: bool = False
     accurate_formats_only: bool = True
     location: Location = "on_prem"
@@ -393,6 +399,19 @@ class Scenario(ScenarioPart):
     pipeline: list[PipelineStage] = Field(default_factory=list, max_length=MOST_STAGES)
     prices: Prices = Prices()
     costs: Costs = Costs()
+
+    @model_validator(mode="after")
+    def _can_be_mixed(self) -> Scenario:
+        if self.deployment.mixed == 1:
+            return self
+        if self.measured is not None:
+            raise ValueError("a measured record is of one GPU type: leave deployment.mixed out, or measured")
+        if self.workload.sessions is not None or self.workload.prefix_reuse is not None:
+            raise ValueError(
+                "what prefix caches hold depends on where requests go: leave deployment.mixed out, or give lengths and "
+                "prefix_cached_tokens in place of sessions and prefix_reuse"
+            )
+        return self
 
     @model_validator(mode="after")
     def _can_be_written(self) -> Scenario:
