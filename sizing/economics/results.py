@@ -9,6 +9,7 @@ from sizing.base.frame import cells_of, frame_of
 from sizing.base.quantity import Result, quantity
 from sizing.economics.assumptions import Basis
 from sizing.economics.dates import Age
+from sizing.economics.fleet_results import BaseAndBurst, SpotFleet
 from sizing.economics.present_value import Investment
 from sizing.economics.views import PartName, Unavailable, ViewName
 
@@ -408,6 +409,14 @@ class CostAnswer(Result):
     ways: Annotated[
         tuple[WayToPay, ...], quantity("Ways", help="The same capacity bought, rented, mixed and behind an API.")
     ]
+    spot: Annotated[
+        SpotFleet | None,
+        quantity("Spot", help="Instances through interruptions, and what is saved; None where spot is not asked."),
+    ] = None
+    burst: Annotated[
+        BaseAndBurst | None,
+        quantity("Base and burst", help="What the hybrid owns and rents; None where it has no cost."),
+    ] = None
     requests_per_day: Annotated[
         float, quantity("Requests a day", "requests/day", "as the plan's", "What units are counted by.")
     ]

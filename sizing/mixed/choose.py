@@ -79,7 +79,13 @@ def unserved(units: Sequence[Unit], ranges: int) -> tuple[int, ...]:
 
 
 def cheapest_mix(units: Sequence[Unit], most_types: int) -> Mix | None:
-    """The mix of least cost of so many GPU types at most; None where a range is served by nothing."""
+    """The mix of least cost of so many GPU types at most; None where a range is served by nothing.
+
+    Equation: minimise sum_u USD_u y_u over whole units y_u, each range in one kind of unit, at most one kind of a GPU
+    type, and sum_r needed_ru x_ru + spare_u <= y_u.
+
+    Source: Griggs et al., "Melange" (arXiv 2404.14527, 2024), with whole systems in place of single GPUs.
+    """
     if not units or unserved(units, len(units[0].needed)):
         return None
     single = one_type(units)
