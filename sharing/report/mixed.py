@@ -1,4 +1,4 @@
-"""One load on several GPU types: which requests each takes, what serves them, and what one type costs."""
+"""One load on several fleets: which requests each takes, what serves them, and what one fleet costs."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ def mixed(subject: Subject) -> Section | None:
     if fleet.parts:
         blocks += [Facts(facts=tuple(_facts(subject, fleet))), _table(subject, fleet)]
         blocks += [Bullets(items=fleet.assumptions)]
-    return Section(key="mixed", title="Mix of GPU types", blocks=tuple(blocks))
+    return Section(key="mixed", title="Mixed fleet", blocks=tuple(blocks))
 
 
 def _facts(subject: Subject, fleet: MixedFleet) -> Iterator[Fact]:
-    yield Fact(label="GPUs of the mix", value=count(fleet.gpus), note=f"{count(fleet.systems)} systems")
+    yield Fact(label="GPUs of the mixed fleet", value=count(fleet.gpus), note=f"{count(fleet.systems)} systems")
     if subject.shows_money:
         yield Fact(
-            label="Hardware of the mix a month",
+            label="Hardware of the mixed fleet a month",
             value=subject.written(fleet.usd_per_month),
-            note=f"one type {subject.written(fleet.one_type_usd_per_month)}",
+            note=f"one fleet {subject.written(fleet.one_fleet_usd_per_month)}",
         )
 
 
@@ -61,4 +61,4 @@ def _table(subject: Subject, fleet: MixedFleet) -> Table:
                 *paid,
             )
         )
-    return Table(title="Each type with the requests that it takes", columns=columns, rows=tuple(rows))
+    return Table(title="Each fleet with the requests that it takes", columns=columns, rows=tuple(rows))

@@ -1,4 +1,4 @@
-"""The answer for one load on several GPU types: which requests each takes, its instances and cost, and what is saved."""
+"""The answer for one load on several GPU types: which requests each takes, its instances and cost, what is saved."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from sizing.base.deployed import Deployed
 from sizing.base.latency_and_cost import Latencies
 from sizing.base.quantity import Result, quantity
 
-MixOutcome = Literal["cheaper", "not_cheaper", "one_type", "not_held", "no_price"]
-"""Whether several types cost less than one: ``cheaper``; the best mix, planned, costs as much or more
-(``not_cheaper``); by the estimate no mix is worth planning (``one_type``); some prompts hold the limits on no priced
+MixOutcome = Literal["cheaper", "not_cheaper", "one_fleet", "not_held", "no_price"]
+"""Whether several fleets cost less than one: ``cheaper``; the best split, planned, costs as much or more
+(``not_cheaper``); by the estimate no split is worth planning (``one_fleet``); some prompts hold the limits on no priced
 type by themselves (``not_held``); no price is known of what is planned (``no_price``)."""
 
 
@@ -28,7 +28,7 @@ class PromptRange(Result):
 
 
 class FleetPart(Result):
-    """One GPU type of a mix: which requests it takes, and what serves them."""
+    """One fleet of a mix, of one GPU type: which requests it takes, and what serves them."""
 
     ranges: Annotated[
         tuple[PromptRange, ...],
@@ -49,14 +49,14 @@ class FleetPart(Result):
 
 
 class MixedFleet(Result):
-    """The cheapest mix of GPU types that was found for a load, held against one type."""
+    """The cheapest split of a load over fleets of one GPU type each, held against one fleet for all."""
 
     outcome: Annotated[
         MixOutcome,
         quantity(
             "Outcome",
-            help="cheaper; not_cheaper: the best mix, planned, costs as much or more; one_type: by the estimate no mix "
-            "is worth planning; not_held: some prompts hold the limits on no priced type by themselves; no_price.",
+            help="cheaper; not_cheaper: the best split, planned, costs as much or more; one_fleet: by the estimate no "
+            "split is worth planning; not_held: some prompts hold the limits on no priced type by themselves; no_price.",
         ),
     ]
     parts: Annotated[
@@ -68,22 +68,16 @@ class MixedFleet(Result):
     usd_per_month: Annotated[
         float | None, quantity("Hardware per month", "USD/month", "sum over parts", "Of the mix, list cost.")
     ]
-    one_type_usd_per_month: Annotated[
-        float | None, quantity("One type", "USD/month", "the plan", "Hardware of the plan, which has one GPU type.")
+    one_fleet_usd_per_month: Annotated[
+        float | None, quantity("One fleet", "USD/month", "the plan", "Hardware of the plan, which is one fleet.")
     ]
     saved_share: Annotated[
         float | None,
-        quantity("Saved", "fraction", "1 - mix / one type", "Below 0 where the mix costs more; none without a mix."),
+        quantity("Saved", "fraction", "1 - mix / one fleet", "Below 0 where the mix costs more; none without a mix."),
     ]
     unserved: Annotated[
         tuple[PromptRange, ...],
         quantity("Not held by themselves", help="Prompts that no priced type serves within the limits on their own."),
-    ]
-    proven: Annotated[
-        bool,
-        quantity(
-            "Proven", help="Whether the integer programme ended with a proof that its estimate has no cheaper mix."
-        ),
     ]
     assumptions: Annotated[tuple[str, ...], quantity("Assumptions", help="What the mix rests on.")]
 
@@ -92,7 +86,7 @@ class MixedFleet(Result):
         return self.model_copy(
             update={
                 "usd_per_month": None,
-                "one_type_usd_per_month": None,
+                "one_fleet_usd_per_month": None,
                 "parts": tuple(one.model_copy(update={"usd_per_month": None}) for one in self.parts),
             }
         )

@@ -276,7 +276,7 @@ class AnswerSentence(Result):
             "drafts that it counts on; format: where it deviates from the checkpoint; redundancy: single points of "
             "failure; cost; room: what binds and how much more load fits; sure: how sure; infeasible: why nothing "
             "serves; reuse: what the prefix caches hold of sessions; pipeline: the stages beside the language model; "
-            "mixed: what several GPU types would save.",
+            "mixed: what several fleets would save.",
         ),
     ]
     text: Annotated[str, quantity("Sentence", help="The sentence.")]
@@ -441,7 +441,7 @@ class Plan(Result):
     ] = None
     mixed: Annotated[
         MixedFleet | None,
-        quantity("Mix of GPU types", help="Held against the plan, which has one type; none where none is asked."),
+        quantity("Mixed fleet", help="Held against the plan, which is one fleet; none where none is asked."),
     ] = None
     engine_version: Annotated[str, quantity("Engine version", help="Version of this engine.")]
     data_version: Annotated[str, quantity("Data version", help="Content hash and date of the catalogue.")]

@@ -11,8 +11,10 @@ from sizing.economics.ways import Ways
 
 
 def spot_of(ways: Ways) -> SpotFleet | None:
-    """How many spot instances keep the limits, and what they save; None where the scenario pays otherwise, nobody offers
-    them, or it states itself what interruptions cost."""
+    """How many spot instances keep the limits, and what they save.
+
+    None where the scenario pays otherwise, nobody offers them, or it states itself what interruptions cost.
+    """
     costs, assumed = ways.money.costs, ways.money.assumptions
     if costs.purchase != "spot" or costs.spot_interruption_percent is not None or not ways.as_asked:
         return None

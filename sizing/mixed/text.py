@@ -12,18 +12,19 @@ Named = Callable[[str], str]
 
 
 def sentence(mixed: MixedFleet, named: Named) -> str:
-    """What a mix of GPU types would save, without any amount of money."""
+    """What several fleets would save, without any amount of money."""
     match mixed.outcome:
         case "cheaper":
-            return f"A mix of GPU types is cheaper: {_split(mixed, named)} cost {percent(mixed.saved_share)} less than one type."
+            saved = percent(mixed.saved_share)
+            return f"Split by prompt length, {_split(mixed, named)} cost {saved} less than one fleet for all."
         case "not_cheaper":
-            return f"One GPU type is cheapest: the best mix, {_split(mixed, named)}, {_costs(mixed)}."
-        case "one_type":
-            return "One GPU type is cheapest: no mix of several is worth its whole systems."
+            return f"One fleet is cheapest: the best split, {_split(mixed, named)}, {_costs(mixed)}."
+        case "one_fleet":
+            return "One fleet for all requests is cheapest: no split over several is worth its whole systems."
         case "not_held":
-            return f"No mix of GPU types: {_unserved(mixed.unserved)} no GPU type with a price holds the limits alone."
+            return f"No split over fleets: {_unserved(mixed.unserved)} no GPU type with a price holds the limits alone."
         case "no_price":
-            return "No mix of GPU types: the price of the planned systems is not known."
+            return "No split over fleets: the price of the planned systems is not known."
 
 
 def _costs(mixed: MixedFleet) -> str:
@@ -65,7 +66,7 @@ def _unserved(ranges: Sequence[PromptRange]) -> str:
 
 def lines(mixed: MixedFleet, named: Named) -> Iterator[str]:
     """The mix for a terminal: a line for each part, then the whole."""
-    yield f"Mix of GPU types: {sentence(mixed, named)}"
+    yield f"Mixed fleet: {sentence(mixed, named)}"
     for one in mixed.parts:
         deployed = one.deployment
         limit = "" if one.latency is None else f", TTFT {ms(one.latency.ttft_ms.at_percentile)}"
@@ -75,5 +76,5 @@ def lines(mixed: MixedFleet, named: Named) -> Iterator[str]:
         )
     if mixed.parts:
         yield (
-            f"  together {usd(mixed.usd_per_month)} a month of hardware, one type {usd(mixed.one_type_usd_per_month)}"
+            f"  together {usd(mixed.usd_per_month)} a month of hardware, one fleet {usd(mixed.one_fleet_usd_per_month)}"
         )

@@ -1,8 +1,8 @@
-"""A plan with the cheapest mix of GPU types beside it: looked for by the load model, each part planned by itself.
+"""A plan with the cheapest mixed fleet beside it: looked for by the load model, each part planned by itself.
 
 The parts are plans as any other, simulated at their own load and lengths: each holds the limits at the asked percentile
 for its own requests, so that together they hold them for all. Where that is not cheaper than the plan, the answer says
-that one type is.
+that one fleet is.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from sizing.base.errors import InvalidScenario
 from sizing.base.format import count, percent
 from sizing.base.mixed import FleetPart, MixedFleet, MixOutcome, PromptRange
 from sizing.base.result import AnswerSentence, Plan
-from sizing.mixed.choose import Mix, Share, cheapest_mix, unserved
+from sizing.mixed.choose import Share, Split, cheapest_split, unserved
 from sizing.mixed.ranges import LengthRange, part_of, ranges_of, together
 from sizing.mixed.text import sentence
-from sizing.mixed.units import Unit, units_of
+from sizing.mixed.units import units_of
 from sizing.planning.compose import compose
 from sizing.planning.settled import settle
 from sizing.prices.cost import TIE
-from sizing.question.length_distributions import FixedLength, distribution_of
+from sizing.question.length_distributions import distribution_of
 from sizing.question.understand import Question, understand
 
 
@@ -43,7 +43,7 @@ def reject_unmixable(question: Question) -> None:
 
 
 def with_mix(question: Question, plan: Plan, seed: int) -> Plan:
-    """The plan with the cheapest mix of GPU types, the same plan where none is asked or nothing serves."""
+    """The plan with the cheapest mixed fleet, the same plan where none is asked or nothing serves."""
     if question.scenario.deployment.mixed == 1 or not plan.feasible or question.reused is not None:
         return plan
     mixed = mix_of(question, plan, seed)
@@ -54,7 +54,7 @@ def with_mix(question: Question, plan: Plan, seed: int) -> Plan:
 
 
 def mix_of(question: Question, plan: Plan, seed: int = 0) -> MixedFleet:
-    """The cheapest mix for the requests of a question, held against its ``plan``, which is of one GPU type."""
+    """The cheapest split of the requests of a question over fleets, held against its ``plan``, which is one fleet."""
     single = None if plan.cost is None else plan.cost.hardware_usd_per_month
     ranges = ranges_of(distribution_of(question.scenario.workload.input_tokens))
     units = units_of(_questions(question, ranges))
@@ -62,10 +62,10 @@ def mix_of(question: Question, plan: Plan, seed: int = 0) -> MixedFleet:
         return _without_parts("no_price" if single is None else "not_held", single, together(ranges))
     if lacking := unserved(units, len(ranges)):
         return _without_parts("not_held", single, together([ranges[k] for k in lacking]))
-    mix = cheapest_mix(units, question.scenario.deployment.mixed)
-    if mix is None or len(set(mix.gpus)) == 1:
-        return _without_parts("one_type", single, (), proven=mix is None or mix.proven)
-    return _held_against(single, mix, _parts(question, mix, ranges, seed), ranges)
+    split = cheapest_split(units, question.scenario.deployment.mixed)
+    if split is None or len(split.shares) == 1:
+        return _without_parts("one_fleet", single, ())
+    return _held_against(single, _parts(question, split, ranges, seed), ranges)
 
 
 def _questions(question: Question, ranges: Sequence[LengthRange]) -> list[Question]:
@@ -77,14 +77,14 @@ def _questions(question: Question, ranges: Sequence[LengthRange]) -> list[Questi
     return [each[one] for one in ranges]
 
 
-def _parts(question: Question, mix: Mix, ranges: Sequence[LengthRange], seed: int) -> list[FleetPart] | None:
-    """Each part of a mix as a plan of its own; None where one of them does not hold the limits."""
+def _parts(question: Question, split: Split, ranges: Sequence[LengthRange], seed: int) -> list[FleetPart] | None:
+    """Each part of a split as a plan of its own; None where one of them does not hold the limits."""
     parts = []
-    for share in mix.shares:
+    for share in split.shares:
         plan = _planned(question, share, ranges, seed)
         if plan.deployment is None or not plan.feasible:
             return None
-        mine = [ranges[k] for k in share.ranges]
+        mine = ranges[share.first : share.end]
         parts.append(
             FleetPart(
                 ranges=together(mine),
@@ -101,19 +101,17 @@ def _parts(question: Question, mix: Mix, ranges: Sequence[LengthRange], seed: in
 
 def _planned(question: Question, share: Share, ranges: Sequence[LengthRange], seed: int) -> Plan:
     """The plan of one part on its own GPU type."""
-    scenario = part_of(question.scenario, question.demand.sustained_rps, [ranges[k] for k in share.ranges])
+    scenario = part_of(question.scenario, question.demand.sustained_rps, ranges[share.first : share.end])
     part = replace(understand(scenario), gpus=(share.unit.configuration.gpu,))
     settled = settle(part, seed, by_simulation=scenario.workload.mode != "offline")
     return compose(settled.seen, settled.decided, 0, brief=True)
 
 
-def _held_against(
-    single: float, mix: Mix, parts: list[FleetPart] | None, ranges: Sequence[LengthRange]
-) -> MixedFleet:
-    """The mix beside one type."""
+def _held_against(single: float, parts: list[FleetPart] | None, ranges: Sequence[LengthRange]) -> MixedFleet:
+    """The split beside one fleet."""
     costs = [one.usd_per_month for one in parts or ()]
     if parts is None or any(cost is None for cost in costs):
-        return _without_parts("one_type", single, (), proven=mix.proven)
+        return _without_parts("one_fleet", single, ())
     usd = math.fsum(cost for cost in costs if cost is not None)
     return MixedFleet(
         outcome="cheaper" if usd < single * (1.0 - TIE) else "not_cheaper",
@@ -121,27 +119,23 @@ def _held_against(
         gpus=sum(one.deployment.gpus for one in parts),
         systems=sum(one.deployment.systems for one in parts),
         usd_per_month=usd,
-        one_type_usd_per_month=single,
+        one_fleet_usd_per_month=single,
         saved_share=1.0 - usd / single if single else 0.0,
         unserved=(),
-        proven=mix.proven,
         assumptions=tuple(_assumed(parts, ranges)),
     )
 
 
-def _without_parts(
-    outcome: MixOutcome, single: float | None, unserved: tuple[PromptRange, ...], *, proven: bool = True
-) -> MixedFleet:
+def _without_parts(outcome: MixOutcome, single: float | None, unserved: tuple[PromptRange, ...]) -> MixedFleet:
     return MixedFleet(
         outcome=outcome,
         parts=(),
         gpus=None,
         systems=None,
         usd_per_month=None,
-        one_type_usd_per_month=single,
+        one_fleet_usd_per_month=single,
         saved_share=None,
         unserved=unserved,
-        proven=proven,
         assumptions=(),
     )
 
@@ -153,7 +147,10 @@ def _assumed(parts: Sequence[FleetPart], ranges: Sequence[LengthRange]) -> Itera
             "each, because a router does not know them when a request comes."
         )
     else:
-        yield "Every request is alike: the router sends each type its share of them."
-    yield "Each part is planned by itself: the limits hold at their percentile for its own requests, so for all together."
-    yield "The mix is looked for with the capacities of the load model; no published measurement of a mixed fleet is held against it."
-    yield "Costs over years, energy and manifests are of the plan with one type."
+        yield "Every request is alike: the router sends each fleet its share of them."
+    yield "Each part is planned by itself: limits hold at their percentile for its own requests, so for all together."
+    yield (
+        "The split is looked for with the capacities of the load model; no published measurement of a mixed fleet is "
+        "held against it."
+    )
+    yield "Costs over years, energy and manifests are of the plan, which is one fleet for all."

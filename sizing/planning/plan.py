@@ -35,10 +35,10 @@ def plan(
 
     The same scenario and ``seed`` give the same answer. A measured record stands for itself; offline use and what the
     simulation cannot confirm is answered by the analytic load model, and says so. ``second_opinion`` adds what
-    the roofline alone says of the chosen deployment; ``brief`` leaves out proposals, a mix of GPU types, trade-off, load
-    curve, explanations and why other hardware is not chosen, where only the answer counts. Raises InvalidScenario for an
-    unknown model, GPU, engine or precision and for impossible values; a scenario that nothing can serve is an answer
-    (``feasible`` is False) that says why and what to relax.
+    the roofline alone says of the chosen deployment; ``brief`` leaves out proposals, a mix of GPU types, trade-off,
+    load curve, explanations and why other hardware is not chosen, where only the answer counts. Raises InvalidScenario
+    for an unknown model, GPU, engine or precision and for impossible values; a scenario that nothing can serve is an
+    answer (``feasible`` is False) that says why and what to relax.
     """
     question = understand(scenario)
     asked_of(question)  # what is wrong with a stage is said before anything is simulated

@@ -1,4 +1,4 @@
-"""One load on several GPU types, beside the plan with one."""
+"""One load on several fleets, beside the plan, which is one."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ui.state import FormAnswer
 
 
 def draw_mixed(answer: FormAnswer) -> None:
-    """Which requests each type takes and what that costs; nothing where no mix is asked."""
+    """Which requests each fleet takes and what that costs; nothing where no mix is asked."""
     mixed, name = answer.plan.mixed, answer.question.gpu_name
     if mixed is None:
         return
     p = f"p{answer.scenario.limits.percentile:g}"
     with st.container(border=True, gap="xsmall", key="mixed"):
-        st.markdown("**Mix of GPU types**")
+        st.markdown("**Mixed fleet**")
         st.markdown(as_markdown(sentence(mixed, name)))
         if not mixed.parts:
             return
@@ -28,7 +28,7 @@ def draw_mixed(answer: FormAnswer) -> None:
             mixed_table(mixed, name),
             hide_index=True,
             key="mixed_parts",
-            alt="Each GPU type with its prompts, systems, latency and cost, then one type alone",
+            alt="Each fleet with its prompts, systems, latency and cost",
             column_config={
                 "prompts": text("Prompts", width=170, pinned=True),
                 "share": text("Requests", width=70),

@@ -165,7 +165,11 @@ def test_other_ways_to_pay_say_nothing_of_spot() -> None:
 
 
 def test_more_interruptions_and_less_capacity_never_cost_less() -> None:
-    calm, wild, scarce = priced(), priced(spot_interrupted_percent_per_month=30_000), priced(spot_without_capacity_percent=80)
+    calm, wild, scarce = (
+        priced(),
+        priced(spot_interrupted_percent_per_month=30_000),
+        priced(spot_without_capacity_percent=80),
+    )
     assert calm.usd_per_month is not None
     assert wild.usd_per_month is not None
     assert scarce.usd_per_month is not None

@@ -79,7 +79,7 @@ def test_a_part_has_its_share_of_the_load_and_its_own_lengths() -> None:
     assert part.prompt.mean == pytest.approx(mean(ranges[4:]) * 3, rel=1e-6)
     everything = understand(part_of(scenario, 60.0, ranges))
     assert everything.prompt.mean == pytest.approx(SPREAD.mean, rel=1e-6)
-    assert everything.prompt.p95 == pytest.approx(SPREAD.p95, rel=0.03)
+    assert everything.prompt.p95 == pytest.approx(SPREAD.p95, rel=0.04)
 
 
 def test_a_thinned_renewal_process_comes_nearer_to_poisson() -> None:
