@@ -56,7 +56,7 @@ class MixedFleet(Result):
         quantity(
             "Outcome",
             help="cheaper; not_cheaper: the best split, planned, costs as much or more; one_fleet: by the estimate no "
-            "split is worth planning; not_held: some prompts hold the limits on no priced type by themselves; no_price.",
+            "split is worth planning; not_held: some prompts hold the limits on no priced type alone; no_price.",
         ),
     ]
     parts: Annotated[

@@ -6,8 +6,9 @@ zones fail, not instances: more instances in one zone hold nothing, those of ano
 demand, and serves after the start-up time.
 
 Zones that are starting again at a moment are binomial, each with ``u = r t / (1 + r t)``: r interruptions an hour,
-t start-up time. N instances over Z zones suffice where N less the m fullest zones is what is needed, m being the fewest
-with ``P(Binomial(Z, u) <= m)`` as asked. Cost: ``N ((1 - d) spot + d on demand)``, d the share of time without capacity.
+t start-up time. N instances over Z zones suffice where N less the m fullest zones is what is needed, m being the
+fewest with ``P(Binomial(Z, u) <= m)`` as asked. Cost: ``N ((1 - d) spot + d on demand)``, d the share of the time
+without capacity.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The cheapest split: which fleet takes which ranges of requests, in the order of their prompts, and how many units each.
+"""The cheapest split: which fleet takes which ranges of requests, in the order of their prompts, and its units.
 
 Requests are packed by size onto GPU types as Melange does (Griggs et al., arXiv 2404.14527, 2024), with whole systems
 in place of single GPUs, and with neighbouring ranges together: a router tells prompts apart by a threshold between two

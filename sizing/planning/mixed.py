@@ -62,10 +62,13 @@ def mix_of(question: Question, plan: Plan, seed: int = 0) -> MixedFleet:
         return _without_parts("no_price" if single is None else "not_held", single, together(ranges))
     if lacking := unserved(units, len(ranges)):
         return _without_parts("not_held", single, together([ranges[k] for k in lacking]))
-    split = cheapest_split(units, question.scenario.deployment.mixed)
-    if split is None or len(split.shares) == 1:
+    numbers = range(2, question.scenario.deployment.mixed + 1)
+    found = (cheapest_split(units, most) for most in numbers)
+    splits = dict.fromkeys(one for one in found if one is not None and len(one.shares) > 1)
+    planned = [parts for one in splits if (parts := _parts(question, one, ranges, seed))]
+    if not planned:
         return _without_parts("one_fleet", single, ())
-    return _held_against(single, _parts(question, split, ranges, seed), ranges)
+    return _held_against(single, min(planned, key=_usd), ranges)
 
 
 def _questions(question: Question, ranges: Sequence[LengthRange]) -> list[Question]:
@@ -78,11 +81,13 @@ def _questions(question: Question, ranges: Sequence[LengthRange]) -> list[Questi
 
 
 def _parts(question: Question, split: Split, ranges: Sequence[LengthRange], seed: int) -> list[FleetPart] | None:
-    """Each part of a split as a plan of its own; None where one of them does not hold the limits."""
+    """Each part of a split as a plan of its own; None where one of them does not hold the limits, or has no price."""
     parts = []
     for share in split.shares:
         plan = _planned(question, share, ranges, seed)
-        if plan.deployment is None or not plan.feasible:
+        if plan.deployment is None or not plan.feasible or plan.cost is None:
+            return None
+        if plan.cost.hardware_usd_per_month is None:
             return None
         mine = ranges[share.first : share.end]
         parts.append(
@@ -92,11 +97,16 @@ def _parts(question: Question, split: Split, ranges: Sequence[LengthRange], seed
                 rps=plan.sustained_rps,
                 deployment=plan.deployment,
                 latency=plan.latency,
-                usd_per_month=None if plan.cost is None else plan.cost.hardware_usd_per_month,
+                usd_per_month=plan.cost.hardware_usd_per_month,
                 probability_within_limits=plan.probability_within_limits,
             )
         )
     return parts
+
+
+def _usd(parts: Sequence[FleetPart]) -> float:
+    """USD per month of all parts, whose prices are known."""
+    return math.fsum(one.usd_per_month or 0.0 for one in parts)
 
 
 def _planned(question: Question, share: Share, ranges: Sequence[LengthRange], seed: int) -> Plan:
@@ -107,12 +117,9 @@ def _planned(question: Question, share: Share, ranges: Sequence[LengthRange], se
     return compose(settled.seen, settled.decided, 0, brief=True)
 
 
-def _held_against(single: float, parts: list[FleetPart] | None, ranges: Sequence[LengthRange]) -> MixedFleet:
+def _held_against(single: float, parts: list[FleetPart], ranges: Sequence[LengthRange]) -> MixedFleet:
     """The split beside one fleet."""
-    costs = [one.usd_per_month for one in parts or ()]
-    if parts is None or any(cost is None for cost in costs):
-        return _without_parts("one_fleet", single, ())
-    usd = math.fsum(cost for cost in costs if cost is not None)
+    usd = _usd(parts)
     return MixedFleet(
         outcome="cheaper" if usd < single * (1.0 - TIE) else "not_cheaper",
         parts=tuple(parts),

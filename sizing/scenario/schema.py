@@ -265,9 +265,8 @@ class Deployment(ScenarioPart):
     they decide; ``speculative_decoding``: those that every instance takes. ``weights_from``: the storage that a
     starting instance reads its weights from, at ``weights_gb_per_s`` (10^9 bytes a second; none: what its kind gives)
     by ``weights_loader``; stated, start-up times are computed from it. ``standby``: how instances wait that are not
-    needed. ``kv_offload``: a second tier for the KV cache
-    of sessions and traces with blocks. ``mixed``: fleets at most, each of one GPU type, over which the load may be split
-    by the length of its prompts; 1: one fleet takes all.
+    needed. ``kv_offload``: a second tier for the KV cache of sessions and traces with blocks. ``mixed``: fleets at
+    most, each of one GPU type, over which the load may be split by the length of its prompts; 1: one takes all.
     """
 
     gpus: list[str] = Field(default_factory=list, max_length=100)

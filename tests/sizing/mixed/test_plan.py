@@ -20,6 +20,7 @@ from tests.sizing.asking import LLAMA_8B, raw
 SPREAD = {"input_tokens": {"p50": 900, "p95": 14000}, "output_tokens": 150, "peak_rps": 24}
 CLOUD: dict[str, Any] = {"gpus": ["l4", "h100_sxm"], "location": "cloud"}
 LIMITS = {"ttft_ms": 3000, "itl_ms": 80}
+SESSIONS = {"turns": 3, "first_prompt_tokens": 500, "answer_tokens": 100, "sessions_per_hour": 100}
 
 
 def asked(most: int = 2, **sections: Any) -> Scenario:
@@ -131,7 +132,7 @@ def test_nothing_that_serves_has_no_mix() -> None:
         ({"deployment": {"mixed": 9}}, "deployment.mixed"),
         ({"deployment": {"mixed": 0}}, "deployment.mixed"),
         ({"deployment": {"mixed": 2}, "measured": {"system": "dgx_h100", "rps_per_system": 2.0}}, "measured record"),
-        ({"deployment": {"mixed": 2}, "workload": {"sessions": {"sessions_per_hour": 100}}}, "prefix caches"),
+        ({"deployment": {"mixed": 2}, "workload": {"sessions": SESSIONS}}, "prefix caches"),
     ],
 )
 def test_bad_input_is_one_sentence(keys: dict[str, Any], says: str) -> None:
