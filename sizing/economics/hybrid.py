@@ -182,14 +182,7 @@ def _with_base(base: Base, always: Fleet, burst: tuple[Rented, ...], steps: tupl
     parts: dict[PartName, Amount] = dict(below.parts)
     view = replace(below, name="hybrid", capacity_requests=_capacity(steps, always))
     one = cheapest(burst, busiest if busiest.gpus else always)
-    owned = BaseOfHybrid(
-        instances=sum(_instances(always)),
-        systems=always.systems(base.system_gpus) if always.gpus else 0,
-        burst=sum(_instances(busiest)),
-        hours=0.0,
-        burst_system="",
-        worth_owning=worth_owning(base, max(steps, key=lambda fleet: fleet.gpus), one),
-    )
+    owned = _owned(base, always, busiest, max(steps, key=lambda fleet: fleet.gpus), one)
     if not busiest.gpus:
         return replace(view, parts=parts | {"burst": NOTHING}, base=owned)
     rented = _instance_hours(one, [beyond[fleet] for fleet in steps], money.assumptions.amount(START_UP))
@@ -214,6 +207,18 @@ def _with_base(base: Base, always: Fleet, burst: tuple[Rented, ...], steps: tupl
         provider=one.provider,
         sources=(*(below.sources if always.gpus else ()), one.source),
         base=replace(owned, hours=rented.value, burst_system=one.option.name),
+    )
+
+
+def _owned(base: Base, always: Fleet, busiest: Fleet, largest: Fleet, one: Rented) -> BaseOfHybrid:
+    """What always runs, beside a burst of up to ``busiest``, of which no hours are counted yet."""
+    return BaseOfHybrid(
+        instances=sum(_instances(always)),
+        systems=always.systems(base.system_gpus) if always.gpus else 0,
+        burst=sum(_instances(busiest)),
+        hours=0.0,
+        burst_system="",
+        worth_owning=worth_owning(base, largest, one),
     )
 
 

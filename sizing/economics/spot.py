@@ -38,9 +38,9 @@ class Spread:
     many: int
     short: float
 
-    def held(self, asked: float) -> bool:
+    def held(self, share: float) -> bool:
         """Whether enough run in at least a share of the time."""
-        return 1.0 - self.short >= asked
+        return 1.0 - self.short >= share
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,15 +77,15 @@ def spread_over(needed: int, share: float, zones: int, held: float) -> Spread:
     """
     from scipy.special import bdtr  # the binomial distribution
 
-    found: list[tuple[tuple[bool, int, int, int], Spread]] = []
+    tried: list[tuple[tuple[bool, int, int, int], Spread]] = []
     for used in range(1, zones + 1):
         for many in range(used):
             short = max(1.0 - float(bdtr(many, used, share)), 0.0)
             number = next(n for n in range(needed, needed * used + used + 1) if left(n, used, many) >= needed)
             one = Spread(number=number, zones=min(used, number), many=many, short=short)
             enough = one.held(held)
-            found.append(((not enough, number if enough else 0, -many, -used), one))
-    return min(found, key=lambda each: each[0])[1]
+            tried.append(((not enough, number if enough else 0, -many, -used), one))
+    return min(tried, key=lambda each: each[0])[1]
 
 
 def taken_back(one: Rented, assumed: Assumptions) -> TakenBack:

@@ -70,8 +70,8 @@ class Ways:
         return rented(self.gpu, self.money, Prices(), "on_demand")
 
     def _with_interruptions(self, one: Rented) -> Rented:
-        asked, assumed = self.money.costs.spot_interruption_percent, self.money.assumptions
-        return with_interruptions(one, self.fleet, assumed, self.in_place_of_spot, asked)
+        on_top = self.money.costs.spot_interruption_percent
+        return with_interruptions(one, self.fleet, self.money.assumptions, self.in_place_of_spot, on_top)
 
     def _rented(self, purchase: Purchase) -> tuple[Rented, ...]:
         return rented(self.gpu, self.money, self.question.prices, purchase)

@@ -2,7 +2,7 @@
 
 Requests are packed by size onto GPU types as Melange does (Griggs et al., arXiv 2404.14527, 2024), with whole systems
 in place of single GPUs, and with neighbouring ranges together: a router tells prompts apart by a threshold between two
-fleets. So few ranges have so few such splits that the best is found by trying every one.
+fleets. So few ranges have so few such splits that the best is cheapest by trying every one.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def cheapest_split(units: Sequence[Unit], most: int) -> Split | None:
     ranges = len(units[0].needed)
     alone = {(a, b): _cheapest(units, a, b) for a in range(ranges) for b in range(a + 1, ranges + 1)}
     best: dict[int, Split] = {0: Split(shares=())}
-    found: Split | None = None
+    cheapest: Split | None = None
     for _ in range(most):
         longer: dict[int, Split] = {}
         for (first, end), share in alone.items():
@@ -77,9 +77,9 @@ def cheapest_split(units: Sequence[Unit], most: int) -> Split | None:
             if end not in longer or one.counted < longer[end].counted:
                 longer[end] = one
         best = longer
-        if ranges in best and (found is None or best[ranges].counted < found.counted * (1.0 - ROUNDING)):
-            found = best[ranges]
-    return found
+        if ranges in best and (cheapest is None or best[ranges].counted < cheapest.counted * (1.0 - ROUNDING)):
+            cheapest = best[ranges]
+    return cheapest
 
 
 def _cheapest(units: Sequence[Unit], first: int, end: int) -> Share | None:

@@ -47,9 +47,9 @@ def with_mix(question: Question, plan: Plan, seed: int) -> Plan:
     if question.scenario.deployment.mixed == 1 or not plan.feasible or question.reused is not None:
         return plan
     mixed = mix_of(question, plan, seed)
-    said = AnswerSentence(about="mixed", text=sentence(mixed, question.gpu_name))
+    of_mix = AnswerSentence(about="mixed", text=sentence(mixed, question.gpu_name))
     return plan.model_copy(
-        update={"mixed": mixed, "answer": f"{plan.answer} {said.text}", "sentences": (*plan.sentences, said)}
+        update={"mixed": mixed, "answer": f"{plan.answer} {of_mix.text}", "sentences": (*plan.sentences, of_mix)}
     )
 
 
@@ -63,8 +63,8 @@ def mix_of(question: Question, plan: Plan, seed: int = 0) -> MixedFleet:
     if lacking := unserved(units, len(ranges)):
         return _without_parts("not_held", single, together([ranges[k] for k in lacking]))
     numbers = range(2, question.scenario.deployment.mixed + 1)
-    found = (cheapest_split(units, most) for most in numbers)
-    splits = dict.fromkeys(one for one in found if one is not None and len(one.shares) > 1)
+    cheapest = (cheapest_split(units, most) for most in numbers)
+    splits = dict.fromkeys(one for one in cheapest if one is not None and len(one.shares) > 1)
     planned = [parts for one in splits if (parts := _parts(question, one, ranges, seed))]
     if not planned:
         return _without_parts("one_fleet", single, ())
