@@ -15,7 +15,7 @@ from sizing.base.latency_and_cost import Business, Cost, Latencies
 from sizing.base.mixed import MixedFleet
 from sizing.base.pipeline import Pipeline
 from sizing.base.provenance import Provenance
-from sizing.base.quantity import Result, is_empty, quantity
+from sizing.base.quantity import Result, is_empty, is_none, quantity
 from sizing.base.reuse_result import Reuse
 
 if TYPE_CHECKING:
@@ -441,7 +441,11 @@ class Plan(Result):
     ] = None
     mixed: Annotated[
         MixedFleet | None,
-        quantity("Mixed fleet", help="Held against the plan, which is one fleet; none where none is asked."),
+        quantity(
+            "Mixed fleet",
+            help="Held against the plan, which is one fleet; left out where none is asked.",
+            exclude_if=is_none,
+        ),
     ] = None
     engine_version: Annotated[str, quantity("Engine version", help="Version of this engine.")]
     data_version: Annotated[str, quantity("Data version", help="Content hash and date of the catalogue.")]
