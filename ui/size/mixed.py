@@ -18,7 +18,7 @@ def draw_mixed(answer: FormAnswer) -> None:
     if mixed is None:
         return
     p = f"p{answer.scenario.limits.percentile:g}"
-    with st.container(border=True, gap="xsmall", key="mixed"):
+    with st.container(border=True, gap="xsmall", key="mixed_fleet"):
         st.markdown("**Mixed fleet**")
         st.markdown(as_markdown(sentence(mixed, name)))
         if not mixed.parts:
