@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from sizing.base.quantity import Result, quantity
+
+RateFrom = Literal["type", "other_types", "scenario"]
+"""Whose interruptions these are: published of the instance type, of all types together, or stated in the scenario."""
+
+CapacityFrom = Literal["published", "scenario"]
+"""Where the time without capacity comes from."""
 
 
 class SpotFleet(Result):
@@ -28,8 +34,8 @@ class SpotFleet(Result):
     interrupted_percent_per_month: Annotated[
         float, quantity("Taken back", "% a month", "scenario, else published", "Instances that are taken back.")
     ]
-    published_of_type: Annotated[
-        bool, quantity("Of this type", help="Whether that is published of the instance type, and not of all types.")
+    rate_from: Annotated[
+        RateFrom, quantity("Taken back, from", help="type: published of it; other_types: of all types; scenario.")
     ]
     start_up_minutes: Annotated[
         float, quantity("Start-up", "minutes", "as for a burst", "Until what takes its place serves.")
@@ -46,6 +52,9 @@ class SpotFleet(Result):
     held: Annotated[bool, quantity("Held", help="Whether enough run in the share of the time that is asked.")]
     without_capacity_percent: Annotated[
         float, quantity("Without capacity", "% of the time", "scenario, else published", "Rented on demand meanwhile.")
+    ]
+    capacity_from: Annotated[
+        CapacityFrom, quantity("Without capacity, from", help="published: of an older GPU; scenario: as it states.")
     ]
     on_demand_known: Annotated[
         bool, quantity("On demand", help="Whether somebody rents the same on demand: what takes their place.")

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from sizing.base.format import count, percent, significant
-from sizing.economics.fleet_results import BaseAndBurst, SpotFleet
+from sizing.economics.fleet_results import BaseAndBurst, CapacityFrom, RateFrom, SpotFleet
 
 Money = Callable[[float | None], str]
 """Writes an amount of money."""
+
+RATES: Mapping[RateFrom, str] = {
+    "type": "published of this type",
+    "other_types": "published of other types",
+    "scenario": "as stated",
+}
+CAPACITIES: Mapping[CapacityFrom, str] = {
+    "published": "; that time was measured on V100 in 2023 and on no newer GPU",
+    "scenario": "",
+}
 
 
 def spot_sentences(one: SpotFleet, money: Money) -> Iterator[str]:
@@ -19,8 +29,8 @@ def spot_sentences(one: SpotFleet, money: Money) -> Iterator[str]:
     yield (
         f"Spot: {count(one.instances)} instances in {zones}, {lose}, for the {count(one.needed)} that are needed; "
         f"{short} "
-        f"({significant(one.interrupted_percent_per_month)} % are taken back in a month, {_of(one)}; what takes their "
-        f"place serves after {significant(one.start_up_minutes)} minutes)."
+        f"({significant(one.interrupted_percent_per_month)} % are taken back in a month, {RATES[one.rate_from]}; what "
+        f"takes their place serves after {significant(one.start_up_minutes)} minutes)."
     )
     if not one.held:
         yield "That is more often than asked: no spread over so many zones holds."
@@ -29,8 +39,8 @@ def spot_sentences(one: SpotFleet, money: Money) -> Iterator[str]:
         less = "less" if one.saved_share >= 0 else "more"
         yield (
             f"With {without} % of the time on demand, because a zone has no capacity, their rent is "
-            f"{money(one.usd_per_month)} a month, {percent(abs(one.saved_share))} {less} than on demand; measured on "
-            "V100 in 2023 and on no newer GPU."
+            f"{money(one.usd_per_month)} a month, {percent(abs(one.saved_share))} {less} than on demand"
+            f"{CAPACITIES[one.capacity_from]}."
         )
     else:
         yield f"Nobody rents the same on demand: in {without} % of the time a zone may have no capacity at all."
@@ -38,10 +48,6 @@ def spot_sentences(one: SpotFleet, money: Money) -> Iterator[str]:
 
 def _zones(number: int) -> str:
     return "one" if number == 1 else count(number)
-
-
-def _of(one: SpotFleet) -> str:
-    return "published of this type" if one.published_of_type else "not published of this type"
 
 
 def burst_sentence(one: BaseAndBurst) -> str:

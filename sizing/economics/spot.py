@@ -22,6 +22,7 @@ from sizing.economics.amount import Amount
 from sizing.economics.assumptions import Assumptions
 from sizing.economics.cloud import Rented, cheapest
 from sizing.economics.fleet import Fleet
+from sizing.economics.fleet_results import RateFrom
 
 INTERRUPTED, WITHOUT_CAPACITY = "spot_interrupted_percent_per_month", "spot_without_capacity_percent"
 ZONES, HELD, START_UP = "spot_zones", "spot_held_percent", "burst_start_up_minutes"
@@ -45,11 +46,10 @@ class Spread:
 
 @dataclass(frozen=True, kw_only=True)
 class TakenBack:
-    """How often instances are taken back: percent of them in a month, whether published of their type, and by whom."""
+    """How often instances are taken back: percent of them in a month, and who says so."""
 
     percent: float
-    own: bool
-    regions: int
+    rate_from: RateFrom
     source: str
     date: str
 
@@ -92,10 +92,15 @@ def taken_back(one: Rented, assumed: Assumptions) -> TakenBack:
     """How often instances of a type are taken back: as the scenario says, as published of the type, or of all types."""
     constant = assumed[INTERRUPTED]
     row = spot_interruptions().get((one.provider, one.option.id.partition(":")[2]))
-    if constant.basis == "scenario" or row is None:
-        value = assumed.amount(INTERRUPTED).value
-        return TakenBack(percent=value, own=False, regions=0, source=constant.source, date=constant.date)
-    return TakenBack(percent=row.typical_percent, own=True, regions=row.regions, source=row.source, date=row.date)
+    stated = constant.basis == "scenario"
+    if stated or row is None:
+        return TakenBack(
+            percent=assumed.amount(INTERRUPTED).value,
+            rate_from="scenario" if stated else "other_types",
+            source=constant.source,
+            date=constant.date,
+        )
+    return TakenBack(percent=row.typical_percent, rate_from="type", source=row.source, date=row.date)
 
 
 def spread_of(one: Rented, needed: int, assumed: Assumptions) -> Spread:

@@ -128,9 +128,9 @@ def test_published_figures_are_of_instance_types_of_the_catalogue() -> None:
         assert row.regions > 0
     assumed = money().assumptions
     of_type = taken_back(named("p5.48xlarge", 1.0), assumed)
-    assert (of_type.percent, of_type.own) == (7.5, True)
+    assert (of_type.percent, of_type.rate_from) == (7.5, "type")
     other = taken_back(instance(1.0), assumed)
-    assert (other.percent, other.own) == (17.5, False)
+    assert (other.percent, other.rate_from) == (17.5, "other_types")
     said = money(spot_interrupted_percent_per_month=40).assumptions
     assert taken_back(named("p5.48xlarge", 1.0), said).percent == 40
 
@@ -154,6 +154,11 @@ def test_an_answer_says_what_spot_takes_and_saves() -> None:
     assert answer.low < answer.usd_per_month < answer.high
     words = " ".join(spot_sentences(spot, lambda amount: "MONEY"))
     assert "no newer GPU" in words
+    stated = priced(spot_without_capacity_percent=10, spot_interrupted_percent_per_month=5).spot
+    assert stated is not None
+    words = " ".join(spot_sentences(stated, lambda amount: "MONEY"))
+    assert "no newer GPU" not in words
+    assert "5 % are taken back in a month, as stated" in words
 
 
 def test_other_ways_to_pay_say_nothing_of_spot() -> None:
