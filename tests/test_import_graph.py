@@ -19,7 +19,7 @@ PACKAGES = {"sizing", "collectors", "reality", "sharing", "api", "ui", "pages", 
 ORDERS = {
     "sizing": """
         base reuse catalog scenario question deployments prices steps queueing simulator evidence calibration search
-        pipelines
+        pipelines mixed
         planning explore replay economics decision methodology
     """,
     "collectors": """

@@ -27,7 +27,7 @@ RELEASED = {
 }
 """Which prices stand behind a report, in a sentence."""
 
-FIRST: tuple[AnswerPart, ...] = ("bought", "serves", "cost", "infeasible", "pipeline")
+FIRST: tuple[AnswerPart, ...] = ("bought", "serves", "cost", "infeasible", "mixed", "pipeline")
 """Sentences of the answer that a reader sees first; the others are points below its figures."""
 
 MOST_WARNINGS = 3

@@ -15,6 +15,7 @@ from sharing.report.evidence import evidence, formulas
 from sharing.report.glossary import glossary
 from sharing.report.latency import latency
 from sharing.report.materials import materials
+from sharing.report.mixed import mixed
 from sharing.report.pipeline import pipeline
 from sharing.report.proposals import proposals
 from sharing.report.questions import questions
@@ -27,7 +28,7 @@ from sizing.planning.business import load_in_words
 from sizing.scenario.schema import Scenario
 
 CHAPTERS: tuple[Callable[[Subject], Section | None], ...] = (
-    *(answer, proposals, materials, questions, latency, pipeline, alternatives, cost),
+    *(answer, proposals, materials, questions, latency, mixed, pipeline, alternatives, cost),
 )
 """Chapters before the sensitivity, which takes most of the time; one that has nothing to say is None."""
 

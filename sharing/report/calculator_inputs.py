@@ -15,6 +15,7 @@ from sizing.base.format import rounded
 from sizing.base.units import HOURS_PER_DAY, HOURS_PER_MONTH, MONTHS_PER_YEAR, S_PER_HOUR
 from sizing.economics.assumptions import ELECTRICITY
 from sizing.economics.cash import MONTHS
+from sizing.economics.spot import WITHOUT_CAPACITY
 from sizing.economics.views import PartName, View
 from sizing.economics.ways import Ways
 from sizing.scenario.bounds import MAX_RPS, MAX_USD
@@ -183,16 +184,23 @@ def _cloud(ways: Ways, view: View, money: Money) -> Iterator[Input]:
     spot = 100.0 * _part(view, "interruptions") / instances if instances else 0.0
     yield Input(
         name="spot_interruption_percent",
-        label="More instance hours because of interruptions",
+        label="On top of spot prices: spare instances, time on demand",
         unit="%",
         value=rounded(spot, EXACT_DIGITS),
         low=0.0,
         high=MOST_PERCENT,
         group="cloud",
-        source=ways.money.assumptions["spot_interruption_percent"].source if spot else "not a spot price: none",
+        source=_of_spot(ways) if spot else "not a spot price: none",
     )
     each = _part(view, "licence") / (hours * view.gpus_per_system)
     yield _licence(ways, "licence_usd_per_gpu_hour", "licence_per_gpu_hour", "cloud", money.of(each), money)
+
+
+def _of_spot(ways: Ways) -> str:
+    """Where that follows from."""
+    if ways.money.costs.spot_interruption_percent is not None:
+        return OF_SCENARIO
+    return ways.money.assumptions[WITHOUT_CAPACITY].source
 
 
 def _api(ways: Ways, money: Money) -> Iterator[Input]:

@@ -94,6 +94,7 @@ def without_money(plan: Plan) -> Plan:
             "alternatives": tuple(one.model_copy(update=unpriced) for one in plan.alternatives),
             "trade_off": tuple(one.model_copy(update=unpriced) for one in plan.trade_off),
             "pipeline": plan.pipeline and plan.pipeline.without_money(),
+            "mixed": plan.mixed and plan.mixed.without_money(),
             "explained": tuple(one for one in plan.explained if one.name not in of_cost),
         }
     )

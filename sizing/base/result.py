@@ -12,9 +12,10 @@ from sizing.base.choices import DecidedBy, ProposalName, Severity
 from sizing.base.deployed import Deployed, PerInstance
 from sizing.base.frame import as_html, cells_of, frame_of
 from sizing.base.latency_and_cost import Business, Cost, Latencies
+from sizing.base.mixed import MixedFleet
 from sizing.base.pipeline import Pipeline
 from sizing.base.provenance import Provenance
-from sizing.base.quantity import Result, is_empty, quantity
+from sizing.base.quantity import Result, is_empty, is_none, quantity
 from sizing.base.reuse_result import Reuse
 
 if TYPE_CHECKING:
@@ -243,6 +244,7 @@ AnswerPart = Literal[
     "infeasible",
     "reuse",
     "pipeline",
+    "mixed",
 ]
 """What a sentence of the answer is about."""
 
@@ -273,7 +275,8 @@ class AnswerSentence(Result):
             "adapters, images and sound; speculation: "
             "drafts that it counts on; format: where it deviates from the checkpoint; redundancy: single points of "
             "failure; cost; room: what binds and how much more load fits; sure: how sure; infeasible: why nothing "
-            "serves; reuse: what the prefix caches hold of sessions; pipeline: the stages beside the language model.",
+            "serves; reuse: what the prefix caches hold of sessions; pipeline: the stages beside the language model; "
+            "mixed: what several fleets would save.",
         ),
     ]
     text: Annotated[str, quantity("Sentence", help="The sentence.")]
@@ -435,6 +438,14 @@ class Plan(Result):
     pipeline: Annotated[
         Pipeline | None,
         quantity("Pipeline", help="Stages beside the language model, and the whole; none where none is asked."),
+    ] = None
+    mixed: Annotated[
+        MixedFleet | None,
+        quantity(
+            "Mixed fleet",
+            help="Held against the plan, which is one fleet; left out where none is asked.",
+            exclude_if=is_none,
+        ),
     ] = None
     engine_version: Annotated[str, quantity("Engine version", help="Version of this engine.")]
     data_version: Annotated[str, quantity("Data version", help="Content hash and date of the catalogue.")]

@@ -16,8 +16,9 @@ class PaymentTerm:
 
     ``listed``: its price in USD/h as a provider lists it, None where it lists none, as by default nobody does.
     ``discount``: the constant of the cost model, in percent, that is taken off the price on demand where none is
-    listed. ``allowance``: the constant, in percent of the price, for what is lost when the provider takes instances
-    back. Empty where there is no such thing. ``assumed``: what that constant is called in a sentence.
+    listed. ``allowance``: the constant, in percent of the time, in which there are none and others are rented on demand
+    (``sizing.economics.spot``). Empty where there is no such thing. ``assumed``: what that constant is called in a
+    sentence.
     """
 
     label: str
@@ -49,8 +50,8 @@ TERMS: Mapping[Purchase, PaymentTerm] = {
     "spot": PaymentTerm(
         label="Spot",
         listed=lambda row: row.spot_usd_per_hour,
-        allowance="spot_interruption_percent",
-        assumed="allowance for interruptions",
+        allowance="spot_without_capacity_percent",
+        assumed="time without spot capacity",
     ),
 }
 """Every term, in the order in which they are offered."""

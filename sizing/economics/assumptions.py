@@ -41,6 +41,9 @@ FOLLOWS: Mapping[str, str] = {
 }
 """Constants that are as another one where a scenario gives only that."""
 
+SPOT = ("spot_interrupted_percent_per_month", "spot_zones", "spot_held_percent")
+"""Constants of spot instances beside the one of their row in the terms."""
+
 ELECTRICITY, CARBON, DISCOUNT = "electricity_usd_per_kwh", "carbon_g_per_kwh", "discount_percent_per_year"
 
 
@@ -129,7 +132,9 @@ def used_in(location: Location, costs: Costs) -> tuple[str, ...]:
     named += [(name, location == "cloud" and paid == kind) for kind, term in TERMS.items() if (name := term.allowance)]
     named += [("staff_usd_per_month", own), ("staff_rented_usd_per_month", not own)]
     named += [(DISCOUNT, True)]
-    named += [("burst_start_up_minutes", location == "hybrid")]
+    spot = location == "cloud" and paid == "spot"
+    named += [(name, spot) for name in SPOT]
+    named += [("burst_start_up_minutes", location == "hybrid" or spot)]
     return tuple(name for name, used in named if used)
 
 

@@ -29,6 +29,7 @@ class Rented:
     """An instance type in a region at its price, USD per instance and hour, for one way to pay.
 
     ``discount`` names the constant by which the price was made from the one on demand, empty where it is listed.
+    ``on_top``: what spot instances cost beyond their price, as a share of it (:mod:`sizing.economics.spot`).
     """
 
     option: HardwareOption
@@ -37,6 +38,7 @@ class Rented:
     usd_per_hour: Amount
     source: PriceSource
     discount: str = ""
+    on_top: Amount = NOTHING
 
 
 def cloud_on(
@@ -68,15 +70,14 @@ def cloud_on(
 def cloud_parts(one: Rented, hours: Amount, money: Money, purchase: Purchase) -> dict[PartName, Amount]:
     """Every part of the cost of so many instance hours, in USD.
 
-    Instances: ``hours x USD/h``; interruptions of spot instances: the same times the allowance; licence: ``hours x GPUs
-    x USD per GPU and hour``; staff of rented instances.
+    Instances: ``hours x USD/h``; interruptions of spot instances: the same times what they cost on top; licence:
+    ``hours x GPUs x USD per GPU and hour``; staff of rented instances.
     """
     assumed, instances = money.assumptions, hours * one.usd_per_hour
     licence = NOTHING
     if money.costs.licence != "none":
         licence = hours * float(one.option.gpus) * assumed.amount("licence_usd_per_gpu_hour")
-    allowance = TERMS[purchase].allowance
-    lost = instances * assumed.share(allowance) if allowance else NOTHING
+    lost = instances * one.on_top if TERMS[purchase].allowance else NOTHING
     return {
         "instances": instances,
         "interruptions": lost,
@@ -90,7 +91,8 @@ def cheapest(offered: tuple[Rented, ...], fleet: Fleet) -> Rented:
 
     def cost(one: Rented) -> tuple[float, float, int]:
         systems = fleet.systems(one.option.gpus)
-        return -(-fleet.largest // one.option.gpus), systems * one.usd_per_hour.value, systems
+        usd = systems * one.usd_per_hour.value * (1.0 + one.on_top.value)
+        return -(-fleet.largest // one.option.gpus), usd, systems
 
     return min(offered, key=cost)
 

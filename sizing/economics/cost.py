@@ -24,6 +24,7 @@ from sizing.economics.assumptions import BEYOND, CARBON, DISCOUNT, Assumption, A
 from sizing.economics.break_even import against_api, against_renting, cheaper_ranges
 from sizing.economics.cash import MONTHS, cash
 from sizing.economics.dates import Age, age_of
+from sizing.economics.fleets import burst_of, spot_of
 from sizing.economics.investment import CashFlow, cash_flow, payback_month
 from sizing.economics.on_prem import energy_kwh, on_prem
 from sizing.economics.routing import blended
@@ -181,6 +182,8 @@ def answer_of(ways: Ways, views: list[View], best: _Elsewhere | None = None) -> 
         sources=tuple(_sources(views, [ways.money.assumptions[name] for name in counted], ways.on)),
         location=ways.chosen,
         ways=tuple(_way(best.ways if best and view.name == best.called else ways, view) for view in views),
+        spot=spot_of(ways),
+        burst=next((burst_of(ways, view) for view in views if view.name == "hybrid"), None),
         requests_per_day=ways.month.requests_per_day,
         gpus=ways.fleet.gpus,
         assumptions=tuple(_constant(one) for one in ways.money.assumptions.values()),

@@ -16,7 +16,7 @@ from sizing.economics.amount import NOTHING, Amount
 from sizing.economics.cloud import Rented, cheapest, cloud_parts
 from sizing.economics.fleet import Fleet, FleetKind
 from sizing.economics.on_prem import Money
-from sizing.economics.views import PartName, View, without_cost
+from sizing.economics.views import BaseOfHybrid, PartName, View, without_cost
 from sizing.prices.packing import systems_for_both, systems_needed
 from sizing.scenario.demand import hourly
 from sizing.scenario.schema import Workload
@@ -181,9 +181,10 @@ def _with_base(base: Base, always: Fleet, burst: tuple[Rented, ...], steps: tupl
     busiest = max(beyond.values(), key=lambda fleet: fleet.gpus)
     parts: dict[PartName, Amount] = dict(below.parts)
     view = replace(below, name="hybrid", capacity_requests=_capacity(steps, always))
+    one = cheapest(burst, busiest if busiest.gpus else always)
+    owned = _owned(base, always, busiest, max(steps, key=lambda fleet: fleet.gpus), one)
     if not busiest.gpus:
-        return replace(view, parts=parts | {"burst": NOTHING})
-    one = cheapest(burst, busiest)
+        return replace(view, parts=parts | {"burst": NOTHING}, base=owned)
     rented = _instance_hours(one, [beyond[fleet] for fleet in steps], money.assumptions.amount(START_UP))
     paid = cloud_parts(one, rented, money, "on_demand")
     parts["burst"] = paid["instances"]
@@ -205,7 +206,34 @@ def _with_base(base: Base, always: Fleet, burst: tuple[Rented, ...], steps: tupl
         place=one.region,
         provider=one.provider,
         sources=(*(below.sources if always.gpus else ()), one.source),
+        base=replace(owned, hours=rented.value, burst_system=one.option.name),
     )
+
+
+def _owned(base: Base, always: Fleet, busiest: Fleet, largest: Fleet, one: Rented) -> BaseOfHybrid:
+    """What always runs, beside a burst of up to ``busiest``, of which no hours are counted yet."""
+    return BaseOfHybrid(
+        instances=sum(_instances(always)),
+        systems=always.systems(base.system_gpus) if always.gpus else 0,
+        burst=sum(_instances(busiest)),
+        hours=0.0,
+        burst_system="",
+        worth_owning=worth_owning(base, largest, one),
+    )
+
+
+def worth_owning(base: Base, fleet: Fleet, one: Rented) -> float | None:
+    """The share of the hours from which on a GPU costs less in the base than rented for these hours: the critical ratio
+    of the newsvendor (Arrow, Harris and Marschak, "Optimal inventory policy", 1951), a shortage costing the rent.
+
+    ``(cost of the base of a fleet - that of an empty one) / its GPUs / (USD per GPU and hour on demand x 730)``.
+    """
+    all_of_it, none = base.view(fleet), base.view(_of_instances(fleet, tuple(0 for _ in fleet.kinds)))
+    rent = one.usd_per_hour.value / one.option.gpus * HOURS_PER_MONTH
+    if not all_of_it.known or not none.known or not rent:
+        return None
+    gpus = fleet.systems(base.system_gpus) * base.system_gpus
+    return (all_of_it.usd_per_month.value - none.usd_per_month.value) / gpus / rent
 
 
 def _instance_hours(one: Rented, beyond: list[Fleet], start_up: Amount) -> Amount:

@@ -7,6 +7,7 @@ from typing import get_args
 
 from sizing.base.format import count, large, percent, significant, usd
 from sizing.catalog.payment_terms import ASSUMED
+from sizing.economics.fleet_text import burst_sentence, spot_sentences
 from sizing.economics.present_value import Investment
 from sizing.economics.results import (
     BreakEvenAt,
@@ -63,7 +64,7 @@ PARTS: Mapping[PartName, str] = {
     "licence": "licences",
     "staff": "staff",
     "instances": "instances",
-    "interruptions": "allowance for interruptions",
+    "interruptions": "interruptions of spot",
     "burst": "burst on demand",
     "api_input": "input tokens",
     "api_cached_input": "cached input tokens",
@@ -91,6 +92,9 @@ CONSTANTS: Mapping[str, str] = {
     "discount_percent_per_year": "discount rate",
     "residual_percent": "residual value",
     **ASSUMED,
+    "spot_interrupted_percent_per_month": "spot instances taken back",
+    "spot_zones": "zones of spot instances",
+    "spot_held_percent": "time that spot instances hold",
     "burst_start_up_minutes": "start-up time of rented instances",
 }
 """What constants are for."""
@@ -133,6 +137,10 @@ def _sentences(cost: CostAnswer, money: Money) -> Iterator[str]:
         yield against_api(cost)
         if cost.investment is not None:
             yield from worth(cost.investment, money)
+        if cost.spot is not None and cost.location == "cloud":
+            yield from spot_sentences(cost.spot, money)
+        if cost.burst is not None and cost.location == "hybrid":
+            yield burst_sentence(cost.burst)
     if cost.left_out:
         yield f"Left out as asked: {', '.join(left_out(cost))}."
 

@@ -69,12 +69,26 @@ class PriceSource:
 
 
 @dataclass(frozen=True, kw_only=True)
+class BaseOfHybrid:
+    """What a hybrid always has: ``instances`` of the model in whole ``systems``; beyond it up to ``burst`` instances,
+    ``hours`` of rented systems a month. ``worth_owning``: share of the hours from which on a system is cheaper in the
+    base, None where a price is not known."""
+
+    instances: int
+    systems: int
+    burst: int
+    hours: float
+    burst_system: str
+    worth_owning: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class View:
     """What a month costs in one way, in USD, part by part; nothing but ``unavailable`` where that is not known.
 
     ``systems`` whole servers or instances, ``power_kw`` their power budget, in a hybrid both of the base and the mean
     of the burst; ``mean_kw`` what they draw over the month. ``capacity_requests`` is what it could serve in the month,
-    None where nothing bounds it. ``place`` is the region of rented instances.
+    None where nothing bounds it. ``place`` is the region of rented instances; ``base`` of a hybrid what it always has.
     """
 
     name: ViewName
@@ -88,6 +102,7 @@ class View:
     power_kw: Amount | None = None
     mean_kw: Amount | None = None
     capacity_requests: float | None = None
+    base: BaseOfHybrid | None = None
     sources: tuple[PriceSource, ...] = ()
 
     @property

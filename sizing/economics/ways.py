@@ -21,11 +21,13 @@ from sizing.economics.fleet import Fleet, fleet_of
 from sizing.economics.hybrid import START_UP, Base, Day, day_of, hybrid
 from sizing.economics.month import Month, month_of
 from sizing.economics.on_prem import Money, on_prem
+from sizing.economics.spot import with_interruptions
 from sizing.economics.views import BaseWay, View, without_cost
 from sizing.planning.answered import Answer
 from sizing.planning.start_up_time import with_start_up
 from sizing.prices.hardware import HardwareOption, options
 from sizing.question.understand import Question
+from sizing.scenario.prices import Prices
 
 Way = Callable[[float], View]
 """What a month costs at so many times the planned load."""
@@ -58,7 +60,18 @@ class Ways:
     def as_asked(self) -> tuple[Rented, ...]:
         """Instances that can be paid for as the scenario says."""
         purchase = self.question.scenario.costs.purchase
+        if purchase == "spot":
+            return tuple(self._with_interruptions(one) for one in self._rented(purchase))
         return self.on_demand if purchase == "on_demand" else self._rented(purchase)
+
+    @cached_property
+    def in_place_of_spot(self) -> tuple[Rented, ...]:
+        """Instances on demand at their list prices: what takes the place of spot instances that are taken back."""
+        return rented(self.gpu, self.money, Prices(), "on_demand")
+
+    def _with_interruptions(self, one: Rented) -> Rented:
+        on_top = self.money.costs.spot_interruption_percent
+        return with_interruptions(one, self.fleet, self.money.assumptions, self.in_place_of_spot, on_top)
 
     def _rented(self, purchase: Purchase) -> tuple[Rented, ...]:
         return rented(self.gpu, self.money, self.question.prices, purchase)

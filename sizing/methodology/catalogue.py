@@ -18,6 +18,7 @@ from sizing.catalog.files import DATA_DIR, Row, read_rows
 from sizing.catalog.gpu_rows import processors
 from sizing.catalog.kv_tiers import kv_tiers
 from sizing.catalog.slices import mig_profiles
+from sizing.catalog.spot import spot_interruptions
 from sizing.evidence.processors import processor_runs
 from sizing.methodology.content import Cell, Section, Table
 from sizing.scenario.lengths import languages
@@ -50,6 +51,7 @@ LOADERS: dict[str, Callable[[], Any]] = {
     "speculation_runs.csv": drafted_runs,
     "processors.csv": processors,
     "mig_profiles.csv": mig_profiles,
+    "spot_interruptions.csv": spot_interruptions,
     "processor_runs.csv": processor_runs,
 }
 """Who reads each file of facts; the first words of its docstring say what the file holds."""
@@ -73,6 +75,7 @@ _TITLES = {
     "context_extensions.csv": "Extended context windows",
     "processors.csv": "Processors and unified memory",
     "mig_profiles.csv": "Slices of GPUs (MIG)",
+    "spot_interruptions.csv": "Spot instances taken back in a month",
     "processor_runs.csv": "Runs on processors",
 }
 

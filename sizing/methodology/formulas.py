@@ -20,6 +20,7 @@ FLOW = (
     "queueing",
     "simulator",
     "search",
+    "mixed",
     "prices",
     "planning",
     "explore",

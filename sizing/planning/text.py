@@ -9,6 +9,7 @@ from sizing.base.deployed import Deployed
 from sizing.base.format import count, ms, requests_per_s, usd
 from sizing.base.latency_and_cost import Latency
 from sizing.base.result import Plan
+from sizing.mixed.text import lines as mix_lines
 from sizing.pipelines.text import lines as stage_lines
 from sizing.planning.proposal_text import NAMES, balanced_of, chance, gives_up, made_of, room
 
@@ -71,6 +72,8 @@ def as_text(plan: Plan) -> str:
     if plan.reuse is not None:
         lines += ["Prefix caches", *(f"  {sentence}" for sentence in plan.reuse.says), ""]
     lines += [*_proposals(plan)]
+    if plan.mixed:
+        lines += [*mix_lines(plan.mixed, str), ""]
     if plan.pipeline:
         lines += [*stage_lines(plan.pipeline), ""]
     lines += [f"{w.severity.capitalize()}: {w.message}" for w in plan.warnings]

@@ -68,7 +68,8 @@ class Costs(ScenarioPart):
 
     ``leave_out``: parts that are not to be counted, whatever their constants; with all of them what is left is hardware
     and power only. ``ramp_up_months``: over so many months the load grows evenly to the planned one; what is owned or
-    committed to is paid for from the first.
+    committed to is paid for from the first. ``spot_interruption_percent``: what spot instances cost on top of their
+    price; left out, it follows from the other constants of spot (:mod:`sizing.economics.spot`).
     """
 
     region: Name | None = None
@@ -97,6 +98,10 @@ class Costs(ScenarioPart):
     reserved_1y_discount_percent: Share | None = None
     reserved_3y_discount_percent: Share | None = None
     spot_interruption_percent: Percent | None = None
+    spot_interrupted_percent_per_month: Annotated[float, Field(ge=0, le=100_000, allow_inf_nan=False)] | None = None
+    spot_without_capacity_percent: Share | None = None
+    spot_zones: int | None = Field(default=None, ge=1, le=12)
+    spot_held_percent: Annotated[float, Field(ge=50, le=99.9999, allow_inf_nan=False)] | None = None
     hybrid_base: HybridBase = "on_prem"
     burst_start_up_minutes: Annotated[float, Field(ge=0, le=1440, allow_inf_nan=False)] | None = None
     growth_percent_per_year: Percent = 0.0

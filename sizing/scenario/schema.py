@@ -242,6 +242,10 @@ class Layout(ScenarioPart):
     dp: int = Field(default=1, ge=1, le=128)
 
 
+MOST_FLEETS = 4
+"""Fleets that share a load at most. Chosen: each is one more to run, and a router has a threshold between two."""
+
+
 class Deployment(ScenarioPart):
     """What may be bought or rented. Empty lists mean: consider all.
 
@@ -261,8 +265,8 @@ class Deployment(ScenarioPart):
     they decide; ``speculative_decoding``: those that every instance takes. ``weights_from``: the storage that a
     starting instance reads its weights from, at ``weights_gb_per_s`` (10^9 bytes a second; none: what its kind gives)
     by ``weights_loader``; stated, start-up times are computed from it. ``standby``: how instances wait that are not
-    needed. ``kv_offload``: a second tier for the KV cache
-    of sessions and traces with blocks.
+    needed. ``kv_offload``: a second tier for the KV cache of sessions and traces with blocks. ``mixed``: fleets at
+    most, each of one GPU type, over which the load may be split by the length of its prompts; 1: one takes all.
     """
 
     gpus: list[str] = Field(default_factory=list, max_length=100)
@@ -280,6 +284,7 @@ class Deployment(ScenarioPart):
     memory_fraction: Annotated[float, Field(ge=0.1, le=0.99, allow_inf_nan=False)] | None = None
     custom_gpus: list[CustomGpu] = Field(default_factory=list, max_length=20)
     slice: str = Field(default="", max_length=20)
+    mixed: int = Field(default=1, ge=1, le=MOST_FLEETS)
     measured_gpus_only: bool = False
     accurate_formats_only: bool = True
     location: Location = "on_prem"
@@ -393,6 +398,19 @@ class Scenario(ScenarioPart):
     pipeline: list[PipelineStage] = Field(default_factory=list, max_length=MOST_STAGES)
     prices: Prices = Prices()
     costs: Costs = Costs()
+
+    @model_validator(mode="after")
+    def _can_be_mixed(self) -> Scenario:
+        if self.deployment.mixed == 1:
+            return self
+        if self.measured is not None:
+            raise ValueError("a measured record is of one fleet: leave deployment.mixed out, or measured")
+        if self.workload.sessions is not None or self.workload.prefix_reuse is not None:
+            raise ValueError(
+                "what prefix caches hold depends on where requests go: leave deployment.mixed out, or give lengths and "
+                "prefix_cached_tokens in place of sessions and prefix_reuse"
+            )
+        return self
 
     @model_validator(mode="after")
     def _can_be_written(self) -> Scenario:

@@ -34,6 +34,7 @@ BOUNDED = {
     "draft": "7",
     "years": "7",
     "deadline": "7",
+    "mixed": "3",
     "window": "7",
     "week": "6",
     "s_first": "77000",

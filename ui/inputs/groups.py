@@ -209,7 +209,7 @@ def _more_hardware() -> None:
     if "disaggregated" in state.value("serving"):
         text("pre", "dec")
     text("batch")
-    text("slice")
+    text("slice", "mixed")
     if switch("own", on_change=state.add_own_gpu):
         text("own_name")
         text("own_mem", "own_bw")

@@ -22,7 +22,7 @@ _LOOKS: dict[Severity, tuple[Callable[[str], object], str]] = {
 """How a severity is drawn: only what asks for a decision gets a coloured box."""
 _LOOK_S = 1.0
 """Seconds between two looks whether the simulator is compiled."""
-_AT_ONCE: tuple[AnswerPart, ...] = ("serves", "inputs", "infeasible", "pipeline")
+_AT_ONCE: tuple[AnswerPart, ...] = ("serves", "inputs", "infeasible", "mixed", "pipeline")
 """Sentences beside the first that are read at once; the others are figures and proposals on the page already."""
 _RELAXATIONS = 4
 """Relaxations shown where nothing fits; the table of excluded GPUs has them all."""

@@ -25,6 +25,7 @@ from ui.size.answer import draw_outcome, draw_warnings
 from ui.size.day import draw_day
 from ui.size.evidence import draw_business, draw_evidence
 from ui.size.key_figures import draw_key_figures
+from ui.size.mixed import draw_mixed
 from ui.size.pipeline import draw_pipeline
 from ui.size.proposals import draw_proposals
 from ui.size.reuse import draw_reuse
@@ -67,6 +68,7 @@ def draw() -> None:
             shell.withhold(present=has_own_prices(answer.scenario))
             draw_key_figures(answer)
             draw_reuse(answer.plan.reuse)
+            draw_mixed(answer)
             draw_pipeline(answer)
             draw_warnings(answer, "warning", "info")
             draw_business(answer.plan.business, answer.scenario.workload.batch)
@@ -127,6 +129,7 @@ def draw_presented() -> None:
         return
     draw_proposals(answer, to_choose=False)
     draw_key_figures(answer, explained=False)
+    draw_mixed(answer)
     draw_pipeline(answer)
     _charts(answer, dark=st.context.theme.type == "dark")
 

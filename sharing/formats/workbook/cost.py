@@ -21,7 +21,7 @@ PART_LABEL: Mapping[str, str] = {
     "licence": "Licences",
     "staff": "People who run it",
     "instances": "Instance hours, 730 a month",
-    "interruptions": "More hours because of interruptions",
+    "interruptions": "More because of interruptions",
     "api_input": "New prompt tokens",
     "api_cached_input": "Cached prompt tokens",
     "api_output": "Tokens of answers",

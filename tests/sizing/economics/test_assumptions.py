@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 
 from sizing.catalog.files import read_yaml
-from sizing.economics.assumptions import FILE, Assumption, assumptions_for, used_in
+from sizing.economics.assumptions import FILE, SPOT, Assumption, assumptions_for, used_in
 from sizing.economics.dates import age_of, first_and_last_day
 from sizing.scenario.costs import Costs
 
@@ -42,7 +42,8 @@ def test_every_region_has_a_price_of_electricity(region: str) -> None:
 
 def test_constants_that_a_way_rests_on() -> None:
     assert "electricity_usd_per_kwh" not in used_in("cloud", Costs())
-    assert "spot_interruption_percent" in used_in("cloud", Costs(purchase="spot"))
+    assert set(SPOT) | {"spot_without_capacity_percent"} <= set(used_in("cloud", Costs(purchase="spot")))
+    assert not set(SPOT) & set(used_in("cloud", Costs()))
     assert "colocation_usd_per_kw_month" in used_in("on_prem", Costs(facility="colocation"))
     assert "reserved_3y_discount_percent" in used_in("hybrid", Costs(hybrid_base="reserved_3y"))
     assert "burst_start_up_minutes" in used_in("hybrid", Costs())

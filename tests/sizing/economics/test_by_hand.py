@@ -92,8 +92,8 @@ def test_whole_instances_on_demand() -> None:
     assert cents(view) == 70_080.00
 
 
-def test_spot_instances_with_an_allowance_for_interruptions() -> None:
-    view = cloud_on(instance(10.0), fleet(3), money(spot_interruption_percent=15), "spot")
+def test_spot_instances_with_what_interruptions_cost_on_top() -> None:
+    view = cloud_on(replace(instance(10.0), on_top=Amount.exactly(0.15)), fleet(3), money(), "spot")
     # 3 x 10 x 730 = 21,900, and 15 % more
     assert parts(view) == {"instances": 21_900.00, "interruptions": 3_285.00}
     assert cents(view) == 25_185.00
@@ -253,3 +253,24 @@ def test_36_months_of_growth_add_whole_servers() -> None:
 
 def test_a_month_has_a_twelfth_of_365_days() -> None:
     assert Month(requests=365_000, input_tokens=1, cached_tokens=0, output_tokens=1).requests_per_day == 12_000
+
+
+def test_the_base_of_a_hybrid_is_that_of_the_newsvendor() -> None:
+    """Of servers that hold one copy each: owned is what is needed in more of the hours than owning costs of renting."""
+    rng = np.random.default_rng(11)
+    for usd_per_hour in (4.0, 6.0, 9.0):
+        shape = rng.gamma(2.0, size=24)
+        day = Day(loads=tuple(shape / shape.max()))
+        plain, most = money(), fleet(12)
+        owned = server(usd=180_000, kw=0.0)
+        base = Base(system_gpus=8, view=lambda always, owned=owned, plain=plain: on_prem(owned, always, plain))
+        view = hybrid(base, (instance(usd_per_hour),), most, day, plain)
+        assert view.base is not None
+        share = 3_000 / (usd_per_hour * 730)  # 180,000 over 60 months, against all hours of a month
+        assert view.base.worth_owning == pytest.approx(share)
+        needed = [most.at(load).kinds[0].instances for load in day.loads]
+        newsvendor = sum(1 for k in range(1, 13) if sum(n >= k for n in needed) / 24 > share)
+        assert view.base.instances == newsvendor
+        assert view.base.burst == max(needed) - newsvendor
+        hours = sum(max(n - newsvendor, 0) for n in needed) * 730 / 24
+        assert view.base.hours == pytest.approx(hours)

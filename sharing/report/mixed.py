@@ -1,0 +1,64 @@
+"""One load on several fleets: which requests each takes, what serves them, and what one fleet costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sharing.report.content import Block, Bullets, Cell, Column, Fact, Facts, Paragraph, Section, Table
+from sharing.report.money import amounts
+from sharing.report.names import gpu_name
+from sharing.report.subject import Subject
+from sizing.base.format import count, percent
+from sizing.base.mixed import MixedFleet
+from sizing.mixed.text import prompts, sentence
+
+
+def mixed(subject: Subject) -> Section | None:
+    """The chapter; None where no mix is asked."""
+    fleet = subject.plan.mixed
+    if fleet is None:
+        return None
+    blocks: list[Block] = [Paragraph(text=sentence(fleet, lambda gpu: gpu_name(gpu, subject.question)))]
+    if fleet.parts:
+        blocks += [Facts(facts=tuple(_facts(subject, fleet))), _table(subject, fleet)]
+        blocks += [Bullets(items=fleet.assumptions)]
+    return Section(key="mixed", title="Mixed fleet", blocks=tuple(blocks))
+
+
+def _facts(subject: Subject, fleet: MixedFleet) -> Iterator[Fact]:
+    yield Fact(label="GPUs of the mixed fleet", value=count(fleet.gpus), note=f"{count(fleet.systems)} systems")
+    if subject.shows_money:
+        yield Fact(
+            label="Hardware of the mixed fleet a month",
+            value=subject.written(fleet.usd_per_month),
+            note=f"one fleet {subject.written(fleet.one_fleet_usd_per_month)}",
+        )
+
+
+def _table(subject: Subject, fleet: MixedFleet) -> Table:
+    money = (amounts("Hardware a month"),) if subject.shows_money else ()
+    columns = (
+        Column(label="Prompts"),
+        Column(label="Requests"),
+        Column(label="GPUs"),
+        Column(label="Systems"),
+        Column(label=f"{subject.at} TTFT", unit="ms", holds="number"),
+        Column(label=f"{subject.at} ITL", unit="ms", holds="number"),
+        *money,
+    )
+    rows: list[tuple[Cell, ...]] = []
+    for one in fleet.parts:
+        deployed, latency = one.deployment, one.latency
+        paid = (None if one.usd_per_month is None else subject.money.of(one.usd_per_month),) if money else ()
+        rows.append(
+            (
+                prompts(one.ranges) if one.ranges else "all alike",
+                percent(one.share),
+                f"{count(deployed.gpus)} x {gpu_name(deployed.gpu, subject.question)}",
+                f"{count(deployed.systems)} x {deployed.system}",
+                None if latency is None else latency.ttft_ms.at_percentile,
+                None if latency is None else latency.itl_ms.at_percentile,
+                *paid,
+            )
+        )
+    return Table(title="Each fleet with the requests that it takes", columns=columns, rows=tuple(rows))

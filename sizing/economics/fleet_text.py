@@ -1,0 +1,68 @@
+"""Spot instances, and base and burst, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from sizing.base.format import count, percent, significant
+from sizing.economics.fleet_results import BaseAndBurst, CapacityFrom, RateFrom, SpotFleet
+
+Money = Callable[[float | None], str]
+"""Writes an amount of money."""
+
+RATES: Mapping[RateFrom, str] = {
+    "type": "published of this type",
+    "other_types": "published of other types",
+    "scenario": "as stated",
+}
+CAPACITIES: Mapping[CapacityFrom, str] = {
+    "published": "; that time was measured on V100 in 2023 and on no newer GPU",
+    "scenario": "",
+}
+
+
+def spot_sentences(one: SpotFleet, money: Money) -> Iterator[str]:
+    """How many instances keep the limits through interruptions, what that costs, and how far it is known."""
+    zones = "one zone" if one.zones == 1 else f"{count(one.zones)} zones"
+    lose = "none of which may be lost" if not one.zones_lost else f"{_zones(one.zones_lost)} of which may be lost"
+    short = f"in {significant(one.short_minutes_per_month, 2)} minutes of a month too few run"
+    yield (
+        f"Spot: {count(one.instances)} instances in {zones}, {lose}, for the {count(one.needed)} that are needed; "
+        f"{short} "
+        f"({significant(one.interrupted_percent_per_month)} % are taken back in a month, {RATES[one.rate_from]}; what "
+        f"takes their place serves after {significant(one.start_up_minutes)} minutes)."
+    )
+    if not one.held:
+        yield "That is more often than asked: no spread over so many zones holds."
+    without = significant(one.without_capacity_percent)
+    if one.on_demand_known:
+        less = "less" if one.saved_share >= 0 else "more"
+        yield (
+            f"With {without} % of the time on demand, because a zone has no capacity, their rent is "
+            f"{money(one.usd_per_month)} a month, {percent(abs(one.saved_share))} {less} than on demand"
+            f"{CAPACITIES[one.capacity_from]}."
+        )
+    else:
+        yield f"Nobody rents the same on demand: in {without} % of the time a zone may have no capacity at all."
+
+
+def _zones(number: int) -> str:
+    return "one" if number == 1 else count(number)
+
+
+def burst_sentence(one: BaseAndBurst) -> str:
+    """What is owned and what is rented when, with the share of the hours from which on owning pays."""
+    base = f"{count(one.base_instances)} instance{'s' if one.base_instances != 1 else ''} of the model always run"
+    owned = f"Base and burst: {base} ({count(one.base_systems)} system{'s' if one.base_systems != 1 else ''})"
+    beyond = ", which is enough at every hour"
+    if one.burst_instances:
+        beyond = (
+            f", up to {count(one.burst_instances)} more are rented ({one.burst_system}, {count(one.burst_hours)} hours "
+            f"a month), ordered {significant(one.start_up_minutes)} minutes ahead"
+        )
+    share = one.worth_owning_share
+    if share is None:
+        return f"{owned}{beyond}."
+    if share >= 1.0:
+        return f"{owned}{beyond}; renting by the hour is cheaper even for all hours."
+    return f"{owned}{beyond}; what is needed in more than {percent(share)} of the hours is cheaper in the base."

@@ -1,0 +1,80 @@
+"""The mix in words: a sentence of the answer, and lines for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from sizing.base.format import count, ms, percent, significant, usd
+from sizing.base.mixed import FleetPart, MixedFleet, PromptRange
+
+Named = Callable[[str], str]
+"""What an accelerator is called, by its id."""
+
+
+def sentence(mixed: MixedFleet, named: Named) -> str:
+    """What several fleets would save, without any amount of money."""
+    match mixed.outcome:
+        case "cheaper":
+            saved = percent(mixed.saved_share)
+            return f"Split by prompt length, {_split(mixed, named)} cost {saved} less than one fleet for all."
+        case "not_cheaper":
+            return f"One fleet is cheapest: the best split, {_split(mixed, named)}, {_costs(mixed)}."
+        case "one_fleet":
+            return "One fleet for all requests is cheapest: no split over several is worth its whole systems."
+        case "not_held":
+            return f"No split over fleets: {_unserved(mixed.unserved)} no GPU type with a price holds the limits alone."
+        case "no_price":
+            return "No split over fleets: the price of the planned systems is not known."
+
+
+def _costs(mixed: MixedFleet) -> str:
+    more = -(mixed.saved_share or 0.0)
+    return f"costs {percent(more)} more" if more >= 0.0005 else "costs as much"
+
+
+def _split(mixed: MixedFleet, named: Named) -> str:
+    each = [f"{fleet(one, named)} for {requests(one)}" for one in mixed.parts]
+    return f"{', '.join(each[:-1])} and {each[-1]}" if len(each) > 1 else each[0]
+
+
+def fleet(one: FleetPart, named: Named) -> str:
+    """ "4 x H100 SXM"."""
+    return f"{count(one.deployment.gpus)} x {named(one.deployment.gpu)}"
+
+
+def requests(one: FleetPart) -> str:
+    """ "prompts below 1,200 tokens (50 % of requests)"; "50 % of requests" where all are alike."""
+    share = f"{percent(one.share)} of requests"
+    return f"prompts {prompts(one.ranges)} ({share})" if one.ranges else share
+
+
+def prompts(ranges: Sequence[PromptRange]) -> str:
+    """ "below 1,200 tokens", "of 1,200 to 4,000 tokens", "from 4,000 tokens on"."""
+    return " and ".join(_prompts(one) for one in ranges)
+
+
+def _prompts(one: PromptRange) -> str:
+    low, high = one.from_tokens, one.below_tokens
+    if low is None:
+        return "of any length" if high is None else f"below {count(high)} tokens"
+    return f"from {count(low)} tokens on" if high is None else f"of {count(low)} to {count(high)} tokens"
+
+
+def _unserved(ranges: Sequence[PromptRange]) -> str:
+    return f"for prompts {prompts(ranges)}" if ranges else "for these requests"
+
+
+def lines(mixed: MixedFleet, named: Named) -> Iterator[str]:
+    """The mix for a terminal: a line for each part, then the whole."""
+    yield f"Mixed fleet: {sentence(mixed, named)}"
+    for one in mixed.parts:
+        deployed = one.deployment
+        limit = "" if one.latency is None else f", TTFT {ms(one.latency.ttft_ms.at_percentile)}"
+        yield (
+            f"  {fleet(one, named)} ({count(deployed.systems)} x {deployed.system}): {requests(one)}, "
+            f"{significant(one.rps)} requests/s{limit}, {usd(one.usd_per_month)} a month"
+        )
+    if mixed.parts:
+        yield (
+            f"  together {usd(mixed.usd_per_month)} a month of hardware, one fleet {usd(mixed.one_fleet_usd_per_month)}"
+        )

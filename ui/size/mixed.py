@@ -1,0 +1,59 @@
+"""One load on several fleets, beside the plan, which is one."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from sizing.base.format import percent, rounded
+from sizing.base.mixed import MixedFleet
+from sizing.mixed.text import Named, fleet, prompts, sentence
+from ui.format import as_markdown
+from ui.state import FormAnswer
+
+
+def draw_mixed(answer: FormAnswer) -> None:
+    """Which requests each fleet takes and what that costs; nothing where no mix is asked."""
+    mixed, name = answer.plan.mixed, answer.question.gpu_name
+    if mixed is None:
+        return
+    p = f"p{answer.scenario.limits.percentile:g}"
+    with st.container(border=True, gap="xsmall", key="mixed_fleet"):
+        st.markdown("**Mixed fleet**")
+        st.markdown(as_markdown(sentence(mixed, name)))
+        if not mixed.parts:
+            return
+        number, text = st.column_config.NumberColumn, st.column_config.TextColumn
+        st.dataframe(
+            mixed_table(mixed, name),
+            hide_index=True,
+            key="mixed_parts",
+            alt="Each fleet with its prompts, systems, latency and cost",
+            column_config={
+                "prompts": text("Prompts", width=170, pinned=True),
+                "share": text("Requests", width=70),
+                "gpus": text("GPUs", width=130),
+                "system": text("Systems", width=170),
+                "ttft": number(f"{p} TTFT (ms)", format="localized", width=96),
+                "itl": number(f"{p} ITL (ms)", format="localized", width=88),
+                "usd": number("USD a month", format="localized", step=1, width=86, help="Hardware at list prices."),
+            },
+        )
+        with st.expander("What this rests on", type="compact", key="mixed_assumptions"):
+            st.markdown("\n".join(f"- {as_markdown(one)}" for one in mixed.assumptions))
+
+
+def mixed_table(mixed: MixedFleet, name: Named) -> pd.DataFrame:
+    """One row for each part, numbers to three significant digits."""
+    return pd.DataFrame(
+        {
+            "prompts": prompts(one.ranges) if one.ranges else "all alike",
+            "share": percent(one.share),
+            "gpus": fleet(one, name),
+            "system": f"{one.deployment.systems} x {one.deployment.system}",
+            "ttft": None if one.latency is None else rounded(one.latency.ttft_ms.at_percentile or 0.0),
+            "itl": None if one.latency is None else rounded(one.latency.itl_ms.at_percentile or 0.0),
+            "usd": one.usd_per_month,
+        }
+        for one in mixed.parts
+    )
