@@ -1,4 +1,4 @@
-"""Published models that were made of larger ones: pruned, distilled, searched or 2:4-sparse, with the scores of both."""
+"""Published models that were made of larger ones: pruned, distilled, searched or 2:4-sparse, with scores of both."""
 
 from __future__ import annotations
 

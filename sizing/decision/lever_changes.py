@@ -44,9 +44,9 @@ Obstacle = Literal[
     "experts",
     "not_simulated",
 ]
-"""Why a lever cannot be moved: no smaller relative; no published model made of it; layers that are not all alike; a size
-that is none or cannot be built; lengths that are those of a file; a prompt as short as its cached part; a GPU without
-sparse kernels in an engine; experts, which these do not multiply; a plan that cannot be simulated so."""
+"""Why a lever cannot be moved: no smaller relative; no published model made of it; layers that are not all alike; a
+size that is none or cannot be built; lengths that are those of a file; a prompt as short as its cached part; a GPU
+without sparse kernels in an engine; experts, which these do not multiply; a plan that cannot be simulated so."""
 
 FILE = "levers.yaml"
 

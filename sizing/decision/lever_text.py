@@ -51,10 +51,7 @@ STANDINGS: Mapping[Standing, str] = MappingProxyType(
     }
 )
 RUNS: Mapping[LeverName, str] = MappingProxyType(
-    {
-        "sparsity_2_4": "two of every four weights zero",
-        "static_batching": "static instead of in-flight batching",
-    }
+    {"sparsity_2_4": "two of every four weights zero", "static_batching": "static instead of in-flight batching"}
 )
 """How instances run with the levers that no input of a scenario moves."""
 

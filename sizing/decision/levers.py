@@ -1,4 +1,4 @@
-"""Levers of an optimisation, each moved alone: what it would save, what it costs in accuracy, and on which assumption."""
+"""Levers of an optimisation, each moved alone: what it saves, what it costs in accuracy, and on which assumption."""
 
 from __future__ import annotations
 
@@ -50,8 +50,7 @@ class LeverRow(Result):
 
     name: Annotated[LeverName, quantity("Lever", help="What is tried.")]
     standing: Annotated[
-        Standing,
-        quantity("Standing", help="planned, undone (without what is in use), simulated or not_applicable."),
+        Standing, quantity("Standing", help="planned, undone (without what is in use), simulated or not_applicable.")
     ]
     obstacle: Annotated[Obstacle | None, quantity("Obstacle", help="Why it cannot be moved; None where it can.")]
     changes: Annotated[tuple[LeverChange, ...], quantity("Changes", help="What it sets in the scenario.")]

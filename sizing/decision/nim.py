@@ -48,7 +48,9 @@ class NimComparison(Result):
     ]
     profile: Annotated[Profile, quantity("Profile", help="Whether a listed profile has what is planned.")]
     profiles: Annotated[tuple[str, ...], quantity("Profiles", help="Listed ones of the model: format and layout.")]
-    profile_source: Annotated[str, quantity("Source of the profiles", help="Support matrix; empty where none was read.")]
+    profile_source: Annotated[
+        str, quantity("Source of the profiles", help="Support matrix; empty where none was read.")
+    ]
     facts: Annotated[tuple[NimFact, ...], quantity("Facts", help="What is told of both.")]
 
 

@@ -11,12 +11,7 @@ from sizing.catalog.engines import engines
 from sizing.decision.nim import NimComparison, NimTopic, Profile
 
 TOPICS: Mapping[NimTopic, str] = MappingProxyType(
-    {
-        "deploy": "To deploy",
-        "licence": "Licence",
-        "support": "Support and updates",
-        "measured": "Measured side by side",
-    }
+    {"deploy": "To deploy", "licence": "Licence", "support": "Support and updates", "measured": "Measured side by side"}
 )
 
 PROFILES: Mapping[Profile, str] = MappingProxyType(
@@ -37,8 +32,8 @@ def nim_sentences(one: NimComparison, money: Callable[[float], str] = usd) -> tu
     """What NIM is beside the engine inside it, what it costs more, and which profiles it has."""
     engine = engines()[one.inside].label
     same = (
-        f"NIM {one.version} is {engine} {one.inside_version} in a container ({engine} by itself: {one.newest}): its step "
-        "times and scheduler are the same, so both need the same hardware wherever both run."
+        f"NIM {one.version} is {engine} {one.inside_version} in a container ({engine} by itself: {one.newest}): its "
+        "step times and scheduler are the same, so both need the same hardware wherever both run."
     )
     more = (
         "What the licence adds is not known here."

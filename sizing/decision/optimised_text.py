@@ -19,7 +19,9 @@ def as_text(one: Optimised) -> str:
         lines += [*_lever(row), ""]
     lines += ["NIM beside open source", *(f"  {sentence}" for sentence in nim_sentences(one.nim))]
     for fact in one.nim.facts:
-        lines += [f"  {TOPICS[fact.topic]}: NIM {fact.nim}; open source {fact.open_source} ({fact.source}, {fact.date})"]
+        lines += [
+            f"  {TOPICS[fact.topic]}: NIM {fact.nim}; open source {fact.open_source} ({fact.source}, {fact.date})"
+        ]
     return "\n".join(lines)
 
 

@@ -47,12 +47,14 @@ def sparse_bytes(width: float) -> float:
 @dataclass(frozen=True, kw_only=True)
 class SparseFacts:
     """Where 2:4-sparse weights run and what they give, as published: generations of GPUs and the engine with kernels,
-    the format of what is kept, and how many times as fast a sparse product is as a dense one of that format."""
+    the format of what is kept, and how many times as fast a sparse product is as a dense one of that format where
+    arithmetic binds, and where its weights are streamed."""
 
     generations: tuple[str, ...]
     engine: str
     precision: str
     products_gain: float
+    streaming_gain: float
 
 
 @cache
@@ -101,7 +103,7 @@ def made_sparse(chosen: PlannedReplicas, model: Model, traffic: Traffic) -> Plan
     """The instances with sparse weights: products as much faster as was measured, and more KV cache."""
     facts, row = sparse_facts(), chosen.row
     dense = configured_replica(model, row, traffic)
-    faster = Roofline(efficiencies(), products_gain=facts.products_gain)
+    faster = Roofline(efficiencies(), products_gain=facts.products_gain, streaming_gain=facts.streaming_gain)
     sparse = configured_replica(model, row, traffic, source=faster)
     cache = sparse_kv_tokens(chosen, model, traffic)
     room = chosen.replica.kv_tokens * cache.capacity / dense.kv_tokens

@@ -32,13 +32,14 @@ PIPELINE_EFFICIENCY = constant("pipeline_efficiency")
 class Roofline:
     """The roofline as a source of step times, vectorised over candidates and concurrencies.
 
-    ``products_gain``: how many times as fast other kernels than the fitted ones multiply the weights of dense layers,
-    whether arithmetic or streaming binds; 1 for those that the fit has seen.
+    ``products_gain``, ``streaming_gain``: how many times as fast other kernels than the fitted ones multiply the
+    weights of dense layers where arithmetic binds, and where the weights are streamed; 1 for those that the fit has seen.
     """
 
     fit: Efficiencies
     software_year: float = REFERENCE_YEAR
     products_gain: float = 1.0
+    streaming_gain: float = 1.0
     name: ClassVar[str] = "roofline"
 
     @property
@@ -49,9 +50,9 @@ class Roofline:
     def rates_of(self, candidates: Candidates) -> Rates:
         """What each candidate does per second, by the fit."""
         speed = rates(candidates, hardware(candidates), self.fit, self.software_year)
-        if self.products_gain == 1.0:
+        if self.products_gain == self.streaming_gain == 1.0:
             return speed
-        return replace(speed, matrix=speed.matrix * self.products_gain, memory=speed.memory * self.products_gain)
+        return replace(speed, matrix=speed.matrix * self.products_gain, memory=speed.memory * self.streaming_gain)
 
     def times(
         self, model: Model, candidates: Candidates, traffic: Traffic | TrafficColumns, concurrency: Floats

@@ -174,7 +174,9 @@ def test_every_answer_is_no_page(server: str) -> None:
 
 def test_the_document_describes_questions_and_answers(server: str) -> None:
     document = requests.get(f"{server}/openapi.json", timeout=PATIENCE_S).json()
-    assert set(document["paths"]) == {f"/v1/{name}" for name in ("plan", "compare", "cost", "levers", "predict", "models")}
+    assert set(document["paths"]) == {
+        f"/v1/{name}" for name in ("plan", "compare", "cost", "levers", "predict", "models")
+    }
     references = set(_references(document))
     schemas = document["components"]["schemas"]
     assert {reference.removeprefix("#/components/schemas/") for reference in references} <= schemas.keys()

@@ -36,12 +36,14 @@ def compared(scenario: Scenario) -> NimComparison:
 
 
 def test_both_need_the_same_hardware_and_the_licence_is_the_difference() -> None:
-    """8 GPUs of a system x 4,500 USD / 12."""
+    """GPUs of a system x 4,500 USD / 12, and the interest on a year that is paid in advance."""
     one = compared(asked())
     assert (one.inside, one.inside_version) == ("vllm", engines()["nim"].built_on_since[-1][1])
     assert one.nim.gpus == one.open_source.gpus
     assert one.nim.gpus_bought is not None
-    assert one.usd_more == pytest.approx(one.nim.gpus_bought * LICENCE_USD_PER_GPU_YEAR / 12)
+    licence = one.nim.gpus_bought * LICENCE_USD_PER_GPU_YEAR / 12
+    assert one.usd_more is not None
+    assert licence <= one.usd_more <= 1.02 * licence
 
 
 @pytest.mark.parametrize(

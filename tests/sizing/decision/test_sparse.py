@@ -43,9 +43,7 @@ def row_of(scenario: Scenario) -> tuple[LeverRow, Answers]:
 
 def planned(gpu: str = "h100_sxm", name: str = LLAMA) -> tuple[PlannedReplicas, Any, Traffic]:
     question = understand(asked(name))
-    row = Configuration(
-        gpu=gpus()[gpu], engine=engines()["vllm"], precision=precisions()["fp8"], kv_precision="fp16"
-    )
+    row = Configuration(gpu=gpus()[gpu], engine=engines()["vllm"], precision=precisions()["fp8"], kv_precision="fp16")
     replica = configured_replica(question.model, row, question.traffic)
     return PlannedReplicas(row=row, working=1, replica=replica), question.model, question.traffic
 
@@ -69,16 +67,18 @@ def test_what_sparse_weights_free_becomes_kv_cache() -> None:
 
 
 def test_steps_gain_what_products_have_of_them() -> None:
-    """Published on an H100 with 32 in flight: 1.20 times the tokens/s of dense FP8; the product alone 1.22."""
+    """Measured on an H100 with 32 in flight: 1.20 times the tokens/s of dense FP8; a long product alone 1.22."""
     dense, model, traffic = planned()
     sparse = made_sparse(dense, model, traffic)
-    gain = dense.replica.grid.decode_s[32, 3] / sparse.replica.grid.decode_s[32, 3]
-    assert 1.1 < gain < sparse_facts().products_gain
-    assert gain == pytest.approx(7983.6 / 6634.8, rel=0.06)
+    gain = dense.replica.grid.decode_s / sparse.replica.grid.decode_s
+    assert gain[32, 2] == pytest.approx(7983.6 / 6634.8, rel=0.02)
+    assert (gain[1:] >= 1.0).all()
+    assert (gain <= sparse_facts().streaming_gain).all()
     rows = slice(1, None)
     prompts = dense.replica.grid.row_s[rows] / sparse.replica.grid.row_s[rows]
     assert (prompts >= 1.0 - 1e-9).all()
-    assert (prompts <= sparse_facts().products_gain + 1e-9).all()
+    assert prompts[-1] == pytest.approx(sparse_facts().products_gain, rel=0.05)
+    assert (prompts <= sparse_facts().streaming_gain + 1e-9).all()
     assert sparse.replica.grid.full_pair_s == dense.replica.grid.full_pair_s
 
 
