@@ -77,13 +77,13 @@ def _change(key: str, value: object) -> str:
 
 
 def kept_accuracy(row: LeverRow) -> str:
-    """What the model that a lever serves keeps of published scores; that nothing is published, where it is another
-    model and nothing is."""
+    """What the model that a lever serves keeps of published scores; that it is not known, where the lever makes a model
+    of which nothing is published."""
     if row.accuracy:
         each = (f"{one.test} {one.derived_score:g} of {one.score:g} ({percent(one.kept)})" for one in row.accuracy)
         return f"{row.accuracy[0].model}: {'; '.join(each)}"
     made = row.outcome is not None and row.name in ("sparsity_2_4", "pruned")
-    return "no such model of this one is published: it would have to be made and tested" if made else ""
+    return "not known: it would have to be made and tested" if made else ""
 
 
 def why_not(row: FormatRow) -> str:

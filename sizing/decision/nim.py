@@ -40,11 +40,24 @@ class NimComparison(Result):
     inside: Annotated[str, quantity("Engine inside", help="Its catalogue id: step times and scheduler are its own.")]
     inside_version: Annotated[str, quantity("Version inside", help="Of the engine that NIM bundles.")]
     newest: Annotated[str, quantity("Version by itself", help="Of the engine as its project releases it.")]
-    nim: Annotated[Outcome, quantity("With NIM", help="The scenario with NIM and NVIDIA AI Enterprise.")]
+    nim: Annotated[
+        Outcome,
+        quantity(
+            "Planned with NIM", help="With NIM and its licence; as sure of it as of any, of which less is measured."
+        ),
+    ]
+    licensed: Annotated[
+        Outcome, quantity("The same under the licence", help="The deployment of the engine, with NVIDIA AI Enterprise.")
+    ]
     open_source: Annotated[Outcome, quantity("With the engine", help="The scenario with the engine, no licence.")]
     usd_more: Annotated[
         float | None,
-        quantity("NIM costs more", "USD/month", "with NIM - with the engine", "None where a cost is not known."),
+        quantity(
+            "NIM costs more",
+            "USD/month",
+            "the same under the licence - with the engine",
+            "None where one is not known.",
+        ),
     ]
     profile: Annotated[Profile, quantity("Profile", help="Whether a listed profile has what is planned.")]
     profiles: Annotated[tuple[str, ...], quantity("Profiles", help="Listed ones of the model: format and layout.")]
@@ -65,15 +78,18 @@ def nim_beside_open_source(scenario: Scenario, answers: Answers) -> NimCompariso
     record, which holds for its own engine alone."""
     refuse_measured(scenario)
     nim = engines()[ENGINE]
-    licensed = _outcome(scenario, ENGINE, "nvidia_ai_enterprise", answers)
+    planned = _outcome(scenario, ENGINE, "nvidia_ai_enterprise", answers)
     free = _outcome(scenario, nim.built_on, "none", answers)
-    profile, profiles, source = _profiles(scenario, licensed, answers)
+    runs = planned.feasible and free.feasible
+    licensed = _outcome(scenario, nim.built_on, "nvidia_ai_enterprise", answers) if runs else NOTHING
+    profile, profiles, source = _profiles(scenario, planned, answers)
     return NimComparison(
         version=nim.version,
         inside=nim.built_on,
         inside_version=nim.built_on_since[-1][1],
         newest=engines()[nim.built_on].version,
-        nim=licensed,
+        nim=planned,
+        licensed=licensed,
         open_source=free,
         usd_more=difference(licensed.usd_per_month, free.usd_per_month),
         profile=profile,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import get_args
 
-from sizing.base.format import usd
+from sizing.base.format import count, usd
 from sizing.catalog.engines import engines
 from sizing.decision.nim import NimComparison, NimTopic, Profile
 
@@ -32,13 +32,19 @@ def nim_sentences(one: NimComparison, money: Callable[[float], str] = usd) -> tu
     """What NIM is beside the engine inside it, what it costs more, and which profiles it has."""
     engine = engines()[one.inside].label
     same = (
-        f"NIM {one.version} is {engine} {one.inside_version} in a container ({engine} by itself: {one.newest}): its "
-        "step times and scheduler are the same, so both need the same hardware wherever both run."
+        f"NIM {one.version} is {engine} {one.inside_version} in a container ({engine} by itself: {one.newest}): step "
+        "times and scheduler are the same."
     )
     more = (
         "What the licence adds is not known here."
         if one.usd_more is None
-        else f"With NVIDIA AI Enterprise it costs {money(one.usd_more)} a month more."
+        else f"With NVIDIA AI Enterprise the same hardware costs {money(one.usd_more)} a month more."
     )
+    surer = ""
+    if one.nim.gpus != one.open_source.gpus and one.nim.gpus is not None and one.open_source.gpus is not None:
+        surer = (
+            f" Planned by what is measured of each, NIM takes {count(one.nim.gpus)} and {engine} "
+            f"{count(one.open_source.gpus)} GPUs: less is known of NIM, and as sure it has to be."
+        )
     listed = f": {', '.join(one.profiles)} ({one.profile_source})" if one.profiles else ""
-    return same, more, f"Profiles: {PROFILES[one.profile]}{listed}."
+    return same + surer, more, f"Profiles: {PROFILES[one.profile]}{listed}."

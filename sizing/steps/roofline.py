@@ -33,7 +33,7 @@ class Roofline:
     """The roofline as a source of step times, vectorised over candidates and concurrencies.
 
     ``products_gain``, ``streaming_gain``: how many times as fast other kernels than the fitted ones multiply the
-    weights of dense layers where arithmetic binds, and where the weights are streamed; 1 for those that the fit has seen.
+    weights of dense layers where arithmetic binds, and where weights are streamed; 1 for those that the fit has seen.
     """
 
     fit: Efficiencies

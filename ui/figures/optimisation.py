@@ -133,7 +133,11 @@ def _lever(one: LeverRow, code: str) -> dict[str, Any]:
 
 def nim_named(one: NimComparison) -> Named:
     """NIM and the engine inside it, where they serve the scenario."""
-    both = ((engines()["nim"].label, one.nim), (engines()[one.inside].label, one.open_source))
+    both = (
+        (engines()[one.inside].label, one.open_source),
+        ("The same under the licence", one.licensed),
+        (f"{engines()['nim'].label}, as planned", one.nim),
+    )
     return [(name, outcome) for name, outcome in both if outcome.feasible]
 
 

@@ -39,9 +39,9 @@ def test_both_need_the_same_hardware_and_the_licence_is_the_difference() -> None
     """GPUs of a system x 4,500 USD / 12, and the interest on a year that is paid in advance."""
     one = compared(asked())
     assert (one.inside, one.inside_version) == ("vllm", engines()["nim"].built_on_since[-1][1])
-    assert one.nim.gpus == one.open_source.gpus
-    assert one.nim.gpus_bought is not None
-    licence = one.nim.gpus_bought * LICENCE_USD_PER_GPU_YEAR / 12
+    assert one.licensed.gpus == one.open_source.gpus
+    assert one.licensed.gpus_bought is not None
+    licence = one.licensed.gpus_bought * LICENCE_USD_PER_GPU_YEAR / 12
     assert one.usd_more is not None
     assert licence <= one.usd_more <= 1.02 * licence
 
@@ -63,6 +63,14 @@ def test_profiles(model: str, deployment: dict[str, Any], profile: Profile) -> N
     assert one.profile == profile
     assert bool(one.profiles) == bool(one.profile_source) == (profile != "not_read")
     assert len(nim_sentences(one)) == 3
+
+
+def test_what_nobody_measured_is_planned_as_surely() -> None:
+    one = compared(asked(precisions=["fp8"], tp=[1]))
+    assert one.nim.gpus is not None
+    assert one.open_source.gpus is not None
+    assert one.nim.gpus >= one.open_source.gpus
+    assert ("less is known of NIM" in nim_sentences(one)[0]) == (one.nim.gpus != one.open_source.gpus)
 
 
 def test_gpus_that_nim_does_not_run_on_have_no_licence_to_name() -> None:
