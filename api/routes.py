@@ -61,6 +61,7 @@ def application(names: Collection[str], at_once: int, seconds: float) -> FastAPI
     _add_faults(app)
     slots = Slots(at_once, seconds)
     _add_plans(app, slots)
+    _add_levers(app, slots)
     _add_tables(app, slots)
     describe_bodies(app)
     return app
@@ -169,6 +170,10 @@ def _add_plans(app: FastAPI, slots: Slots) -> None:
         """Scenarios side by side, as ``python -m sizing compare A B --json``."""
         content = await _body(request, DOCUMENTS)
         return await _answered(slots, partial(questions.compared, content))
+
+
+def _add_levers(app: FastAPI, slots: Slots) -> None:
+    """The question about levers, answered in a slot."""
 
     @app.post(
         "/v1/levers",

@@ -70,10 +70,6 @@ def _parser(program: str, others: Iterable[Callable[[Commands], None]]) -> argpa
     )
     day.add_argument("--json", action="store_true", help="print the whole result as JSON")
     day.set_defaults(run=_day)
-    trace = commands.add_parser("trace", help="what a trace of requests says: lengths, rates, gaps")
-    trace.add_argument("trace", type=Path, help="CSV or Parquet: timestamp, input_tokens, output_tokens")
-    trace.add_argument("--json", action="store_true", help="print everything as JSON")
-    trace.set_defaults(run=_trace)
     _compare_arguments(commands.add_parser("compare", help="scenarios side by side, and what drives the difference"))
     _cost_arguments(commands.add_parser("cost", help="what the plan of a scenario costs, in every way to pay for it"))
     _levers_arguments(commands.add_parser("levers", help="what each lever of an optimisation would save, and NIM"))
@@ -146,6 +142,10 @@ def _simulate_arguments(simulate: argparse.ArgumentParser) -> None:
 
 
 def _table_commands(commands: Commands) -> None:
+    trace = commands.add_parser("trace", help="what a trace of requests says: lengths, rates, gaps")
+    trace.add_argument("trace", type=Path, help="CSV or Parquet: timestamp, input_tokens, output_tokens")
+    trace.add_argument("--json", action="store_true", help="print everything as JSON")
+    trace.set_defaults(run=_trace)
     model = commands.add_parser("model", help="what a config.json or a name says of a model")
     model.add_argument("model", help="config.json or params.json, a folder with one, or a name")
     model.add_argument("--json", action="store_true", help="print everything as JSON")

@@ -38,7 +38,7 @@ class DerivedScore:
 
 @cache
 def derived_scores() -> tuple[DerivedScore, ...]:
-    """Every published score."""
+    """Models made of larger ones, with published scores of both."""
     return typed_rows("derived_models.csv", DerivedScore)
 
 

@@ -27,7 +27,7 @@ class NimFact(Result):
     """What is told of both on one topic."""
 
     topic: Annotated[NimTopic, quantity("Topic", help="deploy, licence, support or measured.")]
-    nim: Annotated[str, quantity("NVIDIA NIM", help="As the source says it.")]
+    nim: Annotated[str, quantity("NIM", help="As the source says it.")]
     open_source: Annotated[str, quantity("Open source", help="As the source says it.")]
     source: Annotated[str, quantity("Source", help="Where it stands.")]
     date: Annotated[str, quantity("Date", help="Of the source.")]
@@ -134,5 +134,7 @@ def _standing(listed: dict[str, Any], precision: str, tp: int, pp: int, gpu: str
 
 
 def _fact(topic: NimTopic) -> NimFact:
-    told = _read()["facts"][topic]
-    return NimFact(topic=topic, **{**told, "date": str(told["date"])})
+    read = _read()["facts"][topic]
+    return NimFact(
+        topic=topic, nim=read["nim"], open_source=read["open_source"], source=read["source"], date=str(read["date"])
+    )
