@@ -93,10 +93,9 @@ def _lines(allowed: Allowed, plan: Plan, cost: CostAnswer | None) -> Iterator[Al
 def _planned(plan: Plan, cost: CostAnswer | None) -> dict[AllowedName, float | None]:
     """Every figure, with the stages of a pipeline: their GPUs, systems and power, and of money their hardware."""
     deployed, hardware, stages = plan.deployment, plan.cost, plan.pipeline
-    gpus, bought, power, money = 0, 0, 0.0, 0.0
-    if stages is not None:
-        gpus, bought = stages.gpus, sum(one.systems for one in stages.systems)
-        power, money = stages.power_kw, stages.usd_per_month
+    power, money = (0.0, 0.0) if stages is None else (stages.power_kw, stages.usd_per_month)
+    gpus = 0 if stages is None else stages.gpus
+    bought = 0 if stages is None else sum(one.systems for one in stages.systems)
     return {
         "gpus": _with(None if deployed is None else deployed.gpus, gpus),
         "gpus_high": _with(plan.gpus_high, gpus),
