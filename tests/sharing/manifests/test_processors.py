@@ -40,6 +40,13 @@ def each_of(answer: Answer) -> PerInstance:
     return answer.plan.per_instance
 
 
+def options_of(answer: Answer, engine: str) -> dict[str, Any]:
+    """What the server of the Deployment is started with."""
+    found = commands(manifests(answer), engine)
+    (options,) = (read(given, *lists) for file, lists, given, _ in found if file == "kubernetes.yaml")
+    return options
+
+
 @pytest.mark.parametrize(("gpu", "engine", "precision", "arch"), PLANS)
 def test_servers_of_processors_are_started_with_options_that_they_have(
     gpu: str, engine: str, precision: str, arch: str
@@ -63,11 +70,7 @@ def test_servers_of_processors_are_started_with_options_that_they_have(
 
 def test_slots_of_llama_cpp_share_the_planned_cache() -> None:
     answer = planned("xeon_8580", "llamacpp", "q8_0")
-    (options,) = (
-        read(given, *lists)
-        for file, lists, given, _ in commands(manifests(answer), "llamacpp")
-        if file == "kubernetes.yaml"
-    )
+    options = options_of(answer, "llamacpp")
     assert "--kv-unified" in options
     assert options["--ctx-size"] <= (each_of(answer).kv_tokens or options["--ctx-size"])
     assert options["--ctx-size"] % options["--parallel"] == 0 or options["--ctx-size"] == each_of(answer).kv_tokens
@@ -75,11 +78,7 @@ def test_slots_of_llama_cpp_share_the_planned_cache() -> None:
 
 def test_openvino_gets_no_more_cache_than_the_plan_has() -> None:
     answer = planned("xeon_8580", "openvino", "int8_wo")
-    (options,) = (
-        read(given, *lists)
-        for file, lists, given, _ in commands(manifests(answer), "openvino")
-        if file == "kubernetes.yaml"
-    )
+    options = options_of(answer, "openvino")
     assert 1 <= options["--cache_size"] <= each_of(answer).kv_gb
 
 
