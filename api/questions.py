@@ -13,6 +13,7 @@ from sharing.document import read_document
 from sizing.base.errors import InvalidScenario, SizingError
 from sizing.base.result import Plan
 from sizing.decision.comparison import MOST_COMPARED, Comparison, compare
+from sizing.decision.optimised import Optimised, optimised
 from sizing.economics.cost import cost
 from sizing.economics.results import CostAnswer
 from sizing.evidence.point_file import points_in, points_text
@@ -45,6 +46,11 @@ def plan_of(
 def priced(content: bytes, *, analytic: bool, on: date | None) -> CostAnswer:
     """The answer of ``python -m sizing cost`` to the text of a scenario file. Raises SizingError."""
     return cost(read_document(content, NAME), planner=analytic_plan if analytic else plan, on=on)
+
+
+def levers_of(content: bytes, *, analytic: bool) -> Optimised:
+    """The answer of ``python -m sizing levers`` to the text of a scenario file. Raises SizingError."""
+    return optimised(read_document(content, NAME), analytic_plan if analytic else None)
 
 
 def predicted(content: bytes) -> str:

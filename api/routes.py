@@ -26,6 +26,7 @@ from sizing.base.result import Plan
 from sizing.base.version import ENGINE_VERSION
 from sizing.catalog.finding import ModelsFound, find_models
 from sizing.decision.comparison import Comparison
+from sizing.decision.optimised import Optimised
 from sizing.economics.results import CostAnswer
 
 _LOG = logging.getLogger(__name__)
@@ -60,6 +61,7 @@ def application(names: Collection[str], at_once: int, seconds: float) -> FastAPI
     _add_faults(app)
     slots = Slots(at_once, seconds)
     _add_plans(app, slots)
+    _add_levers(app, slots)
     _add_tables(app, slots)
     describe_bodies(app)
     return app
@@ -168,6 +170,21 @@ def _add_plans(app: FastAPI, slots: Slots) -> None:
         """Scenarios side by side, as ``python -m sizing compare A B --json``."""
         content = await _body(request, DOCUMENTS)
         return await _answered(slots, partial(questions.compared, content))
+
+
+def _add_levers(app: FastAPI, slots: Slots) -> None:
+    """The question about levers, answered in a slot."""
+
+    @app.post(
+        "/v1/levers",
+        dependencies=[may_ask("compare")],
+        response_model=Optimised,
+        openapi_extra=body("Scenario", DOCUMENTS),
+    )
+    async def levers(request: Request, analytic: Analytic = False) -> Response:
+        """What each lever would save, and NIM beside open source, as ``python -m sizing levers SCENARIO --json``."""
+        content = await _body(request, DOCUMENTS)
+        return await _answered(slots, partial(questions.levers_of, content, analytic=analytic))
 
 
 def _add_tables(app: FastAPI, slots: Slots) -> None:

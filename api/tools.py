@@ -27,7 +27,10 @@ from sizing.base.version import ENGINE_VERSION
 from sizing.catalog.finding import ModelsFound, find_models, summary
 from sizing.decision.added_up import comparison_added_up
 from sizing.decision.comparison import MOST_COMPARED, Comparison
+from sizing.decision.lever_text import LEVERS, tried
+from sizing.decision.optimised import Optimised, optimised
 from sizing.decision.text import driver_sentences
+from sizing.planning.analytic import analytic_plan
 from sizing.scenario.file import scenario_from
 from sizing.scenario.schema import Scenario
 
@@ -75,6 +78,13 @@ class CompareArguments(_Arguments):
     scenarios: list[AnyScenario] = Field(
         min_length=2, max_length=MOST_COMPARED, description="The first is the reference."
     )
+
+
+class LeversArguments(_Arguments):
+    """Arguments of ``levers``."""
+
+    scenario: AnyScenario
+    analytic: bool = Field(False, description="Plans by the analytic load model: faster.")
 
 
 class ExplainArguments(_Arguments):
@@ -155,6 +165,11 @@ def _explain(given: ExplainArguments) -> tuple[Explanations, str]:
     return Explanations(answer=answer.answer, explained=explained), "; ".join(lines)
 
 
+def _levers(given: LeversArguments) -> tuple[Optimised, str]:
+    answer = optimised(scenario_from(given.scenario), analytic_plan if given.analytic else None)
+    return answer, "; ".join(f"{LEVERS[row.name]}: {tried(row)}" for row in answer.levers)
+
+
 def _find_model(given: FindModelArguments) -> tuple[ModelsFound, str]:
     answer = find_models(given.query)
     return answer, summary(answer)
@@ -177,6 +192,13 @@ QUESTIONS = {
         takes=CompareArguments,
         gives=Comparison,
         answer=_compare,
+    ),
+    "levers": AgentTool(
+        does="What each lever would save (caching, drafts, sparsity, smaller or pruned models, ...), and NIM beside "
+        "open source.",
+        takes=LeversArguments,
+        gives=Optimised,
+        answer=_levers,
     ),
     "explain": AgentTool(
         does="Figures of a plan, each with formula, numbers and source.",

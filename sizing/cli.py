@@ -70,12 +70,9 @@ def _parser(program: str, others: Iterable[Callable[[Commands], None]]) -> argpa
     )
     day.add_argument("--json", action="store_true", help="print the whole result as JSON")
     day.set_defaults(run=_day)
-    trace = commands.add_parser("trace", help="what a trace of requests says: lengths, rates, gaps")
-    trace.add_argument("trace", type=Path, help="CSV or Parquet: timestamp, input_tokens, output_tokens")
-    trace.add_argument("--json", action="store_true", help="print everything as JSON")
-    trace.set_defaults(run=_trace)
     _compare_arguments(commands.add_parser("compare", help="scenarios side by side, and what drives the difference"))
     _cost_arguments(commands.add_parser("cost", help="what the plan of a scenario costs, in every way to pay for it"))
+    _levers_arguments(commands.add_parser("levers", help="what each lever of an optimisation would save, and NIM"))
     _table_commands(commands)
     for add in others:
         add(commands)
@@ -88,6 +85,13 @@ def _compare_arguments(compare: argparse.ArgumentParser) -> None:
     form.add_argument("--json", action="store_true", help="print the whole comparison as JSON")
     form.add_argument("--md", action="store_true", help="print it as Markdown")
     compare.set_defaults(run=_compare)
+
+
+def _levers_arguments(levers: argparse.ArgumentParser) -> None:
+    levers.add_argument("scenario", type=Path, help="scenario in YAML or JSON")
+    levers.add_argument("--json", action="store_true", help="print everything as JSON")
+    levers.add_argument("--analytic", action="store_true", help="plans by the analytic load model, faster")
+    levers.set_defaults(run=_levers)
 
 
 def _cost_arguments(cost: argparse.ArgumentParser) -> None:
@@ -138,6 +142,10 @@ def _simulate_arguments(simulate: argparse.ArgumentParser) -> None:
 
 
 def _table_commands(commands: Commands) -> None:
+    trace = commands.add_parser("trace", help="what a trace of requests says: lengths, rates, gaps")
+    trace.add_argument("trace", type=Path, help="CSV or Parquet: timestamp, input_tokens, output_tokens")
+    trace.add_argument("--json", action="store_true", help="print everything as JSON")
+    trace.set_defaults(run=_trace)
     model = commands.add_parser("model", help="what a config.json or a name says of a model")
     model.add_argument("model", help="config.json or params.json, a folder with one, or a name")
     model.add_argument("--json", action="store_true", help="print everything as JSON")
@@ -223,6 +231,16 @@ def _compare(given: argparse.Namespace) -> int:
 
     answer = compare([load_scenario(path) for path in given.scenarios])
     return show(answer, as_markdown if given.md else as_text, json=given.json)
+
+
+def _levers(given: argparse.Namespace) -> int:
+    from sizing.decision.optimised import optimised
+    from sizing.decision.optimised_text import as_text
+    from sizing.planning.analytic import analytic_plan
+    from sizing.scenario.file import load_scenario
+
+    answer = optimised(load_scenario(given.scenario), analytic_plan if given.analytic else None)
+    return show(answer, as_text, json=given.json)
 
 
 def _simulate(given: argparse.Namespace) -> int:

@@ -10,8 +10,9 @@ from reality.diagnosis.capacity import Promise, largest_load, ordinary, replicas
 from reality.diagnosis.causes import Cause, Difference
 from reality.diagnosis.result import ActionKind, OfferedAction, Recalibration, State
 from reality.diagnosis.worlds import Circumstances, Worlds
-from sizing.base.format import count, requests_per_s
+from sizing.base.format import count, percent, requests_per_s
 from sizing.base.units import HOURS_PER_MONTH
+from sizing.queueing.balancing import balanced, shares
 
 ROOM = 1.0
 """Times the measured load that must be within the limits for an action to be enough."""
@@ -93,6 +94,7 @@ class _Adviser:
         *,
         subject: str | None = None,
         capacity: float | None = None,
+        weight: float | None = None,
     ) -> OfferedAction:
         given = self._given.now
         carried = largest_load(self._worlds, after, self._promise) if capacity is None else capacity
@@ -106,6 +108,7 @@ class _Adviser:
             capacity_within_limits_rps=carried,
             enough=carried is not None and carried >= ROOM * self._given.load_rps,
             usd_per_month=usd_per_month(self._given.planned, change),
+            weight=weight,
             why=why + self._effect(carried),
         )
 
@@ -140,16 +143,28 @@ class _Adviser:
         return self._action("drain", after, f"{what} Drain it and have its GPUs looked at.", subject=slow.subject)
 
     def rebalance(self) -> OfferedAction | None:
-        """Even shares of the load."""
-        uneven = self._given.difference("routing")
-        if uneven is None:
-            return None
-        what = f"{uneven.subject} gets {uneven.measured:.2f} times an even share of the load."
-        return self._action(
-            "rebalance",
-            replace(self._given.now, shares=(1.0,) * len(self._given.now.slowness)),
-            f"{what} Share it evenly.",
+        """Shares of the load as the replicas are fast: even ones where they are alike."""
+        uneven, slow, now = self._given.difference("routing"), self._given.difference("slow_gpu"), self._given.now
+        speeds = [1.0 / one for one in now.slowness] + [1.0] * (now.replicas - len(now.slowness))
+        differ = slow is not None and slow.subject is not None and len(set(speeds)) > 1
+        if not differ:
+            return None if uneven is None else self._share_evenly(uneven)
+        assert slow is not None
+        each = balanced(speeds)
+        weight = min(speeds) / max(speeds)
+        what = (
+            f"The steps of {slow.subject} take {slow.measured:.2f} times as long as those of its peers. "
+            f"Give it {percent(weight)} of their weight: equal weights leave {percent(each.lost_evenly)} of the "
+            "capacity of all unused."
         )
+        by_speed = tuple(shares(speeds))
+        after = replace(now, shares=by_speed, slowness=tuple(1.0 / one for one in speeds))
+        return self._action("rebalance", after, what, subject=slow.subject, weight=weight)
+
+    def _share_evenly(self, uneven: Difference) -> OfferedAction:
+        what = f"{uneven.subject} gets {uneven.measured:.2f} times an even share of the load."
+        after = replace(self._given.now, shares=(1.0,) * len(self._given.now.slowness))
+        return self._action("rebalance", after, f"{what} Share it evenly.")
 
     def raise_batch_limit(self) -> OfferedAction | None:
         """The batch limit of the plan."""
@@ -194,6 +209,7 @@ class _Adviser:
             capacity_within_limits_rps=self._given.capacity,
             enough=None,
             usd_per_month=None,
+            weight=None,
             why=why,
         )
 
@@ -209,6 +225,7 @@ class _Adviser:
             capacity_within_limits_rps=self._given.capacity,
             enough=None if state == "unclear" else state == "met",
             usd_per_month=None,
+            weight=None,
             why=_why_nothing(state, needed),
         )
 

@@ -75,5 +75,6 @@ def _shift(diagnosis: Diagnosis, planned: Planned, one: Replanned) -> OfferedAct
         capacity_within_limits_rps=None,
         enough=True,
         usd_per_month=more,
+        weight=None,
         why=f"Planned anew, this traffic takes {one.deployment} ({one.systems} x {one.system}){money}. Shift to it.",
     )

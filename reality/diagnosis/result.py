@@ -137,6 +137,15 @@ class OfferedAction(Result):
     usd_per_month: Annotated[
         float | None, described("Cost", "USD/month", "change x cost of a replica", "More, or below 0 less.")
     ]
+    weight: Annotated[
+        float | None,
+        described(
+            "Weight",
+            "fraction",
+            "step time of its peers / its own",
+            "Weight of the subject at the balancer, of that of an ordinary replica; none where weights are equal.",
+        ),
+    ]
     why: Annotated[str, described("Why", help="Reason and effect, in a sentence.")]
 
 

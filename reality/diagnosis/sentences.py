@@ -112,7 +112,11 @@ def action_in_words(actions: Sequence[OfferedAction]) -> str:
             case "drain":
                 words.append(f"drain {one.subject}")
             case "rebalance":
-                words.append("share the load evenly")
+                words.append(
+                    f"give {one.subject} {percent(one.weight)} of the weight of its peers"
+                    if one.subject is not None and one.weight is not None
+                    else "share the load evenly"
+                )
             case "raise_batch_limit":
                 words.append("raise the batch limit")
             case "resize":

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from sharing.manifests import drafting
+from sharing.manifests import drafting, processors
 from sharing.manifests.checkpoint import WIDE
 from sharing.manifests.facts import Facts, Group
 from sizing.catalog.adapters import slot_rank
@@ -173,12 +173,14 @@ def trtllm_serve(facts: Facts, group: Group) -> dict[str, Option]:
 
 
 def serving_command(facts: Facts, group: Group, port: int) -> list[str]:
-    """The command of a server with an OpenAI-compatible interface: vLLM, TensorRT-LLM or SGLang."""
+    """The command of a server with an OpenAI-compatible interface."""
     address: Options = {"--host": "0.0.0.0", "--port": port}
     if facts.engine.id == "vllm":
         return ["vllm", "serve", facts.checkpoint.name, *flattened({**vllm(facts, group), **address})]
     if facts.engine.id == "trtllm":
         return ["trtllm-serve", facts.checkpoint.name, *flattened({**trtllm_serve(facts, group), **address})]
+    if facts.engine.id in processors.ENGINES:
+        return [processors.PROGRAMS[facts.engine.id], *flattened(processors.options(facts, group, port))]
     options = {"--model-path": facts.checkpoint.name, **sglang(facts, group), **address}
     return ["python3", "-m", "sglang.launch_server", *flattened(options)]
 

@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from sharing.manifests import (
+    balancer,
     benchmarks,
     compose,
     dashboard,
@@ -39,6 +40,7 @@ TARGETS: tuple[ManifestTarget, ...] = (
     nim.TARGET,
     triton.TARGET,
     compose.TARGET,
+    balancer.TARGET,
     keda.TARGET,
     objectives.RULES,
     objectives.PYRRA,

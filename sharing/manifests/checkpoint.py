@@ -24,6 +24,8 @@ quantization); NIM is vLLM since 2.0.
 
 WIDE = {"bf16": "bfloat16", "fp16": "float16"}
 """16-bit formats, which engines turn into each other, as they call them."""
+OWN_FILES = {"llamacpp": "gguf", "openvino": "ov"}
+"""Engines that load no Hugging Face checkpoint, and how files of theirs are usually called."""
 BY_PATH = ("trtllm",)
 """Engines whose own server calls a model what it was loaded as: trtllm-serve has no option for another name."""
 READS = {"trtllm": ("nvidia",)}
@@ -56,6 +58,9 @@ def checkpoint_of(scenario: Scenario, model: Model, deployment: Deployed, vendor
     hub_id = named if isinstance(scenario.model, str) and HUB_ID.fullmatch(named) else model.id
     if not HUB_ID.fullmatch(hub_id):
         return ServedCheckpoint(name=f"{FILL_IN}/{file_stem(named)}", served_as=file_stem(named), to_fill_in=True)
+    if files := OWN_FILES.get(deployment.engine):
+        name = f"{FILL_IN}/{file_stem(hub_id.rpartition('/')[2])}-{wanted.replace('_', '-')}-{files}"
+        return ServedCheckpoint(name=name, served_as=hub_id, to_fill_in=True)
     has = (parse(hub_id).precision or model.published_format).id
     if wanted == has or {wanted, has} <= set(WIDE):
         return ServedCheckpoint(name=hub_id, served_as=hub_id)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from sharing.manifests import processors
 from sharing.manifests.arguments import SETTINGS, serving_command, trtllm_rest
 from sharing.manifests.facts import Facts, Group
 from sharing.manifests.pods import CACHE, PORT
@@ -16,7 +17,7 @@ AMD_DEVICES = ["/dev/kfd", "/dev/dri"]
 
 def refuses(facts: Facts) -> Reason | None:
     """Aggregated plans whose instances are all in one server."""
-    reason = aggregated(facts, ("vllm", "sglang", "trtllm"))
+    reason = aggregated(facts, ("vllm", "sglang", "trtllm", *processors.ENGINES))
     return reason or (Reason.SEVERAL_SERVERS if facts.deployment.gpus > facts.node_gpus else None)
 
 
@@ -44,6 +45,9 @@ def instance(facts: Facts, group: Group, index: int) -> dict[str, Any]:
         "ipc": "host",
         "restart": "unless-stopped",
     }
+    if facts.gpu.processor:
+        out["environment"] |= processors.ENVIRONMENT[facts.engine.id]
+        return out
     if facts.hardware.resource == "amd.com/gpu":
         out |= {"devices": AMD_DEVICES, "group_add": ["video"]}
         out["environment"]["HIP_VISIBLE_DEVICES"] = ",".join(ids)

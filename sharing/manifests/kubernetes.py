@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from sharing.manifests import nim
+from sharing.manifests import nim, processors
 from sharing.manifests.arguments import SETTINGS, over_nodes, serving_command, trtllm_rest
 from sharing.manifests.facts import Facts, Group
 from sharing.manifests.pods import (
@@ -30,7 +30,7 @@ LEADER, RANK = "LWS_LEADER_ADDRESS", "LWS_WORKER_INDEX"
 ON_ONE_NODE = ("trtllm", "nim")
 """Engines whose server is started on one node: over several, TensorRT-LLM needs MPI and NIM its operator."""
 
-HEALTH = {"nim": ("/v1/health/ready", "/v1/health/live")}
+HEALTH = {"nim": ("/v1/health/ready", "/v1/health/live"), **processors.HEALTH}
 METRICS = {"trtllm": "/prometheus/metrics", "nim": "/v1/metrics"}
 """Where servers differ from ``/health`` and ``/metrics`` (TensorRT-LLM, trtllm-serve: ``/metrics`` is JSON; NIM 2, API
 reference, management endpoints)."""
@@ -40,8 +40,9 @@ Part = dict[str, Any]
 
 
 def refuses(facts: Facts) -> Reason | None:
-    """Aggregated plans of vLLM and SGLang; of TensorRT-LLM and NIM with each instance on one node."""
-    if reason := aggregated(facts, ("vllm", "sglang", *ON_ONE_NODE)):
+    """Aggregated plans of vLLM, SGLang and engines of processors; of TensorRT-LLM and NIM with each instance on one
+    node."""
+    if reason := aggregated(facts, ("vllm", "sglang", *ON_ONE_NODE, *processors.ENGINES)):
         return reason
     if facts.engine.id in ON_ONE_NODE and facts.nodes > 1:
         return Reason.SEVERAL_NODES
@@ -102,6 +103,11 @@ def engine(facts: Facts, group: Group, extra: tuple[str, ...], port: int | None,
     """The container of the engine; one without a port is a worker of another node's leader."""
     assert facts.hardware is not None
     started_by_image = facts.engine.id == "nim"
+    if facts.engine.id in processors.ENGINES:
+        env = [
+            *env,
+            *({"name": name, "value": value} for name, value in processors.ENVIRONMENT[facts.engine.id].items()),
+        ]
     return container(
         facts,
         name=facts.engine.id,

@@ -21,6 +21,10 @@ CPUS_PER_GPU, MEMORY_GI_PER_GPU = 4, 32
 """What a pod asks for beside each GPU. Chosen, as in examples of the production stack: a process for each GPU, one that
 reads requests and one that schedules, and room for shared memory and the pages of the weights that are read."""
 
+MACHINE_SHARE = 0.8
+"""Share of the memory of a machine without GPUs that a pod asks for. Chosen: so that no second one is put beside it,
+for an instance takes every core, and the system has what is left."""
+
 SHARED_MEMORY = "16Gi"
 """Of a pod, for the processes of an instance. Chosen; without a limit it may take half of a node's memory."""
 
@@ -44,8 +48,11 @@ def metadata(facts: Facts, suffix: str = "") -> dict[str, Any]:
 
 
 def resources(facts: Facts, gpus: int) -> dict[str, Any]:
-    """GPUs of a container, and the processors and memory that go with them; only GPUs are limited."""
+    """GPUs of a container, and the processors and memory that go with them; only GPUs are limited. On a machine without
+    GPUs most of its memory."""
     assert facts.hardware is not None
+    if facts.gpu.processor:
+        return {"requests": {"memory": f"{int(facts.gpu.memory_gb * MACHINE_SHARE)}G"}}
     amount = {facts.hardware.resource: str(gpus)}
     beside = {"cpu": str(CPUS_PER_GPU * gpus), "memory": f"{MEMORY_GI_PER_GPU * gpus}Gi"}
     return {"limits": amount, "requests": amount | beside}

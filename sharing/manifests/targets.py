@@ -58,6 +58,7 @@ class Reason(StrEnum):
     NO_LIMITS = "the plan has no latency limit that applies"
     NO_HISTOGRAM = "the engine has no histogram of a limited latency with known buckets"
     NO_METRICS = "the engine has no metric of requests in flight"
+    ONE_INSTANCE = "the plan has one instance: there is no load to share"
     NOTHING_TO_SCALE = "no file here has an object that it could scale"
 
 

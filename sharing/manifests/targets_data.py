@@ -59,7 +59,9 @@ def targets_data() -> TargetsData:
 
 def hardware_of(gpu: Gpu) -> Hardware | None:
     """What is known of this GPU's vendor; None for one that no target here schedules, and for a custom one."""
-    known = None if gpu.custom else targets_data().hardware.get(gpu.vendor)
+    known = None if gpu.custom else targets_data().hardware.get("processors" if gpu.processor else gpu.vendor)
+    if known is not None and gpu.processor and gpu.id not in known.products:
+        return None  # a Mac or a small machine, on which no Kubernetes runs
     if known is None or not gpu.slice_of:
         return known
     resource = f"nvidia.com/mig-{gpu.slice_name}" if "g." in gpu.slice_name else "nvidia.com/gpu.shared"

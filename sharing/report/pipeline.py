@@ -8,7 +8,7 @@ from sharing.report.content import Bullets, Cell, Column, Fact, Facts, Section, 
 from sharing.report.money import amounts
 from sharing.report.names import gpu_name
 from sharing.report.subject import Subject
-from sizing.base.format import count, interval, ms
+from sizing.base.format import count, interval, kilowatts, ms
 from sizing.base.pipeline import Pipeline
 from sizing.pipelines.text import bought
 
@@ -32,6 +32,9 @@ def _facts(subject: Subject, stages: Pipeline) -> Iterator[Fact]:
         yield Fact(label="TTFT of the whole", value=ms(stages.ttft_ms), note="stages + median of the language model")
     if stages.e2e_ms is not None:
         yield Fact(label="E2E of the whole", value=ms(stages.e2e_ms), note="stages + median of the language model")
+    if stages.power_kw_whole is not None and stages.power_kw is not None:
+        note = f"stages {kilowatts(stages.power_kw)}"
+        yield Fact(label="Power of the whole", value=kilowatts(stages.power_kw_whole), note=note)
     if subject.shows_money:
         yield Fact(
             label="Hardware of the whole a month",

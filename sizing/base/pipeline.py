@@ -72,6 +72,9 @@ class StageSystems(Result):
     ]
     system: Annotated[str, quantity("System", help="What is bought or rented beside; empty where nothing is.")]
     systems: Annotated[int, quantity("Systems", "systems", "ceil(GPUs / GPUs per system)", "Whole systems.")]
+    power_kw: Annotated[
+        float | None, quantity("Power", "kW", "systems x power budget", "Of what is bought or rented; None: not known.")
+    ]
     usd_per_month: Annotated[
         float | None, quantity("Cost", "USD/month", "systems x USD/h x 730", "None where no price is known.")
     ]
@@ -90,6 +93,12 @@ class Pipeline(Result):
     ]
     e2e_ms: Annotated[
         float | None, quantity("E2E of the whole", "ms", "stages + median E2E", "From the request to the last token.")
+    ]
+    power_kw: Annotated[
+        float | None, quantity("Power of the stages", "kW", "sum over types", "None where one is not known.")
+    ]
+    power_kw_whole: Annotated[
+        float | None, quantity("Power of the whole", "kW", "stages + language model", "Language model included.")
     ]
     usd_per_month: Annotated[
         float | None, quantity("Cost of the stages", "USD/month", "sum over types", "None where a price is not known.")

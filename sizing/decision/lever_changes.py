@@ -10,6 +10,7 @@ from typing import Any, Literal
 from sizing.base.errors import SizingError
 from sizing.base.units import BILLION
 from sizing.catalog import models
+from sizing.catalog.derived import smaller_versions
 from sizing.catalog.files import read_yaml
 from sizing.catalog.model import Model
 from sizing.decision.inputs import Input, sizing_inputs
@@ -27,13 +28,25 @@ LeverName = Literal[
     "shorter_prompts",
     "smaller_model",
     "sparsity_2_4",
+    "derived",
     "pruned",
     "static_batching",
 ]
 
-Obstacle = Literal["no_smaller_model", "architecture", "size", "lengths", "cached", "not_simulated"]
-"""Why a lever cannot be moved: no smaller relative; layers that are not all alike; a size that is none or cannot be
-built; lengths that are those of a file; a prompt as short as its cached part; a plan that cannot be simulated so."""
+Obstacle = Literal[
+    "no_smaller_model",
+    "none_published",
+    "architecture",
+    "size",
+    "lengths",
+    "cached",
+    "no_kernel",
+    "experts",
+    "not_simulated",
+]
+"""Why a lever cannot be moved: no smaller relative; no published model made of it; layers that are not all alike; a
+size that is none or cannot be built; lengths that are those of a file; a prompt as short as its cached part; a GPU
+without sparse kernels in an engine; experts, which these do not multiply; a plan that cannot be simulated so."""
 
 FILE = "levers.yaml"
 
@@ -47,13 +60,16 @@ SMALLER = 0.75
 
 @dataclass(frozen=True, kw_only=True)
 class LeverSettings:
-    """How far each lever is moved. ``smaller_model`` and ``size_b``: None takes the next smaller, and a share."""
+    """How far each lever is moved. ``smaller_model``, ``derived`` and ``size_b``: None takes the next smaller, the
+    published one that keeps most of its scores, and a share.
+    """
 
     cached_share: float
     prompt_share: float
     draft_tokens: int
     acceptance: float
     smaller_model: str | None = None
+    derived: str | None = None
     size_b: float | None = None
 
 
@@ -102,6 +118,9 @@ def change(name: LeverName, answer: Answer, settings: LeverSettings) -> Scenario
         case "smaller_model":
             smaller = settings.smaller_model or next_smaller(model_of(scenario))
             return "no_smaller_model" if smaller is None else ScenarioChange(values={"model": smaller})
+        case "derived":
+            made = settings.derived or next(iter(smaller_versions(model_of(scenario).id)), None)
+            return "none_published" if made is None else ScenarioChange(values={"model": made})
         case "pruned":
             return _pruned(scenario, settings.size_b)
         case _:

@@ -21,7 +21,8 @@ LEVERS: Mapping[LeverName, str] = MappingProxyType(
         "shorter_prompts": "Shorter prompts",
         "smaller_model": "Smaller model",
         "sparsity_2_4": "2:4 sparsity",
-        "pruned": "Pruned and distilled model",
+        "derived": "Published pruned or distilled model",
+        "pruned": "Model pruned on your own",
         "static_batching": "Static batching",
     }
 )
@@ -29,10 +30,13 @@ LEVERS: Mapping[LeverName, str] = MappingProxyType(
 OBSTACLES: Mapping[Obstacle, str] = MappingProxyType(
     {
         "no_smaller_model": "the catalogue has no smaller model of the family or, published since, of the developer",
+        "none_published": "no smaller model made of this one is published with scores, as far as the catalogue knows",
         "architecture": "how a model with experts or with layers of several kinds is pruned is not modelled",
         "size": "not smaller than the model, or too small for its layers and heads",
         "lengths": "the lengths are those of a file",
         "cached": "what is cached would be longer than the prompt",
+        "no_kernel": "no engine has had kernels for 2:4-sparse weights on this GPU; vLLM had them on Hopper",
+        "experts": "sparse kernels multiply dense layers, and most weights of this model are experts",
         "not_simulated": "simulated for instances that do both, prefill and decode, under arrivals that do not change "
         "with the hour",
     }
@@ -42,11 +46,15 @@ STANDINGS: Mapping[Standing, str] = MappingProxyType(
     {
         "planned": "with it",
         "undone": "in use; this is without it",
-        "simulated": "instead of in-flight batching",
-        "not_modelled": "not modelled",
+        "simulated": "simulated",
         "not_applicable": "does not apply",
     }
 )
+RUNS: Mapping[LeverName, str] = MappingProxyType(
+    {"sparsity_2_4": "two of every four weights zero", "static_batching": "static instead of in-flight batching"}
+)
+"""How instances run with the levers that no input of a scenario moves."""
+
 for _words, _type in ((LEVERS, LeverName), (OBSTACLES, Obstacle), (STANDINGS, Standing)):
     assert set(_words) == set(get_args(_type)), _type
 
@@ -55,7 +63,8 @@ def tried(row: LeverRow) -> str:
     """What a lever changes, or why it does not."""
     if row.obstacle is not None:
         return OBSTACLES[row.obstacle]
-    return "; ".join(_change(one.key, one.value) for one in row.changes) or STANDINGS[row.standing]
+    inputs = (_change(one.key, one.value) for one in row.changes)
+    return "; ".join([*([RUNS[row.name]] if row.name in RUNS else []), *inputs])
 
 
 def _change(key: str, value: object) -> str:
@@ -65,6 +74,16 @@ def _change(key: str, value: object) -> str:
     if key == "deployment.speculative_decoding" and isinstance(value, dict):
         return f"{value['draft_tokens']} draft tokens a step, {percent(value['acceptance'])} accepted"
     return f"{name_of(key)} {shown(key, value)}"
+
+
+def kept_accuracy(row: LeverRow) -> str:
+    """What the model that a lever serves keeps of published scores; that it is not known, where the lever makes a model
+    of which nothing is published."""
+    if row.accuracy:
+        each = (f"{one.test} {one.derived_score:g} of {one.score:g} ({percent(one.kept)})" for one in row.accuracy)
+        return f"{row.accuracy[0].model}: {'; '.join(each)}"
+    made = row.outcome is not None and row.name in ("sparsity_2_4", "pruned")
+    return "not known: it would have to be made and tested" if made else ""
 
 
 def why_not(row: FormatRow) -> str:

@@ -18,9 +18,6 @@ from sizing.scenario.part import ScenarioPart
 Most = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 COUNTS = ("gpus", "gpus_high", "systems")
-"""Figures that are whole numbers; others have two decimals."""
-
-COUNTS = ("gpus", "gpus_high", "systems")
 """Figures that count; the others have two decimals."""
 
 AllowedName = Literal[
@@ -86,21 +83,33 @@ def check(allowed: Allowed, plan: Plan, cost: CostAnswer | None) -> AllowanceChe
 
 
 def _lines(allowed: Allowed, plan: Plan, cost: CostAnswer | None) -> Iterator[AllowedLine]:
-    deployed, hardware = plan.deployment, plan.cost
-    planned: dict[AllowedName, float | None] = {
-        "gpus": None if deployed is None else deployed.gpus,
-        "gpus_high": plan.gpus_high,
-        "systems": None if deployed is None else deployed.systems,
-        "power_kw": None if hardware is None else hardware.power_kw,
-        "usd_per_month": None if cost is None else cost.usd_per_month,
-        "usd_per_month_high": None if cost is None else cost.high,
-        "usd_per_million_output_tokens": None if cost is None else cost.usd_per_million_output_tokens,
-    }
-    for name, value in planned.items():
+    for name, value in _planned(plan, cost).items():
         most = getattr(allowed, name)
         if most is not None:
             kept = value is not None and value <= most
             yield AllowedLine(name=name, allowed=most, planned=value, kept=kept)
+
+
+def _planned(plan: Plan, cost: CostAnswer | None) -> dict[AllowedName, float | None]:
+    """Every figure, with the stages of a pipeline: their GPUs, systems and power, and of money their hardware."""
+    deployed, hardware, stages = plan.deployment, plan.cost, plan.pipeline
+    power, money = (0.0, 0.0) if stages is None else (stages.power_kw, stages.usd_per_month)
+    gpus = 0 if stages is None else stages.gpus
+    bought = 0 if stages is None else sum(one.systems for one in stages.systems)
+    return {
+        "gpus": _with(None if deployed is None else deployed.gpus, gpus),
+        "gpus_high": _with(plan.gpus_high, gpus),
+        "systems": _with(None if deployed is None else deployed.systems, bought),
+        "power_kw": _with(None if hardware is None else hardware.power_kw, power),
+        "usd_per_month": _with(None if cost is None else cost.usd_per_month, money),
+        "usd_per_month_high": _with(None if cost is None else cost.high, money),
+        "usd_per_million_output_tokens": None if cost is None else cost.usd_per_million_output_tokens,
+    }
+
+
+def _with(language: float | None, stages: float | None) -> float | None:
+    """Both together; None where one is not known."""
+    return None if language is None or stages is None else language + stages
 
 
 def as_markdown(checked: AllowanceCheck) -> str:

@@ -12,9 +12,10 @@ from sizing.base.units import BILLION, GB, GIB, TRILLION
 from sizing.catalog import support_rows
 from sizing.catalog.adapters import adapter_facts
 from sizing.catalog.context import context_extensions
+from sizing.catalog.derived import derived_scores
 from sizing.catalog.drafts import acceptances, drafted_runs, model_drafts
 from sizing.catalog.engine_memory import memory_rules
-from sizing.catalog.files import DATA_DIR, Row, read_rows
+from sizing.catalog.files import DATA_DIR, Row, read_rows, read_yaml
 from sizing.catalog.gpu_rows import processors
 from sizing.catalog.kv_tiers import kv_tiers
 from sizing.catalog.slices import mig_profiles
@@ -53,6 +54,7 @@ LOADERS: dict[str, Callable[[], Any]] = {
     "mig_profiles.csv": mig_profiles,
     "spot_interruptions.csv": spot_interruptions,
     "processor_runs.csv": processor_runs,
+    "derived_models.csv": derived_scores,
 }
 """Who reads each file of facts; the first words of its docstring say what the file holds."""
 
@@ -77,6 +79,7 @@ _TITLES = {
     "mig_profiles.csv": "Slices of GPUs (MIG)",
     "spot_interruptions.csv": "Spot instances taken back in a month",
     "processor_runs.csv": "Runs on processors",
+    "derived_models.csv": "Models made of larger ones",
 }
 
 _DATES = ("source_date", "date", "price_date")
@@ -116,6 +119,11 @@ def quantization_losses() -> Section:
                 title="Published losses",
                 rows=rows,
                 columns=("Format", "Model", "Benchmark", "Before", "After", "Loss", "Source", "Date"),
+            ),
+            Table(
+                title="Ways to make a model smaller, and ONNX",
+                rows=tuple(tuple(map(str, way.values())) for way in read_yaml("compression.yaml")),
+                columns=("Way", "What it is", "What it takes", "What it keeps", "What runs it", "Source", "Date"),
             ),
         ),
     )

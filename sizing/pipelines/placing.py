@@ -47,6 +47,13 @@ class Placement:
             return None
         return self.systems * self.option.usd_per_hour * HOURS_PER_MONTH
 
+    @property
+    def power_kw(self) -> float | None:
+        """Power budget of what is bought or rented; None where it is not known."""
+        if not self.systems:
+            return 0.0
+        return None if self.option is None or self.option.power_kw is None else self.systems * self.option.power_kw
+
 
 def first_fit(loads: Sequence[Load], places: Sequence[int]) -> tuple[Card, ...]:
     """Copies of the stages on as few GPUs as first fit finds, the largest share first.

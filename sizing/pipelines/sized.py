@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from sizing.base.deployed import Deployed
@@ -47,13 +47,23 @@ class _Arrangement:
     @property
     def usd_per_month(self) -> float | None:
         """Of all types; None where a price is not known."""
-        costs = [one.usd_per_month for one in self.placements]
-        return None if any(cost is None for cost in costs) else sum(cost for cost in costs if cost is not None)
+        return _sum(one.usd_per_month for one in self.placements)
+
+    @property
+    def power_kw(self) -> float | None:
+        """Of all types; None where one is not known."""
+        return _sum(one.power_kw for one in self.placements)
 
     @property
     def gpus(self) -> int:
         """Of all types."""
         return sum(len(one.cards) for one in self.placements)
+
+
+def _sum(each: Iterable[float | None]) -> float | None:
+    """The sum; None where a part is not known."""
+    known = list(each)
+    return None if None in known else sum(one for one in known if one is not None)
 
 
 def with_pipeline(question: Question, plan: Plan) -> Plan:
@@ -82,8 +92,8 @@ def pipeline_of(question: Question, plan: Plan) -> Pipeline:
     engine = engines()[deployed.engine] if deployed and deployed.engine in engines() else engines()[ENGINE]
     best = _cheapest(question, demands, engine, deployed)
     stages = tuple(_stage(place, load, best) for place, load in enumerate(best.loads))
-    total, cost = sum(one.latency_ms for one in stages), best.usd_per_month
-    language = plan.cost.hardware_usd_per_month if plan.cost else None
+    total = sum(one.latency_ms for one in stages)
+    language = plan.cost
     latency = plan.latency
     return Pipeline(
         stages=stages,
@@ -92,8 +102,10 @@ def pipeline_of(question: Question, plan: Plan) -> Pipeline:
         latency_ms=total,
         ttft_ms=_added(total, latency.ttft_ms if latency else None),
         e2e_ms=_added(total, latency.e2e_ms if latency else None),
-        usd_per_month=cost,
-        usd_per_month_whole=None if cost is None or language is None else cost + language,
+        power_kw=best.power_kw,
+        power_kw_whole=_sum((best.power_kw, language.power_kw if language else None)),
+        usd_per_month=best.usd_per_month,
+        usd_per_month_whole=_sum((best.usd_per_month, language.hardware_usd_per_month if language else None)),
         notes=tuple(_notes(question, latency, total)),
         assumptions=tuple(_assumed(demands, engine, best)),
     )
@@ -219,6 +231,7 @@ def _systems(one: Placement) -> StageSystems:
         idle_used=one.idle,
         system=one.option.name if one.option else "",
         systems=one.systems,
+        power_kw=one.power_kw,
         usd_per_month=one.usd_per_month,
     )
 
@@ -278,4 +291,4 @@ def _assumed(demands: Sequence[StageDemand], engine: Engine, best: _Arrangement)
         yield f"A language model as guard writes {VERDICT_TOKENS} tokens, its verdict."
     if any(one.stage.params_b for one in demands):
         yield "A stage of which only the size is known has the shape of BERT, with every parameter multiplied."
-    yield "Power, operation and the costs over years are of the language model alone."
+    yield "Operation and the costs over years are of the language model alone."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from sizing.base.format import count, ms, significant, usd
+from sizing.base.format import count, kilowatts, ms, significant, usd
 from sizing.base.pipeline import Pipeline, StageSystems
 
 Named = Callable[[str], str]
@@ -46,8 +46,9 @@ def lines(pipeline: Pipeline) -> Iterator[str]:
             f"{validated}"
         )
     yield from (f"  {bought(one, str)}" for one in pipeline.systems)
+    power = "power unknown" if pipeline.power_kw_whole is None else kilowatts(pipeline.power_kw_whole)
     yield (
         f"  {'whole':8} TTFT {ms(pipeline.ttft_ms)}, E2E {ms(pipeline.e2e_ms)} (stages + median of the language "
-        f"model), {usd(pipeline.usd_per_month_whole)} a month of hardware with the language model"
+        f"model), {usd(pipeline.usd_per_month_whole)} a month of hardware with the language model, {power}"
     )
     yield from (f"  Note: {note}" for note in pipeline.notes)

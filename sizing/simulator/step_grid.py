@@ -14,8 +14,7 @@ from sizing.deployments.candidates import table
 from sizing.question.configuration import Configuration
 from sizing.question.speculation import Speculation
 from sizing.steps.attention import LONGEST, index_pair_s, pair_s, reads_all_entries, sparse_pair_s, state_token_s
-from sizing.steps.hardware import hardware
-from sizing.steps.rates import Rates, rates
+from sizing.steps.rates import Rates
 from sizing.steps.roofline import Roofline, decode_step_s, launch_s, pass_s, roofline
 from sizing.steps.shape import Shape, shape_of
 from sizing.steps.speculation import own_rows_s, rows_s, verification_s
@@ -131,7 +130,7 @@ def _committed(model: Model, row: Configuration, max_sequences: int) -> StepGrid
 
 def _grid(model: Model, row: Configuration, max_sequences: int, source: Roofline) -> StepGrid:
     shape, candidates = shape_of(model), table([row])
-    speed = rates(candidates, hardware(candidates), source.fit, source.software_year)
+    speed = source.rates_of(candidates)
     knots, rows = _knots(model), _row_knots()
     parallelism = float(row.pp * row.dp)
     each = rows[None, :] / row.pp

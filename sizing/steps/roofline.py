@@ -7,7 +7,7 @@ in Pope et al., "Efficiently scaling transformer inference" (2022); efficiencies
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -30,10 +30,16 @@ PIPELINE_EFFICIENCY = constant("pipeline_efficiency")
 
 @dataclass(frozen=True)
 class Roofline:
-    """The roofline as a source of step times, vectorised over candidates and concurrencies."""
+    """The roofline as a source of step times, vectorised over candidates and concurrencies.
+
+    ``products_gain``, ``streaming_gain``: how many times as fast other kernels than the fitted ones multiply the
+    weights of dense layers where arithmetic binds, and where weights are streamed; 1 for those that the fit has seen.
+    """
 
     fit: Efficiencies
     software_year: float = REFERENCE_YEAR
+    products_gain: float = 1.0
+    streaming_gain: float = 1.0
     name: ClassVar[str] = "roofline"
 
     @property
@@ -41,11 +47,18 @@ class Roofline:
         """What is written beside every number that comes from here."""
         return f"roofline ({self.fit.note})"
 
+    def rates_of(self, candidates: Candidates) -> Rates:
+        """What each candidate does per second, by the fit."""
+        speed = rates(candidates, hardware(candidates), self.fit, self.software_year)
+        if self.products_gain == self.streaming_gain == 1.0:
+            return speed
+        return replace(speed, matrix=speed.matrix * self.products_gain, memory=speed.memory * self.streaming_gain)
+
     def times(
         self, model: Model, candidates: Candidates, traffic: Traffic | TrafficColumns, concurrency: Floats
     ) -> StepTimes:
         """Decode, prefill and prefill work of every candidate; see :class:`StepTimes` for the shapes."""
-        speed = rates(candidates, hardware(candidates), self.fit, self.software_year)
+        speed = self.rates_of(candidates)
         new, cached = traffic.new_tokens, traffic.cached_tokens
         return self.at_rates(shape_of(model), speed, new, cached, traffic.decode_context, concurrency)
 

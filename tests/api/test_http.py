@@ -60,6 +60,16 @@ def test_costs_and_comparisons_are_those_of_the_command_line(server: str, tmp_pa
     assert compared.content == command_line(tmp_path, "compare", SCENARIO, OTHER).stdout.encode()
 
 
+def test_levers_are_those_of_the_command_line(server: str, tmp_path: Path) -> None:
+    answer = post(server, "levers", SCENARIO, analytic="true")
+    assert answer.status_code == 200
+    assert answer.content == command_line(tmp_path, "levers", SCENARIO, options=("--analytic",)).stdout.encode()
+    measured = {**SCENARIO, "measured": {"system": "dgx_h100", "rps_per_system": 2.4}}
+    refused = problem(post(server, "levers", measured), 422)
+    assert refused["detail"] + "\n" == command_line(tmp_path, "levers", measured).stderr
+    assert "holds for its own deployment alone" in refused["detail"]
+
+
 def test_predictions_are_the_file_that_the_command_line_writes(server: str, tmp_path: Path) -> None:
     points, out = tmp_path / "points.csv", tmp_path / "out.csv"
     points.write_text(POINTS)
@@ -164,7 +174,9 @@ def test_every_answer_is_no_page(server: str) -> None:
 
 def test_the_document_describes_questions_and_answers(server: str) -> None:
     document = requests.get(f"{server}/openapi.json", timeout=PATIENCE_S).json()
-    assert set(document["paths"]) == {f"/v1/{name}" for name in ("plan", "compare", "cost", "predict", "models")}
+    assert set(document["paths"]) == {
+        f"/v1/{name}" for name in ("plan", "compare", "cost", "levers", "predict", "models")
+    }
     references = set(_references(document))
     schemas = document["components"]["schemas"]
     assert {reference.removeprefix("#/components/schemas/") for reference in references} <= schemas.keys()

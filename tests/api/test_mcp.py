@@ -47,6 +47,7 @@ QUESTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "plan": ("plan", {"scenario": SCENARIO}),
     "plan of a text": ("plan", {"scenario": json.dumps(SCENARIO)}),
     "compare": ("compare", {"scenarios": [SCENARIO, OTHER]}),
+    "levers": ("levers", {"scenario": SCENARIO, "analytic": True}),
     "explain": ("explain", {"scenario": SCENARIO, "figures": ["gpus", "weights_gb"]}),
     "explain all": ("explain", {"scenario": SCENARIO}),
     "find": ("find_model", {"query": "Hermes-3-Llama-3.1-8B"}),
@@ -74,7 +75,7 @@ def test_tools_say_what_they_take_and_give() -> None:
         return (await client.list_tools()).tools
 
     tools = {tool.name: tool for tool in asked(listed)}
-    assert set(tools) == {"plan", "compare", "explain", "find_model", "open_link"}
+    assert set(tools) == {"plan", "compare", "levers", "explain", "find_model", "open_link"}
     for tool in tools.values():
         jsonschema.Draft202012Validator.check_schema(tool.input_schema)
         assert tool.description
@@ -94,6 +95,14 @@ def test_a_plan_is_that_of_the_command_line(answers: dict[str, CallToolResult], 
     for name in ("plan", "plan of a text"):
         assert answers[name].structured_content == printed
         assert line(answers[name]) == printed["answer"]
+
+
+def test_levers_are_those_of_the_command_line(answers: dict[str, CallToolResult], tmp_path: Path) -> None:
+    file = tmp_path / "asked.json"
+    file.write_text(json.dumps(SCENARIO))
+    printed = json.loads(run("sizing", "levers", file, "--analytic", "--json").stdout)
+    assert answers["levers"].structured_content == printed
+    assert "2:4 sparsity: two of every four weights zero" in line(answers["levers"])
 
 
 def test_a_comparison_is_that_of_the_command_line(answers: dict[str, CallToolResult], tmp_path: Path) -> None:

@@ -128,7 +128,7 @@ def test_levers_stand_side_by_side_and_follow_their_assumptions(page: AppTest) -
     assert not page.exception
     assert not problems(page)
     rows = next(frame.value for frame in page.dataframe if "Lever" in frame.value).set_index("Lever")
-    assert rows.loc["2:4 sparsity", "Standing"] == "not modelled"
+    assert rows.loc["2:4 sparsity", "Standing"] in ("simulated", "does not apply")
     page.text_input(key="lever_prompt").set_value("40").run()
     after = next(frame.value for frame in page.dataframe if "Lever" in frame.value).set_index("Lever")
     assert after.loc["Shorter prompts", "Tried"] != rows.loc["Shorter prompts", "Tried"]
@@ -231,3 +231,16 @@ def test_what_cannot_be_is_a_sentence_and_the_last_answer_stays(app: AppTest) ->
     assert problems(app)
     assert any("The last answer" in one.value for one in app.caption)
     assert good[0] in [m.value for m in app.markdown]
+
+
+def test_nim_stands_beside_the_engine_inside_it(page: AppTest) -> None:
+    page.session_state["compare_view"] = "NIM"
+    page.run()
+    assert not page.exception
+    assert not problems(page)
+    rows = next(frame.value for frame in page.dataframe if "Served by" in frame.value).set_index("Served by")
+    assert list(rows.index) == ["vLLM", "The same under the licence", "NVIDIA NIM, as planned"]
+    assert rows["GPUs"].iloc[0] == rows["GPUs"].iloc[1] <= rows["GPUs"].iloc[2]
+    told = next(frame.value for frame in page.dataframe if "Topic" in frame.value)
+    assert set(told["Topic"]) >= {"Licence", "To deploy"}
+    assert any("a month more" in one.value for one in page.markdown)

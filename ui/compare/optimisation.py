@@ -11,6 +11,7 @@ from sharing.form.asked import AskedNumber
 from sharing.form.choices import label
 from sizing.base.errors import SizingError
 from sizing.catalog import models
+from sizing.catalog.derived import smaller_versions
 from sizing.catalog.model import Model
 from sizing.decision.added_up import formats_added_up, levers_added_up
 from sizing.decision.formats import Formats, formats
@@ -109,7 +110,7 @@ def draw_levers(key: str, currency: Currency, *, dark: bool) -> None:
         return
     st.caption(
         "Each lever is moved alone; everything else is as on Size. Only whole systems are bought, so that fewer GPUs "
-        "need not cost less. Levers that the engine does not model have no figures."
+        "need not cost less."
     )
     _charts(levers_named(rows, base), "levers", currency, dark=dark)
     table = levers_table(rows, currency)
@@ -141,13 +142,14 @@ def draw_settings(scenario: Scenario) -> LeverSettings:
         right = _whole(
             "Speculative decoding: draft tokens accepted (%)", "acceptance", (0, 100), round(100 * start.acceptance)
         )
-        smaller, size = _smaller(model), _size(model)
+        smaller, made, size = _smaller(model), _made(model), _size(model)
     return LeverSettings(
         cached_share=cached / 100.0,
         prompt_share=left / 100.0,
         draft_tokens=drafts,
         acceptance=right / 100.0,
         smaller_model=smaller,
+        derived=made,
         size_b=size,
     )
 
@@ -176,6 +178,20 @@ def _smaller(model: Model) -> str | None:
         persist_state="session",
         help="Taken instead of the model: test its answers on your task.",
         placeholder="None chosen",
+    )
+
+
+def _made(model: Model) -> str | None:
+    """The published model made of this one; None, and no field, where the catalogue knows of none."""
+    names = smaller_versions(model.id)
+    if not names:
+        return None
+    return st.selectbox(
+        "Published pruned or distilled model",
+        names,
+        key=f"lever_made_{model.id}",
+        persist_state="session",
+        help="Made of this model, with published scores; the first keeps most of them.",
     )
 
 

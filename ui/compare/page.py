@@ -27,6 +27,7 @@ from ui.compare.beside import (
     odd_ones,
 )
 from ui.compare.kept import kept_scenarios
+from ui.compare.nim import draw_nim
 from ui.compare.optimisation import draw_formats, draw_levers
 from ui.currency import Currency
 from ui.figures.comparison import answers_table, build_measure, differences_table, measure_alt_text, measures
@@ -80,6 +81,7 @@ def _views(answer: FormAnswer, *, dark: bool) -> None:
             "What if": partial(draw_what_if, answer),
             "Formats": partial(draw_formats, key, currency, dark=dark),
             "Levers": partial(draw_levers, key, currency, dark=dark),
+            "NIM": partial(draw_nim, key, currency),
         },
         key="compare_view",
     )

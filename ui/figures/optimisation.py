@@ -9,9 +9,12 @@ import pandas as pd
 
 from sharing.form.choices import label
 from sizing.base.units import MS_PER_S
+from sizing.catalog.engines import engines
 from sizing.decision.formats import FormatRow, Formats
-from sizing.decision.lever_text import LEVERS, STANDINGS, gain, losses, runs_on, tried, why_not
+from sizing.decision.lever_text import LEVERS, STANDINGS, gain, kept_accuracy, losses, runs_on, tried, why_not
 from sizing.decision.levers import LeverRow
+from sizing.decision.nim import NimComparison
+from sizing.decision.nim_text import TOPICS
 from sizing.decision.outcome import Outcome
 from sizing.decision.text import GPU_CHANGE, gpu_change
 from ui.currency import DOLLARS, Currency
@@ -115,13 +118,42 @@ def _lever(one: LeverRow, code: str) -> dict[str, Any]:
     return {
         "Lever": LEVERS[one.name],
         "Standing": STANDINGS[one.standing] if served or outcome is None else "nothing serves it within the limits",
-        "Tried": tried(one) if one.standing != "not_modelled" else "",
+        "Tried": tried(one),
         **(_bought(outcome, code) if served and outcome is not None else {}),
         f"saved ({code} a month)": one.usd_saved,
         GPU_CHANGE: gpu_change(one.gpus_saved),
         **(_latencies(outcome) if served and outcome is not None else {}),
+        "Published accuracy": kept_accuracy(one),
         "Assumption": one.basis,
         "Published": one.published,
         "Source": one.source,
         "Date": one.date,
     }
+
+
+def nim_named(one: NimComparison) -> Named:
+    """NIM and the engine inside it, where they serve the scenario."""
+    both = (
+        (engines()[one.inside].label, one.open_source),
+        ("The same under the licence", one.licensed),
+        (f"{engines()['nim'].label}, as planned", one.nim),
+    )
+    return [(name, outcome) for name, outcome in both if outcome.feasible]
+
+
+def nim_table(one: NimComparison, currency: Currency = DOLLARS) -> pd.DataFrame:
+    """NIM and the engine inside it: what each would buy, and latency."""
+    rows = nim_named(one)
+    return pd.DataFrame(
+        [{"Served by": name, **_bought(outcome, currency.code), **_latencies(outcome)} for name, outcome in rows]
+    )
+
+
+def nim_facts_table(one: NimComparison) -> pd.DataFrame:
+    """What is told of both, a row a topic."""
+    return pd.DataFrame(
+        [
+            {"Topic": TOPICS[fact.topic], "NVIDIA NIM": fact.nim, "Open source": fact.open_source} | _from(fact)
+            for fact in one.facts
+        ]
+    )

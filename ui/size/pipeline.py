@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from sizing.base.format import ms, rounded, usd
+from sizing.base.format import kilowatts, ms, rounded, usd
 from sizing.base.pipeline import Pipeline
 from sizing.pipelines.text import Named, bought
 from ui.format import as_markdown, known
@@ -68,9 +68,10 @@ def pipeline_table(pipeline: Pipeline, name: Named) -> pd.DataFrame:
 def _whole(pipeline: Pipeline) -> str:
     """The whole with the language model in one line of Markdown."""
     money = as_markdown(usd(pipeline.usd_per_month_whole)) if pipeline.usd_per_month_whole is not None else "unknown"
+    power = kilowatts(pipeline.power_kw_whole) if pipeline.power_kw_whole is not None else "unknown"
     return (
         f"With the language model: first token after **{ms(pipeline.ttft_ms)}**, whole answer after "
-        f"**{ms(pipeline.e2e_ms)}** (median), hardware **{money}** a month."
+        f"**{ms(pipeline.e2e_ms)}** (median), hardware **{money}** a month, power **{power}**."
     )
 
 

@@ -90,3 +90,19 @@ def test_the_scenario_as_measured_has_the_measured_traffic() -> None:
     assert said.as_measured.benchmark is None
     _, slower = told("engine")
     assert slower.as_measured.benchmark is not None
+
+
+def test_a_slow_replica_may_keep_the_weight_that_it_carries() -> None:
+    _, said = told("slow_gpu")
+    weighed = next(action for action in said.actions if action.kind == "rebalance")
+    slow = next(row for row in said.causes if row.cause == "slow_gpu")
+    assert (weighed.subject, weighed.change) == ("server-1", 0)
+    assert weighed.weight == pytest.approx(1.0 / slow.measured, rel=0.01)
+    drained = next(action for action in said.actions if action.kind == "drain")
+    assert weighed.capacity_within_limits_rps is None or (
+        drained.capacity_within_limits_rps is None
+        or weighed.capacity_within_limits_rps > 0.9 * drained.capacity_within_limits_rps
+    )
+    assert "of the capacity of all unused" in weighed.why
+    even = next(action for action in told("routing")[1].actions if action.kind == "rebalance")
+    assert (even.weight, even.why.count("Share it evenly.")) == (None, 1)

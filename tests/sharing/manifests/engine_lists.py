@@ -16,7 +16,10 @@ from tests.sharing.manifests.validation import LOADER
 
 LISTS = Path(__file__).parent / "arguments"
 DYNAMO = {"vllm": ("dynamo-vllm-1.6.1", "vllm-engine-0.31.0"), "sglang": ("dynamo-sglang-1.6.1", "sglang-0.5.21")}
-SERVERS = {"vllm": "vllm-0.33.0", "sglang": "sglang-0.5.23", "trtllm": "trtllm-serve-00209af"}
+SERVERS = {"vllm": "vllm-0.33.0", "sglang": "sglang-0.5.23", "trtllm": "trtllm-serve-00209af"} | {
+    "llamacpp": "llama-server-b7100",
+    "openvino": "ovms-2025.4",
+}
 KUBERNETES_VARIABLES = {"$(LWS_WORKER_INDEX)": "0", "$(LWS_LEADER_ADDRESS)": "leader"}
 VLLM_METHODS = {"mtp", "eagle3", "dspark", "draft_model"}
 """Methods of drafting (vLLM 0.33.0, config/speculative.py: SpeculativeMethod) that a plan can have."""

@@ -6,11 +6,13 @@ from typing import Any, get_args
 import pytest
 
 from sizing.base.errors import InvalidScenario
-from sizing.catalog import quantization
+from sizing.catalog import models, quantization
+from sizing.catalog.derived import Derivation, derived_scores, smaller_versions
 from sizing.catalog.precisions import precisions
+from sizing.catalog.resolve import resolve_model
 from sizing.decision.formats import formats, generations
-from sizing.decision.lever_changes import LeverName, ScenarioChange, change, default_settings, next_smaller
-from sizing.decision.lever_text import losses, runs_on, tried, why_not
+from sizing.decision.lever_changes import SMALLER, LeverName, ScenarioChange, change, default_settings, next_smaller
+from sizing.decision.lever_text import kept_accuracy, losses, runs_on, tried, why_not
 from sizing.decision.levers import LeverRow, levers
 from sizing.decision.outcome import Answers
 from sizing.planning.analytic import analytic_plan
@@ -173,12 +175,41 @@ def test_what_routing_costs_is_a_lever(asked_for: str, tried_instead: str, stand
     assert row.gpus_saved * (1 if tried_instead == "least_loaded" else -1) >= 0
 
 
-def test_sparsity_has_no_figures_but_what_was_published() -> None:
-    row = of_levers(asked())["sparsity_2_4"]
-    assert row.standing == "not_modelled"
-    assert row.outcome is None
-    assert row.usd_saved is None
-    assert "1.27x" in row.published
+def test_a_published_smaller_model_is_planned_with_its_scores() -> None:
+    llama = asked("meta-llama/Llama-3.1-8B-Instruct")
+    best, second, *_ = smaller_versions(model_of(llama).id)  # 92 % and 89 % of their scores are kept
+    assert (best, second) == ("meta-llama/Llama-3.2-3B-Instruct", "nvidia/Llama-3.1-Minitron-4B-Width-Base")
+    assert of_levers(llama)["derived"].changes[0].value == best
+    row = of_levers(llama, derived=second)["derived"]
+    assert (row.standing, row.changes[0].value) == ("planned", second)
+    assert row.outcome == Answers(analytic).outcome(asked(second))
+    mmlu = row.accuracy[0]
+    assert (mmlu.score, mmlu.derived_score) == (65.28, 60.5)
+    assert mmlu.kept == pytest.approx(60.5 / 65.28)
+    assert "MMLU, 5-shot 60.5 of 65.28 (93 %)" in kept_accuracy(row)
+    narrow = asked(
+        "meta-llama/Llama-3.1-8B-Instruct", deployment={"gpus": ["h100_sxm"], "precisions": ["bf16"], "tp": [1]}
+    )
+    small = of_levers(narrow, derived="meta-llama/Llama-3.2-1B-Instruct")["derived"]
+    assert (small.gpus_saved or 0) > (of_levers(narrow, derived=second)["derived"].gpus_saved or 0) > 0
+    assert "49.3 of 69.4" in kept_accuracy(small)
+
+
+def test_a_model_that_nothing_was_made_of_says_so() -> None:
+    row = of_levers(asked())["derived"]
+    assert (row.standing, row.obstacle, row.outcome, row.accuracy) == ("not_applicable", "none_published", None, ())
+
+
+def test_every_derived_model_is_known_and_smaller_than_what_it_was_made_of() -> None:
+    assert {one.method for one in derived_scores()} == set(get_args(Derivation))
+    for one in derived_scores():
+        whole = models()[one.model]
+        assert one.score > 0
+        assert one.derived_score > 0
+        if one.method != "sparse_2_4":
+            assert resolve_model(one.derived).model.params_total < SMALLER * whole.params_total, one.derived
+    assert smaller_versions("deepseek-ai/DeepSeek-R1")[0] == "deepseek-ai/DeepSeek-R1-Distill-Llama-70B"
+    assert smaller_versions("Qwen/Qwen3-8B") == ()
 
 
 def test_static_batching_is_simulated_and_never_needs_fewer_instances() -> None:

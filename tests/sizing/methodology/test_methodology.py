@@ -89,9 +89,11 @@ def test_every_data_file_is_described_with_its_rows() -> None:
 
 
 def test_quantisation_losses_name_their_source() -> None:
-    (table,) = by_slug()["quantisation"].tables
-    at = table.columns.index("Source")
-    assert all(row[at] for row in table.rows)
+    losses, ways = by_slug()["quantisation"].tables
+    for table in (losses, ways):
+        at = table.columns.index("Source")
+        assert all(row[at] and row[at + 1] for row in table.rows)
+    assert {"Quantisation-aware training (QAT)", "ONNX", "2:4 sparsity"} <= {row[0] for row in ways.rows}
 
 
 def test_every_result_field_and_term_is_shown() -> None:

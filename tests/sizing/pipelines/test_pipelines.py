@@ -9,11 +9,14 @@ from sizing import InvalidScenario, Scenario
 from sizing.catalog import resolve_gpu
 from sizing.catalog.encoders import encoders, stage_model
 from sizing.catalog.engines import engines
+from sizing.economics.allowance import Allowed, check
 from sizing.pipelines.batch_times import batch_times
 from sizing.pipelines.loads import HIGHEST_UTILIZATION
 from sizing.pipelines.queue import Served, mixed_wait_s, servers_wait_s, smallest_batches
 from sizing.planning.text import as_text
+from sizing.prices.hardware import options
 from sizing.scenario.file import load_scenario
+from sizing.scenario.prices import Prices
 from tests.sizing.asking import LLAMA_8B, answer, raw
 
 EMBED = {"stage": "embed", "model": "BAAI/bge-m3", "tokens": 32}
@@ -95,6 +98,32 @@ def test_latency_of_the_whole_is_the_sum_of_its_parts():
     assert whole.e2e_ms == pytest.approx(whole.latency_ms + plan.latency.e2e_ms.at(50))
     assert whole.usd_per_month == pytest.approx(sum(one.usd_per_month for one in stages))
     assert whole.usd_per_month_whole == pytest.approx(whole.usd_per_month + plan.cost.hardware_usd_per_month)
+
+
+def test_power_of_the_whole_counts_the_systems_of_the_stages():
+    """Stages on L4s that are bought for them draw what their systems draw; those on idle GPUs draw nothing more."""
+    plan = piped({**RERANK, "gpu": "l4"})
+    whole = plan.pipeline
+    (bought,) = whole.systems
+    option = next(one for one in options(resolve_gpu("l4"), "on_prem", Prices()) if one.name == bought.system)
+    assert whole.power_kw == pytest.approx(bought.systems * option.power_kw) == bought.power_kw
+    assert whole.power_kw_whole == pytest.approx(whole.power_kw + plan.cost.power_kw)
+    idle = piped(EMBED).pipeline
+    if all(not one.systems for one in idle.systems):
+        assert idle.power_kw == 0.0
+
+
+def test_what_is_allowed_counts_the_stages():
+    plan = piped({**RERANK, "gpu": "l4"})
+    allowed = Allowed(gpus=plan.deployment.gpus, systems=plan.deployment.systems, power_kw=plan.cost.power_kw)
+    checked = check(allowed, plan, None)
+    assert not checked.kept
+    planned = {line.name: line.planned for line in checked.lines}
+    assert planned["gpus"] == plan.deployment.gpus + plan.pipeline.gpus
+    assert planned["systems"] == plan.deployment.systems + sum(one.systems for one in plan.pipeline.systems)
+    assert planned["power_kw"] == pytest.approx(plan.pipeline.power_kw_whole)
+    alone = plan.model_copy(update={"pipeline": None})
+    assert check(allowed, alone, None).kept
 
 
 def test_gpus_follow_from_rate_and_utilisation_at_the_asked_confidence():

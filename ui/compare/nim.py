@@ -1,0 +1,38 @@
+"""NVIDIA NIM beside the open-source engine inside it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from sizing.base.errors import SizingError
+from sizing.decision.nim import NimComparison, nim_beside_open_source
+from sizing.decision.nim_text import nim_sentences
+from sizing.scenario.schema import Scenario
+from ui.currency import Currency
+from ui.figures.optimisation import nim_facts_table, nim_table
+from ui.format import as_markdown
+from ui.shell import draw_csv, draw_problems, draw_rows
+from ui.size.what_if import answers_for
+
+
+@st.cache_resource(max_entries=32, ttl="6h", show_spinner=False)
+def nim_of(scenario_json: str) -> NimComparison:
+    """The scenario with either. Raises InvalidScenario."""
+    return nim_beside_open_source(Scenario.model_validate_json(scenario_json), answers_for(scenario_json))
+
+
+def draw_nim(key: str, currency: Currency) -> None:
+    """What both need and cost, which profiles there are, and what is told of both."""
+    try:
+        with st.spinner("Planning with NIM and without"):
+            compared = currency.converted(nim_of(key))
+    except SizingError as error:
+        draw_problems([str(error)])
+        return
+    for sentence in nim_sentences(compared, currency.in_full):
+        st.markdown(as_markdown(sentence))
+    table = nim_table(compared, currency)
+    if not table.empty:
+        draw_rows(table, key="nim_rows", alt="NIM and the engine inside it")
+        draw_csv(table, key="nim", what="NIM beside open source")
+    draw_rows(nim_facts_table(compared), key="nim_facts", alt="What is told of NIM and of open source")
