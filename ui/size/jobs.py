@@ -51,8 +51,8 @@ DayAsked: TypeAlias = tuple[tuple[float, ...], float]
 instance in seconds."""
 
 AT_ONCE, MOST_ASKED = 2, 16
-"""Simulations at once, and jobs that ask workers, over all sessions; more wait for their turn. Chosen: as many as compute
-beside the pages; as many as may wait in the queue of the workers without a share of a core."""
+"""Simulations at once, and jobs that ask workers, over all sessions; more wait for their turn. Chosen: as many as
+compute beside the pages; as many as may wait in the workers' queue, which takes no core."""
 
 PATIENCE_S = 120.0
 """A job that no page has looked at for so long is given up: the user went elsewhere, or the browser holds a hidden tab
@@ -124,9 +124,7 @@ class Job(Generic[T, About]):
         if not self.heard(self.share):
             raise GivenUp("This was not worked out, because nobody waited for it.")
 
-    def asked(
-        self, of: Computation[Of], key: tuple[Hashable, ...], *, taken: tuple[object, ...] | None = None
-    ) -> Of:
+    def asked(self, of: Computation[Of], key: tuple[Hashable, ...], *, taken: tuple[object, ...] | None = None) -> Of:
         """What the workers compute for the session of the job, as :meth:`ui.work.plans.Plans.ask`."""
         try:
             return plans().ask(of, key, self.session_id, self.told, taken=taken)

@@ -34,9 +34,7 @@ def planned(scenario_json: str, brief: bool) -> Plan:
     return plan(_scenario(scenario_json), alternatives=0 if brief else ALTERNATIVES, brief=brief)
 
 
-def frontier(
-    scenario_json: str, plan: Plan, x: XAxis, y: YAxis, gpus: Sequence[str], split: Split
-) -> OperatingPoints:
+def frontier(scenario_json: str, plan: Plan, x: XAxis, y: YAxis, gpus: Sequence[str], split: Split) -> OperatingPoints:
     """Latency against throughput, with the plan's own deployment at its load. Raises SizingError."""
     from sizing.explore.frontier import operating_points
 

@@ -1,8 +1,8 @@
 """The plans of all sessions: each question is computed once, whoever asks it, and its answer kept for the others.
 
 So is what Explore and the panels of Size work out beside a plan. Without worker processes it is computed by the thread
-that asks first, while others wait for it. With some, questions wait in :class:`Turns` for a worker, and whoever waits is
-told the place. A question whose process dies is asked once more.
+that asks first, while others wait for it. With some, questions wait in :class:`Turns` for a worker, and whoever waits
+is told the place. A question whose process dies is asked once more.
 """
 
 from __future__ import annotations
