@@ -32,7 +32,7 @@ from calibration.open_loop_intervals import open_loops_checked
 from calibration.open_splits import split_errors, split_line, split_records
 from calibration.runs_at_limits import runs_at_limits
 from sizing.catalog.files import DATA_DIR, read_yaml
-from sizing.catalog.measured import measured, measurements, well_measured
+from sizing.catalog.measured import fitted_intervals, measured, measurements, well_measured
 from sizing.evidence.extrapolation import extrapolations
 from sizing.evidence.uncertainty import (
     capacity_exponents,
@@ -48,7 +48,7 @@ from sizing.steps.mixture import Mixture, Trust, trust
 from sizing.steps.roofline import Roofline
 
 READERS = (
-    *(trust, strata, weights, measured, measurements, well_measured, ranges),
+    *(trust, strata, weights, fitted_intervals, measured, measurements, well_measured, ranges),
     *(difficulties, extrapolations, stratum_interval),
     *(capacity_exponents, open_split_factors),
 )
@@ -104,6 +104,7 @@ def calibrate(say: Progress = print) -> None:
     capacity, forms = with_ranges(at_limits), [*compared(errors), *compared_ranges(at_limits)]
     with (DATA_DIR / "intervals.yaml").open("a", encoding="utf-8") as file:
         file.write(split_line(split) + capacity_line(capacity))
+    fitted_intervals.cache_clear()
     say("planned every run that was measured at its limits")
     shipped = Mixture(Roofline(from_mapping(read_yaml("efficiency.yaml"))), trust())
     seen = [t for t in tables if t.mode == SHOWN[0][0]]

@@ -121,7 +121,7 @@ class Settings(BaseModel):
         "SIZING_PLANS_PER_MINUTE",
         300,
         "Plans that may be computed for one session within a minute, those beside its scenario (Compare, Cost, What "
-        "if) included; answers that are known already do not count.",
+        "if) and what Explore works out included; answers that are known already do not count.",
         unit="plans",
         ge=1,
         le=100_000,

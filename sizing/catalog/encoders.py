@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 from sizing.base.errors import InvalidScenario, UnknownName, nearest_names
 from sizing.base.units import BILLION
@@ -52,15 +52,21 @@ def encoders() -> Mapping[str, Encoder]:
                 use=row["use"],
                 published_params=row["params_b"] * BILLION,
             )
-            for name, row in read_yaml("encoders.yaml").items()
+            for name, row in _rows().items()
         }
     )
+
+
+@cache
+def _rows() -> Mapping[str, Any]:
+    return MappingProxyType(read_yaml("encoders.yaml"))
 
 
 def encoder_named(name: str) -> Encoder | None:
     """The encoder of that id or bare name, capitals ignored; None where there is none."""
     wanted = name.strip().lower()
-    return _by_name().get(wanted) or (_by_name().get(wanted.rpartition("/")[2]) if "/" in wanted else None)
+    known = _ids().get(wanted) or (_ids().get(wanted.rpartition("/")[2]) if "/" in wanted else None)
+    return None if known is None else encoders()[known]
 
 
 def stage_model(name: str) -> Model:
@@ -119,6 +125,7 @@ def reject_encoder(name: str) -> None:
 
 
 @cache
-def _by_name() -> Mapping[str, Encoder]:
-    bare = {name.rpartition("/")[2].lower(): one for name, one in encoders().items()}
-    return MappingProxyType(bare | {name.lower(): one for name, one in encoders().items()})
+def _ids() -> Mapping[str, str]:
+    """The id of each name; the models are made once one of them is asked for."""
+    bare = {name.rpartition("/")[2].lower(): name for name in _rows()}
+    return MappingProxyType(bare | {name.lower(): name for name in _rows()})

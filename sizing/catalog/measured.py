@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 from sizing.catalog.files import read_yaml
 
@@ -18,10 +18,16 @@ one sweep of a benchmark has about as many, and fewer say nothing of other model
 
 
 @cache
+def fitted_intervals() -> Mapping[str, Any]:
+    """What ``intervals.yaml`` says, whole: read once, because every part that is asked for would parse all of it."""
+    return MappingProxyType(read_yaml("intervals.yaml"))
+
+
+@cache
 def measurements(kind: Counted) -> Mapping[str, int]:
     """How many measurements there are of each GPU (by catalogue id), GPU generation, engine, engine on a GPU ("vllm on
     h100_sxm") and hard kind of layout by an engine on a GPU ("pipeline by vllm on h200_sxm")."""
-    return MappingProxyType(dict(read_yaml("intervals.yaml")["measurements"][kind]))
+    return MappingProxyType(dict(fitted_intervals()["measurements"][kind]))
 
 
 @cache
@@ -35,7 +41,7 @@ def measured(kind: Kind) -> frozenset[str]:
     """Models (by shape), models by an engine on a GPU ("8B, 32 layers; vllm on h100_sxm"), these in a format
     ("8B, 32 layers; vllm on h100_sxm; fp8"), and these in a parallelism ("8B, 32 layers; vllm on h100_sxm; fp8; TP1").
     """
-    deployments = read_yaml("intervals.yaml")["deployments"]
+    deployments = fitted_intervals()["deployments"]
     match kind:
         case "models":
             names = {name.partition(";")[0] for name in deployments}

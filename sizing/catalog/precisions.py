@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import Any, Literal, assert_never
 
 from sizing.base.errors import UnknownName
-from sizing.catalog.facts import QuantizationFact
-from sizing.catalog.files import read_yaml, typed_rows
+from sizing.catalog.facts import quantization
+from sizing.catalog.files import read_yaml
 from sizing.catalog.gpu import Gpu
 
 Compute = Literal["wide", "fp8", "int8", "fp4", "mxfp4"]
@@ -128,8 +128,9 @@ def precisions() -> Mapping[str, Precision]:
 
 def _worst_loss(method: str) -> float | None:
     """The largest loss published of a method, None where there is none."""
-    facts = typed_rows("quantization.csv", QuantizationFact)
-    return max((f.loss_points for f in facts if f.method == method and f.loss_points is not None), default=None)
+    return max(
+        (f.loss_points for f in quantization() if f.method == method and f.loss_points is not None), default=None
+    )
 
 
 def _width(row: dict[str, Any]) -> int:

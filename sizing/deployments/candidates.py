@@ -70,17 +70,20 @@ class Candidates(Columns):
         """GPUs per instance, shape (C,)."""
         return self.tp * self.pp * self.dp
 
-    def column(self, value: Callable[[Configuration], float], rows: Rows | slice = slice(None)) -> Floats:
+    def column(
+        self, value: Callable[[Configuration], float], rows: Rows | slice = slice(None), *, key: object = None
+    ) -> Floats:
         """A column (C,) of something that depends on GPU, engine and number formats only, or what some ``rows`` have.
 
-        What depends on nothing else than the row (no closure) is computed once for these units and remembered.
+        What depends on nothing else than the row (no closure) is computed once for these units and remembered, and what
+        a ``key`` names all of.
         """
-        plain = isinstance(value, FunctionType) and value.__closure__ is None and value.__defaults__ is None
-        key = value.__code__ if plain and isinstance(value, FunctionType) else None
-        values = self._of_units.get(key) if plain else None
+        if key is None and isinstance(value, FunctionType) and value.__closure__ is None and not value.__defaults__:
+            key = value.__code__
+        values = self._of_units.get(key)
         if values is None:
             values = np.array([value(u) for u in self.units], dtype=np.float64)
-            if plain:
+            if key is not None:
                 self._of_units[key] = values
         return values[self.unit[rows]]
 

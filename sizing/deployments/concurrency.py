@@ -73,13 +73,10 @@ def held_bytes(model: Model, candidates: Candidates, traffic: Traffic, whole: Fl
     once, evicted or not, so that the mean over decode steps is that of lengths spread evenly from p to w.
     """
     share = candidates.column(lambda r: r.engine.answer_held)
-    growing = np.flatnonzero(share < 1.0)
-    held = whole.copy()
-    if len(growing):
-        some = candidates if len(growing) == len(candidates) else candidates.take(growing)
-        prompt = kv_of_sequence(model, some, traffic.input_tokens)
-        held[growing] = prompt + share[growing] * (whole[growing] - prompt)
-    return held
+    if not (share < 1.0).any():
+        return whole
+    prompt = kv_of_sequence(model, candidates, traffic.input_tokens)
+    return np.where(share < 1.0, prompt + share * (whole - prompt), whole)
 
 
 def sequences_at_once(available: Floats, held: Floats, whole: Floats) -> Floats:

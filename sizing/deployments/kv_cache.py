@@ -69,10 +69,22 @@ def state_bytes(model: Model, candidates: Candidates) -> Floats:
     """Recurrent state of one layer on one GPU, (C,): its heads are split over TP."""
     if not model.linear_layers:
         return np.zeros(len(candidates))
-    wide = candidates.column(lambda r: r.engine.state_value_bytes(model.hf_architecture))
+    wide = _state_value_bytes(model, candidates)
     recurrent = (model.state_elements - model.convolution_elements) * wide
     whole = recurrent + model.convolution_elements * CONVOLUTION_BYTES
     return np.asarray(whole / model.linear_layers / candidates.tp, dtype=np.float64)
+
+
+def _state_value_bytes(model: Model, candidates: Candidates, rows: Rows | slice = slice(None)) -> Floats:
+    """Bytes of a value of recurrent state, (C,) or of some ``rows``."""
+    named = model.hf_architecture
+    return candidates.column(lambda r: r.engine.state_value_bytes(named), rows, key=("state value", named))
+
+
+def _window_pool(model: Model, candidates: Candidates) -> Floats:
+    """Share of the tokens for which layers with a window have room, (C,); 0 where they have a place for each."""
+    named = model.hf_architecture
+    return candidates.column(lambda r: r.engine.window_pool(named) or 0.0, key=("window pool", named))
 
 
 def _full_layer_bytes(model: Model, candidates: Candidates, each: Floats) -> Floats:
@@ -120,7 +132,7 @@ def sent_bytes(model: Model, candidates: Candidates, tokens: float, rows: Rows |
     """
     each = candidates.column(lambda r: KV_BYTES[r.kv_precision], rows)
     within = min(tokens, model.sliding_window or math.inf) if model.sliding_layers else 0.0
-    wide = candidates.column(lambda r: r.engine.state_value_bytes(model.hf_architecture), rows)
+    wide = _state_value_bytes(model, candidates, rows)
     state = (model.state_elements - model.convolution_elements) * wide + model.convolution_elements * CONVOLUTION_BYTES
     return np.asarray(each * (model.kv_elements_full * tokens + model.kv_elements_sliding * within) + state)
 
@@ -170,7 +182,8 @@ def tokens_by_blocks(model: Model, candidates: Candidates, pool: Floats) -> Floa
     values, in vLLM's one pool divided by the groups of layers."""
     rows = kv_rows(model, candidates)
     stages = np.ceil(model.layers / candidates.pp) / model.layers
-    share = candidates.column(lambda r: r.engine.window_pool(model.hf_architecture) or 1.0)
+    share = _window_pool(model, candidates)
+    share = np.where(share > 0.0, share, 1.0)
     apart = (model.full_layers * rows.full + share * model.sliding_layers * rows.window) * stages
     kinds, group = _groups(model)
     groups = sum(math.ceil(n / group) for n in kinds.values() if n)
@@ -209,7 +222,7 @@ def pooled_bytes(model: Model, candidates: Candidates, rows: KvRows, length: Flo
     """
     held = np.ceil(length / rows.block) * rows.block
     window = np.minimum(held, (model.sliding_window or np.inf) + rows.block) if model.sliding_layers else held
-    share = candidates.column(lambda r: r.engine.window_pool(model.hf_architecture) or 0.0)
+    share = _window_pool(model, candidates)
     every = candidates.column(lambda r: float(r.engine.memory.window_pool is not None)) * (share == 0.0)
     window = np.where((every > 0) & (model.full_layers > 0), held, window)
     full, sliding = model.full_layers * rows.full, model.sliding_layers * rows.window

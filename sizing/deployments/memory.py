@@ -21,7 +21,6 @@ from sizing.deployments.candidates import Candidates
 from sizing.deployments.kv_cache import in_flight_tokens, sequence_bytes
 from sizing.deployments.working_memory import activation_bytes, graphs_bytes, outside_bytes
 from sizing.question.adapters import NO_ADAPTERS
-from sizing.question.configuration import Configuration
 from sizing.question.speculation import Speculation
 
 
@@ -65,12 +64,13 @@ def weights_per_gpu(model: Model, candidates: Candidates) -> Floats:
     """Weights on the fullest GPU: experts over TP x DP, most else over TP, layers over PP, a draft over all, and the
     adapters that an instance keeps."""
     c = candidates
-    number: dict[str, WeightParts] = {u.precision.id: weight_parts(model, u.precision) for u in c.units}
-
-    def part(name: str) -> Callable[[Configuration], float]:
-        return lambda row: float(getattr(number[row.precision.id], name))
-
-    parts = WeightParts(**{name: c.column(part(name)) for name in PARTS})
+    formats = {u.precision.id: u.precision for u in c.units}
+    place = {name: k for k, name in enumerate(formats)}
+    of_row = c.per_unit("format", lambda u: place[u.precision.id]).astype(np.intp)[c.unit]
+    each = [weight_parts(model, one) for one in formats.values()]
+    parts = WeightParts(
+        **{name: np.array([getattr(one, name) for one in each], dtype=np.float64)[of_row] for name in PARTS}
+    )
     model_bytes = on_fullest_gpu(parts, model, c.tp, c.pp, c.dp, c.ep, _padding(model, c))
     drafts = of_drafts(c, lambda drafts: drafts.weight_bytes) / c.gpus
     return model_bytes + drafts + adapter_bytes_per_gpu(model, c)

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
-from sizing.catalog.files import read_yaml
-from sizing.catalog.measured import well_measured
+from sizing.catalog.measured import fitted_intervals, well_measured
 from sizing.evidence.cases import Case
 
 EXTRAPOLATIONS: Mapping[str, str] = MappingProxyType(
@@ -49,7 +48,7 @@ class Extrapolation:
 @cache
 def extrapolations() -> Mapping[str, Extrapolation]:
     """The committed ones (``data/intervals.yaml``) by name."""
-    rows = read_yaml("intervals.yaml")["extrapolations"]
+    rows = fitted_intervals()["extrapolations"]
     return MappingProxyType(
         {name: Extrapolation(**{**row, "by_rule": tuple(row["by_rule"])}) for name, row in rows.items()}
     )

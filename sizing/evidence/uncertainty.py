@@ -19,8 +19,7 @@ import numpy as np
 
 from sizing.base.arrays import Floats
 from sizing.catalog import Model
-from sizing.catalog.files import read_yaml
-from sizing.catalog.measured import measured, well_measured
+from sizing.catalog.measured import fitted_intervals, measured, well_measured
 from sizing.evidence.cases import NEAR_WORDS, Case, Nearness, case_of
 from sizing.evidence.error_factors import NORMAL, ErrorFactors
 from sizing.evidence.extrapolation import extrapolated, widening
@@ -143,7 +142,7 @@ def as_slow_as(mode: str, loads: Floats) -> Floats:
 @cache
 def ranges() -> Mapping[str, tuple[Floats, Floats]]:
     """Lowest and highest concurrency, input and output tokens measured, by mode."""
-    rows = read_yaml("intervals.yaml")["ranges"]
+    rows = fitted_intervals()["ranges"]
 
     def end(row: Mapping[str, tuple[float, float]], which: int) -> Floats:
         return np.array([row[name][which] for name in LOAD_NAMES], dtype=np.float64)
@@ -154,7 +153,7 @@ def ranges() -> Mapping[str, tuple[Floats, Floats]]:
 @cache
 def strata() -> Mapping[Key, Stratum]:
     """The committed strata (``data/intervals.yaml``) by key, see :func:`stratum_keys`."""
-    rows = read_yaml("intervals.yaml")["strata"]
+    rows = fitted_intervals()["strata"]
     return MappingProxyType({tuple(name.split(", ")): Stratum(**row) for name, row in rows.items()})
 
 
@@ -163,7 +162,7 @@ def capacity_exponents() -> Mapping[str, float]:
     """How much farther the capacity of an instance lies than step times at an end of their interval would have it: the
     exponent of its ratio to the planned one, by end; from runs at their limits
     (``calibration/capacity_intervals.py``)."""
-    row = read_yaml("intervals.yaml").get("capacity") or {}
+    row = fitted_intervals().get("capacity") or {}
     return MappingProxyType({end: float(row.get(end, 1.0)) for end in ("low_factor", "high_factor", "at_80", "at_95")})
 
 
@@ -186,7 +185,7 @@ def capacity_exponent(confidence: float) -> float:
 def open_split_factors() -> Mapping[str, float]:
     """How many times as far the ends lie where the split of the GPUs into prefill and decode instances is left open, by
     metric (``calibration/open_splits.py``)."""
-    return MappingProxyType(read_yaml("intervals.yaml").get("open_split") or {})
+    return MappingProxyType(fitted_intervals().get("open_split") or {})
 
 
 def stratum_keys(metric: str, mode: str) -> tuple[Key, ...]:
@@ -212,7 +211,7 @@ def difficulties(case: Case) -> Mapping[str, float]:
 @cache
 def weights(metric: str) -> Mapping[str, float]:
     """How much each difficulty adds to the logarithm of an error's scale."""
-    return MappingProxyType(read_yaml("intervals.yaml")["difficulties"][metric])
+    return MappingProxyType(fitted_intervals()["difficulties"][metric])
 
 
 @lru_cache(maxsize=16384)

@@ -6,7 +6,7 @@ Every cell is decided as a plan for its lengths is, by simulation, so that Size 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import Annotated
 
 from sizing.base.checks import number_between
@@ -46,6 +46,10 @@ class LengthCell(Result):
     reason: Annotated[str, quantity("Reason", help="Why nothing serves these lengths; empty otherwise.")]
 
 
+RowOf = Callable[[float, Sequence[float]], tuple[LengthCell, ...]]
+"""The cells of prompts of one length, at each length of the answers."""
+
+
 class LengthMap(Result):
     """GPUs needed for every pair of lengths, rows by prompt length."""
 
@@ -70,26 +74,32 @@ def gpus_over_lengths(
     isl_values: Sequence[float],
     osl_values: Sequence[float],
     progress: Heard = lambda share: True,
+    row_of: RowOf | None = None,
 ) -> LengthMap:
     """GPUs that a plan on ``gpu`` alone uses at each pair of mean lengths; load and limits as asked.
 
-    The spread of the lengths and the cached share of the prompt stay as they are. ``progress`` hears how far it is.
-    Raises InvalidScenario, and SizingError for a GPU that is not considered, a length that is not a number of tokens,
-    more than :data:`MAX_CELLS` cells, or once it is told to stop.
+    The spread of the lengths and the cached share of the prompt stay as they are. ``progress`` hears how far it is;
+    ``row_of`` works out the rows where that is done elsewhere. Raises InvalidScenario, and SizingError for a GPU that
+    is not considered, a length that is not a number of tokens, more than :data:`MAX_CELLS` cells, or once it is told to
+    stop.
     """
     prompts = tuple(number_between("Prompt length", v, 0, MAX_TOKENS, exclude_low=True) for v in isl_values)
     outputs = tuple(number_between("Output length", v, 0, MAX_TOKENS, exclude_low=True) for v in osl_values)
     if len(prompts) * len(outputs) > MAX_CELLS:
         raise SizingError(f"A map holds at most {MAX_CELLS:,} cells, not {len(prompts) * len(outputs):,}.")
-    question = counted_on(understand(on_gpu(scenario, gpu)))
-    cells = []
-    for n, (prompt, output) in enumerate(product(prompts, outputs)):
-        if not progress(n / (len(prompts) * len(outputs))):
+    name = understand(on_gpu(scenario, gpu)).gpu_name(gpu)
+    row_of, rows = row_of or rows_on(scenario, gpu), []
+    for n, prompt in enumerate(prompts):
+        if not progress(n / len(prompts)):
             raise SizingError("The map was not finished, because nobody waited for it.")
-        cells.append(_cell(at_lengths(question, prompt, output)))
-    rows = tuple(tuple(cells[n : n + len(outputs)]) for n in range(0, len(cells), max(len(outputs), 1)))
-    name = question.gpu_name(gpu)
-    return LengthMap(gpu=gpu, gpu_name=name, input_tokens=prompts, output_tokens=outputs, rows=rows)
+        rows.append(row_of(prompt, outputs))
+    return LengthMap(gpu=gpu, gpu_name=name, input_tokens=prompts, output_tokens=outputs, rows=tuple(rows))
+
+
+def rows_on(scenario: Scenario, gpu: str) -> RowOf:
+    """What works out the rows of a map on one GPU. Raises SizingError as :func:`gpus_over_lengths`."""
+    question = counted_on(understand(on_gpu(scenario, gpu)))
+    return lambda prompt, outputs: tuple(_cell(at_lengths(question, prompt, output)) for output in outputs)
 
 
 def around(scenario: Scenario) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -6,14 +6,17 @@ that either is as far from a simulation. Nothing is simulated: it is a hint what
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sizing.base.format import usd
 from sizing.base.result import Fix, LeftOut, LeftOutKind, PlanWarning
 from sizing.base.units import HOURS_PER_MONTH
+from sizing.catalog.gpu import Gpu
+from sizing.prices.hardware import options
 from sizing.question.understand import Question, unmeasured_gpus
 from sizing.search.aggregated import Aggregated, smallest_aggregated
 from sizing.search.screen import evaluate_all
@@ -39,13 +42,50 @@ def left_out(screened: Screened, usd_per_month: float | None) -> tuple[LeftOut, 
     now = _cheapest(screened.together)
     if now is None or usd_per_month is None:
         return ()
-    most = WORTH_TELLING * min(now[1], usd_per_month)
-    cheaper = []
-    for kind, question in _kinds(screened.question):
-        cheapest = _cheapest(smallest_aggregated(question, evaluate_all(question)))
-        if cheapest is not None and cheapest[1] < most:
-            cheaper.append(LeftOut(kind=kind, configuration=cheapest[0], hardware_usd_per_month=cheapest[1]))
-    return tuple(cheaper)
+    most = WORTH_TELLING * min(now.usd_per_month, usd_per_month)
+    found = [(kind, _cheaper(question, most)) for kind, question in _kinds(screened.question)]
+    return tuple(
+        LeftOut(kind=kind, configuration=one.label, hardware_usd_per_month=one.usd_per_month)
+        for kind, one in found
+        if one is not None
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Cheapest:
+    """What comes first of the deployments with a price; ``counted``: its cost in USD a month as it is ranked by."""
+
+    label: str
+    usd_per_month: float
+    counted: float
+
+
+def _cheaper(question: Question, most: float) -> _Cheapest | None:
+    """What comes first of a question, where it costs less than ``most`` USD a month.
+
+    A deployment takes a system at least, so that only GPUs that come in cheaper ones need a look: where none of these
+    has a cheaper deployment, nothing has. Ranked by cost, one whose cost as it is ranked stays below comes before all
+    on other GPUs, too, because no preference counts less than the cost itself. Else all are looked at.
+    """
+    some = replace(question, gpus=tuple(gpu for gpu in question.gpus if _least_usd_per_month(question, gpu) < most))
+    first = _first_of(some) if some.gpus else None
+    if first is None or not first.usd_per_month < most:
+        return None
+    if question.scenario.deployment.objective == "cost" and first.counted < most:
+        return first
+    first = _first_of(question)
+    return first if first is not None and first.usd_per_month < most else None
+
+
+def _least_usd_per_month(question: Question, gpu: Gpu) -> float:
+    """The least that one system with that GPU costs at list price; infinite where no price is known."""
+    own = question.gpu_prices.get(gpu.id)
+    offers = options(gpu, question.scenario.deployment.location, question.prices, own)
+    return min((o.usd_per_hour * HOURS_PER_MONTH for o in offers if o.usd_per_hour is not None), default=math.inf)
+
+
+def _first_of(question: Question) -> _Cheapest | None:
+    return _cheapest(smallest_aggregated(question, evaluate_all(question)))
 
 
 def about_left_out(cheaper: Sequence[LeftOut], usd_per_month: float | None) -> Iterator[PlanWarning]:
@@ -74,10 +114,14 @@ def _kinds(question: Question) -> Iterator[tuple[LeftOutKind, Question]]:
         yield "unmeasured_gpus", replace(question, gpus=unmeasured)
 
 
-def _cheapest(kind: Aggregated) -> tuple[str, float] | None:
-    """Label and USD a month of what comes first of the deployments with a price; None where none has one."""
+def _cheapest(kind: Aggregated) -> _Cheapest | None:
+    """The first of the deployments with a price; None where none has one."""
     priced = np.flatnonzero(np.isfinite(kind.usd_per_hour))
     if not len(priced):
         return None
     first = kind.first(priced)
-    return kind.label(first), float(kind.usd_per_hour[first]) * HOURS_PER_MONTH
+    return _Cheapest(
+        label=kind.label(first),
+        usd_per_month=float(kind.usd_per_hour[first]) * HOURS_PER_MONTH,
+        counted=float(kind.counted()[first]) * HOURS_PER_MONTH,
+    )

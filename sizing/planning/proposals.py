@@ -211,7 +211,7 @@ def _proposal(
 
 def _first_few(kind: Deployments, objective: Objective | None = None) -> Rows:
     """Positions of those that come first by an ``objective``, or by that of their question, best first."""
-    return kind.keys().order(objective or kind.objective)[: LOOKED_AT[kind.serving]]
+    return kind.keys().first_few(objective or kind.objective, LOOKED_AT[kind.serving])
 
 
 def _by_cost(question: Question) -> Question:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.optimize import brentq
 
 from sizing.base.arrays import Floats
 from sizing.base.choices import AdapterTargets
@@ -93,6 +92,8 @@ def lru_hit_share(number: int, exponent: float, resident: int) -> float:
     """
     if resident >= number:
         return 1.0
+    from scipy.optimize import brentq  # takes a quarter of a second to load, and few questions have adapters
+
     shares = zipf_shares(number, exponent)
 
     def more_than_fit(log_time: float) -> float:

@@ -6,6 +6,8 @@ import math
 from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
+
 from sizing.catalog.model import Model
 from sizing.deployments.candidates import table
 from sizing.deployments.memory import memory_fit
@@ -76,12 +78,12 @@ def kv_tokens(model: Model, row: Configuration, traffic: Traffic) -> KvTokens:
     are KV available / slope tokens, less what windows keep of prompts in flight, and a sequence has bytes(p) / slope -
     p beside its own.
     """
-    block, one = float(row.engine.block_tokens), table([row])
+    block = float(row.engine.block_tokens)
     prompt = math.ceil(traffic.input_tokens / block) * block
     whole = max(math.ceil(traffic.resident_kv_tokens / block) * block, prompt + block)
-    short, long = (memory_fit(model, one, tokens) for tokens in (prompt, whole))
-    at_prompt, at_end = float(short.kv_per_sequence[0]), float(long.kv_per_sequence[0])
+    fit = memory_fit(model, table([row, row]), np.array([prompt, whole], dtype=np.float64))
+    at_prompt, at_end = fit.kv_per_sequence.tolist()
     slope = max((at_end - at_prompt) / (whole - prompt), SMALLEST_SLOPE * max(at_end, 1.0) / whole)
-    available = float(long.kv_available[0] - long.kv_in_flight[0])
+    available = float(fit.kv_available[1] - fit.kv_in_flight[1])
     capacity = max(available / slope * row.dp, block)
     return KvTokens(capacity=capacity, of_sequence=max(at_prompt / slope - prompt, 0.0), token_bytes=slope)

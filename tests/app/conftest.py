@@ -69,11 +69,12 @@ def runs_take_no_longer_than_in_a_server() -> Iterator[None]:
 def jobs_end_with_their_test() -> Iterator[None]:
     """What a page has started beside it would go on for minutes, beside the next tests."""
     yield
-    if jobs._pool.cache_info().currsize:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(jobs, "PATIENCE_S", -1.0)
-            jobs._pool().shutdown()
-        jobs._pool.cache_clear()
+    for threads in (jobs._pool, jobs._asking):
+        if threads.cache_info().currsize:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(jobs, "PATIENCE_S", -1.0)
+                threads().shutdown()
+            threads.cache_clear()
 
 
 def with_every_field(app: AppTest) -> AppTest:

@@ -226,6 +226,15 @@ def test_a_job_whose_browser_is_gone_is_given_up_sooner(monkeypatch: pytest.Monk
     assert not job.heard(0.2)
 
 
+def test_a_job_says_its_place_in_the_queue_and_leaves_it_once_nobody_waits() -> None:
+    job = jobs.Job(scenario=preset(), about=None)
+    job.told(3)
+    assert job.place == 3
+    job.cancel()
+    with pytest.raises(jobs.GivenUp, match="nobody waited"):
+        job.told(2)
+
+
 def test_a_bug_is_not_hidden_and_a_bad_scenario_is_a_sentence() -> None:
     asked = preset().model_dump(mode="json") | {"measured": {"system": "dgx_h100", "rps_per_system": 2.0}}
     job = jobs.start_simulation(Scenario.model_validate(asked), hours=1.0, what_if=AS_PLANNED)

@@ -21,7 +21,7 @@ from ui.shell import draw_chart, draw_own_prices, draw_problems, draw_table, dra
 from ui.size import jobs
 from ui.size.above import draw_above
 from ui.size.origin import draw_curve_origin
-from ui.state import FormAnswer
+from ui.state import FormAnswer, waiting_sentence
 
 _Job: TypeAlias = jobs.Job[LengthMap, str]
 _JOB = "length_map_job"
@@ -97,7 +97,8 @@ def _map(job: _Job, answer: FormAnswer, *, dark: bool, watched: bool) -> None:
     if watched and job.done:
         st.rerun()
     if not job.done:
-        st.progress(min(job.share, 1.0), text=f"Planning every pair of lengths: {percent(round(job.share, 2))}")
+        done = f"Planning every pair of lengths, {percent(round(job.share, 2))}"
+        st.progress(min(job.share, 1.0), text=waiting_sentence(job.place, done))
         return
     lengths = job.outcome()
     if isinstance(lengths, tuple):

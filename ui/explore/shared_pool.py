@@ -59,8 +59,7 @@ def draw_pool(answer: FormAnswer) -> None:
         return
     try:
         workloads = tuple(_with_load(scenarios[one], loads[one], _name(one, answer)) for one in chosen)
-        with st.spinner("Placing the workloads"):
-            pool = computed.pool_of(tuple(s.model_dump_json() for s in workloads), objective)
+        pool = computed.pool_of(tuple(s.model_dump_json() for s in workloads), objective)
     except (BadInput, SizingError, ValidationError) as error:
         draw_problems([sentence(error)])
         return

@@ -37,7 +37,12 @@ PAGE_S = Histogram(
     registry=_REGISTRY,
 )
 PAGES_FAILED = Counter("sizing_pages_failed", "Runs of a page that ended in a bug.", ["page"], registry=_REGISTRY)
-PLAN_S = Histogram("sizing_plan_seconds", "Time of one plan that was computed.", buckets=_BUCKETS_S, registry=_REGISTRY)
+PLAN_S = Histogram(
+    "sizing_plan_seconds",
+    "Time of one plan that was computed, or of what Explore works out.",
+    buckets=_BUCKETS_S,
+    registry=_REGISTRY,
+)
 SOURCE_S = Histogram(
     "sizing_source_seconds", "Time of one question to a live source.", buckets=_BUCKETS_S, registry=_REGISTRY
 )

@@ -21,7 +21,7 @@ from ui.figures.day import build_day, day_alt_text, day_table, hourly_table
 from ui.format import as_markdown
 from ui.shell import draw_chart, draw_number, draw_problems, draw_table
 from ui.size import jobs
-from ui.state import FormAnswer
+from ui.state import FormAnswer, waiting_sentence
 
 _JOB, _EDITED = "day_job", "day_hours"
 _LOOK_EVERY_S, _MOMENT_S = 0.4, 0.6
@@ -135,7 +135,7 @@ def _panel(job: Job, *, dark: bool, watched: bool, pools: bool) -> None:
     if watched and job.done:
         st.rerun()
     if not job.done:
-        st.progress(0.0, text="Planning the day")
+        st.progress(0.0, text=waiting_sentence(job.place, "Planning the day"))
         return
     day = job.outcome()
     if isinstance(day, tuple):

@@ -1,9 +1,14 @@
-"""Work that runs beside the page: started by a button or a tab, watched by a fragment, cancelled by another button."""
+"""Work that runs beside the page: started by a button or a tab, watched by a fragment, cancelled by another button.
+
+Simulations run in threads, most of which wait for compiled code. Days and maps of lengths are worked out by the workers
+of :mod:`ui.work`, for which a thread waits.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Hashable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import cache
@@ -15,9 +20,11 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from sizing.base.errors import SizingError
 from sizing.planning.answered import Answer
 from sizing.scenario.schema import Scenario
+from ui.work import computing
+from ui.work.plans import Computation, plans
 
 if TYPE_CHECKING:  # the simulator's compiler would slow down the start of every page
-    from sizing.explore.length_map import LengthMap
+    from sizing.explore.length_map import LengthCell, LengthMap
     from sizing.replay.day_result import DayPlan
     from sizing.replay.simulation_result import SimulationResult
     from sizing.replay.what_if import WhatIf
@@ -25,6 +32,7 @@ if TYPE_CHECKING:  # the simulator's compiler would slow down the start of every
 
 T = TypeVar("T")
 About = TypeVar("About")
+Of = TypeVar("Of")
 
 
 class SimulationJob(NamedTuple):
@@ -42,14 +50,24 @@ DayAsked: TypeAlias = tuple[tuple[float, ...], float]
 """What a day was asked for: hours that were assumed, none where the scenario has its own, and the start-up of an
 instance in seconds."""
 
-AT_ONCE = 2
-"""Jobs at once, over all sessions; more wait for their turn."""
+AT_ONCE, MOST_ASKED = 2, 16
+"""Simulations at once, and jobs that ask workers, over all sessions; more wait for their turn. Chosen: as many as
+compute beside the pages; as many as may wait in the workers' queue, which takes no core."""
 
 PATIENCE_S = 120.0
 """A job that no page has looked at for so long is given up: the user went elsewhere, or the browser holds a hidden tab
 back, which it lets look once a minute."""
 AFTER_CLOSING_S = 10.0
 """The same where the browser is gone: time to come back after the network failed for a moment."""
+
+KEPT_DAYS, KEPT_ROWS = 64, 512
+"""Days and rows of maps that are kept, of some 200 and 5 KB."""
+_DAY = Computation(compute=computing.day, kept=KEPT_DAYS, what="day")
+_ROW = Computation(compute=computing.row_of_lengths, kept=KEPT_ROWS, what="map of lengths")
+
+
+class GivenUp(SizingError):
+    """Work that ended because nobody waited for it."""
 
 
 def _in_a_browser(session_id: str | None) -> bool:
@@ -64,11 +82,13 @@ def _session_id() -> str | None:
 
 @dataclass(kw_only=True, eq=False)
 class Job(Generic[T, About]):
-    """One piece of work on a scenario; ``share`` is how far it has come, ``about`` what else it was asked for."""
+    """One piece of work on a scenario; ``share`` is how far it has come, ``place`` where it waits in the queue of the
+    workers, ``about`` what else it was asked for."""
 
     scenario: Scenario
     about: About
     share: float = 0.0
+    place: int = 0
     looked_at: float = field(default_factory=time.monotonic)
     session_id: str | None = field(default_factory=_session_id)
     cancelled: threading.Event = field(default_factory=threading.Event)
@@ -98,6 +118,19 @@ class Job(Generic[T, About]):
         patience_s = PATIENCE_S if _in_a_browser(self.session_id) else AFTER_CLOSING_S
         return not self.cancelled.is_set() and time.monotonic() - self.looked_at < patience_s
 
+    def told(self, place: int) -> None:
+        """What is called while a worker is waited for. Raises GivenUp once nobody waits for the job."""
+        self.place = place
+        if not self.heard(self.share):
+            raise GivenUp("This was not worked out, because nobody waited for it.")
+
+    def asked(self, of: Computation[Of], key: tuple[Hashable, ...], *, taken: tuple[object, ...] | None = None) -> Of:
+        """What the workers compute for the session of the job, as :meth:`ui.work.plans.Plans.ask`."""
+        try:
+            return plans().ask(of, key, self.session_id, self.told, taken=taken)
+        finally:
+            self.place = 0
+
     def outcome(self) -> T | tuple[str, ...]:
         """The result, or the sentences that say why there is none."""
         assert self.future is not None
@@ -110,6 +143,11 @@ class Job(Generic[T, About]):
 @cache
 def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(AT_ONCE, thread_name_prefix="simulation")
+
+
+@cache
+def _asking() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(MOST_ASKED, thread_name_prefix="asking")
 
 
 def start_simulation(
@@ -145,27 +183,31 @@ def start_simulation(
 
 def start_day(scenario_or_answer: Scenario | Answer, about: DayAsked) -> Job[DayPlan, DayAsked]:
     """Start to plan the day of a scenario, with the instances of an answer that is known already."""
+    known = scenario_or_answer.plan if isinstance(scenario_or_answer, Answer) else None
     scenario = scenario_or_answer.scenario if isinstance(scenario_or_answer, Answer) else scenario_or_answer
     job: Job[DayPlan, DayAsked] = Job(scenario=scenario, about=about)
+    asked = scenario.model_dump_json()
 
     def work() -> DayPlan:
-        from sizing.replay.day import day
+        key = (asked, None if known is None else known.decided_by, *about)  # an estimate is another plan
+        return job.asked(_DAY, key, taken=(asked, known, *about))
 
-        hours, startup_s = about
-        return day(scenario_or_answer, startup_s=startup_s, assumed_hours=hours)
-
-    job.future = _pool().submit(work)
+    job.future = _asking().submit(work)
     return job
 
 
 def start_lengths(scenario: Scenario, gpu: str) -> Job[LengthMap, str]:
-    """Start to plan the lengths around those of a scenario on one GPU."""
+    """Start to plan the lengths around those of a scenario on one GPU, a row after the other."""
     job: Job[LengthMap, str] = Job(scenario=scenario, about=gpu)
+    asked = scenario.model_dump_json()
+
+    def row_of(prompt: float, outputs: Sequence[float]) -> tuple[LengthCell, ...]:
+        return job.asked(_ROW, (asked, gpu, prompt, tuple(outputs)))
 
     def work() -> LengthMap:
         from sizing.explore.length_map import around, gpus_over_lengths
 
-        return gpus_over_lengths(scenario, gpu, *around(scenario), job.heard)
+        return gpus_over_lengths(scenario, gpu, *around(scenario), job.heard, row_of)
 
-    job.future = _pool().submit(work)
+    job.future = _asking().submit(work)
     return job

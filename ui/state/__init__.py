@@ -52,6 +52,7 @@ from ui.state.values import (
     write,
 )
 from ui.state.views import linked, wrong_in_link
+from ui.state.waiting import place_told, waiting_sentence
 
 __all__ = [
     "BENCHMARK",
@@ -85,6 +86,7 @@ __all__ = [
     "load_preset",
     "model",
     "outcome",
+    "place_told",
     "plan_of",
     "price_book",
     "ready",
@@ -105,6 +107,7 @@ __all__ = [
     "use_trace",
     "value",
     "values",
+    "waiting_sentence",
     "warm_up",
     "with_costs",
     "write",

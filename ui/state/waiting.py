@@ -1,4 +1,4 @@
-"""What a page says while it waits for a plan: its place in the queue."""
+"""What a page says while it waits for what is computed: its place in the queue."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AGAIN_S = 1.0
 
 
 @contextmanager
-def place_told() -> Iterator[Tell]:
+def place_told(doing: str = "Planning") -> Iterator[Tell]:
     """Gives what is to be told the place in the queue now and then; what it draws is gone at the end.
 
     Drawing is where Streamlit ends the run of a page whose inputs were changed meanwhile: it then waits no longer.
@@ -27,7 +27,7 @@ def place_told() -> Iterator[Tell]:
 
     def tell(place: int) -> None:
         nonlocal due_s, shown
-        sentence = waiting_sentence(place)
+        sentence = waiting_sentence(place, doing)
         if time.monotonic() < due_s and (sentence == shown or not drawn):
             return
         if not drawn:
@@ -42,9 +42,9 @@ def place_told() -> Iterator[Tell]:
             where.empty()
 
 
-def waiting_sentence(place: int) -> str:
-    """Where a question stands in the queue; 0: it is being computed."""
-    return f"Planning: {ordinal(place)} in the queue." if place else "Planning."
+def waiting_sentence(place: int, doing: str = "Planning") -> str:
+    """What is being done, and where it stands in the queue; 0: it is being computed."""
+    return f"{doing}: {ordinal(place)} in the queue." if place else f"{doing}."
 
 
 def ordinal(number: int) -> str:

@@ -1,9 +1,29 @@
-"""What a worker process runs. It loads the engine, and none of what serves pages."""
+"""What a worker process runs. It loads the engine, and none of what serves pages.
+
+What is asked of a plan takes the plan with its scenario: whoever asks has it already.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, get_args
+
 from sizing.base.result import Plan
 from sizing.scenario.schema import Scenario
+
+if TYPE_CHECKING:  # loaded by the first question that needs it
+    from sizing.explore.frontier import OperatingPoints, Split
+    from sizing.explore.inverse import Pushed, Served
+    from sizing.explore.length_map import LengthCell, RowOf
+    from sizing.explore.load_band import LoadBand
+    from sizing.explore.operating_point import XAxis, YAxis
+    from sizing.explore.shared_pool import PoolObjective, SharedPool
+    from sizing.planning.answered import Answer
+    from sizing.replay.day_result import DayPlan
+
+KEPT_MAPS = 4
+"""Maps of lengths whose question a process keeps. Chosen: as many as are worked out beside each other."""
 
 
 def planned(scenario_json: str, brief: bool) -> Plan:
@@ -11,8 +31,62 @@ def planned(scenario_json: str, brief: bool) -> Plan:
     from sizing.planning.analytic import ALTERNATIVES
     from sizing.planning.plan import plan
 
-    scenario = Scenario.model_validate_json(scenario_json)
-    return plan(scenario, alternatives=0 if brief else ALTERNATIVES, brief=brief)
+    return plan(_scenario(scenario_json), alternatives=0 if brief else ALTERNATIVES, brief=brief)
+
+
+def frontier(scenario_json: str, plan: Plan, x: XAxis, y: YAxis, gpus: Sequence[str], split: Split) -> OperatingPoints:
+    """Latency against throughput, with the plan's own deployment at its load. Raises SizingError."""
+    from sizing.explore.frontier import operating_points
+
+    return operating_points(_answer(scenario_json, plan), x=x, y=y, gpus=gpus, split=split)
+
+
+def band(scenario_json: str, plan: Plan) -> LoadBand:
+    """The 80 % range of the load curve of the plan's deployment. Raises SizingError."""
+    from sizing.explore.load_band import load_band
+
+    return load_band(_answer(scenario_json, plan))
+
+
+def served(scenario_json: str, gpu: str, gpus: int | None, usd_per_month: float | None) -> Served:
+    """What a number of GPUs of one kind, or a budget for them, serves. Raises SizingError."""
+    from sizing.explore.inverse import served_by_budget, served_by_gpus
+    from sizing.explore.length_map import on_gpu
+
+    scenario = on_gpu(_scenario(scenario_json), gpu)
+    return served_by_gpus(scenario, gpus) if gpus is not None else served_by_budget(scenario, usd_per_month or 0.0)
+
+
+def pushed(scenario_json: str, gpu: str, gpus: int) -> tuple[Pushed, ...]:
+    """How far the prompt and each limit that holds can be pushed on these GPUs. Raises SizingError."""
+    from sizing.explore.inverse import LimitName, longest_prompt, tightest_limit
+    from sizing.explore.length_map import on_gpu
+
+    scenario = on_gpu(_scenario(scenario_json), gpu)
+    limited = [name for name in get_args(LimitName) if getattr(scenario.limits, name) is not None]
+    streamed = scenario.workload.mode == "streaming"
+    usable = limited if streamed else [n for n in limited if n == "e2e_ms" and scenario.workload.mode == "sequential"]
+    return (longest_prompt(scenario, gpus), *(tightest_limit(scenario, name, gpus) for name in usable))
+
+
+def pool(scenario_jsons: Sequence[str], objective: PoolObjective) -> SharedPool:
+    """The shared pool of several scenarios. Raises SizingError."""
+    from sizing.explore.shared_pool import place
+
+    return place([_scenario(one) for one in scenario_jsons], objective)
+
+
+def row_of_lengths(scenario_json: str, gpu: str, prompt: float, outputs: Sequence[float]) -> tuple[LengthCell, ...]:
+    """GPUs needed for prompts of one length, at each length of the answers. Raises SizingError."""
+    return _rows(scenario_json, gpu)(prompt, outputs)
+
+
+def day(scenario_json: str, plan: Plan | None, hours: Sequence[float], startup_s: float) -> DayPlan:
+    """Instances over the day; None: with a plan of instances that do both. Raises SizingError."""
+    from sizing.replay.day import day as over_the_day
+
+    asked = _scenario(scenario_json) if plan is None else _answer(scenario_json, plan)
+    return over_the_day(asked, startup_s=startup_s, assumed_hours=hours)
 
 
 def prepared() -> None:
@@ -20,3 +94,21 @@ def prepared() -> None:
     from sizing.planning.plan import warm_up
 
     warm_up()
+
+
+@lru_cache(maxsize=KEPT_MAPS)
+def _rows(scenario_json: str, gpu: str) -> RowOf:
+    """What works out the rows of one map: what the prefix caches hold of sessions is looked for once for all."""
+    from sizing.explore.length_map import rows_on
+
+    return rows_on(_scenario(scenario_json), gpu)
+
+
+def _scenario(scenario_json: str) -> Scenario:
+    return Scenario.model_validate_json(scenario_json)
+
+
+def _answer(scenario_json: str, plan: Plan) -> Answer:
+    from sizing.planning.answered import Answer
+
+    return Answer.of(_scenario(scenario_json), lambda _: plan)

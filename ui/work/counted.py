@@ -34,7 +34,10 @@ class Counted(Collector):
     def collect(self) -> Iterator[Metric]:
         """All of it, which costs nothing."""
         counts, (wanted, prepared) = plans().counts, plans().workers
-        meaning = "Plans asked for: computed, kept from before, or shared with a session that asked at the same time."
+        meaning = (
+            "Plans asked for, and what Explore works out: computed, kept from before, or shared with a session that "
+            "asked at the same time."
+        )
         by_answer = CounterMetricFamily(ASKED, meaning, labels=["answer"])
         for answer, number in (("computed", counts.computed), ("kept", counts.kept), ("shared", counts.shared)):
             by_answer.add_metric([answer], number)

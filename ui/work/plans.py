@@ -1,8 +1,8 @@
 """The plans of all sessions: each question is computed once, whoever asks it, and its answer kept for the others.
 
-Without worker processes a plan is computed by the thread that asks first, while others wait for it. With some,
-questions wait in :class:`Turns` for a worker, and whoever waits is told the place. A question whose process dies is
-asked once more.
+So is what Explore and the panels of Size work out beside a plan. Without worker processes it is computed by the thread
+that asks first, while others wait for it. With some, questions wait in :class:`Turns` for a worker, and whoever waits
+is told the place. A question whose process dies is asked once more.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import OrderedDict, deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any, Generic, TypeVar
 
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
@@ -54,8 +55,19 @@ class Busy(SizingError):
     """A session has asked for as many plans as it may for now."""
 
 
+T = TypeVar("T")
 Key = tuple[str, bool]
-"""The scenario as JSON, and whether only the answer counts (``brief``)."""
+"""Of a plan: the scenario as JSON, and whether only the answer counts (``brief``)."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Computation(Generic[T]):
+    """What is computed for all sessions: a function that processes import by its name, and how many of its answers are
+    kept. ``what``: its answer is called so."""
+
+    compute: Callable[..., T]
+    kept: int
+    what: str
 
 
 @dataclass(kw_only=True)
@@ -73,15 +85,22 @@ class Counts:
 
 @dataclass(kw_only=True, eq=False)
 class _Question:
-    """A question under way, and how many wait for its answer."""
+    """A question under way, what its function takes, and how many wait for its answer."""
 
-    key: Key
-    future: Future[Plan] = field(default_factory=Future)
+    of: Computation[Any]
+    key: Hashable
+    taken: tuple[object, ...]
+    future: Future[Any] = field(default_factory=Future)
     waiting: int = 0
+
+    @property
+    def id(self) -> tuple[Computation[Any], Hashable]:
+        """What equal questions have in common."""
+        return self.of, self.key
 
 
 class Plans:
-    """The plans of one process. Safe to use from several threads."""
+    """The plans of one process, and what is worked out of them. Safe to use from several threads."""
 
     def __init__(
         self,
@@ -92,10 +111,11 @@ class Plans:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """With the limits of the settings; without any a session may have any number of plans, and no workers."""
-        self._compute, self._prepare, self._settings, self._clock = compute, prepare, settings, clock
+        self._plan = Computation(compute=compute, kept=MOST_KEPT, what="plan")
+        self._prepare, self._settings, self._clock = prepare, settings, clock
         self._changed = threading.Condition()
-        self._kept: OrderedDict[Key, tuple[float, Plan]] = OrderedDict()
-        self._under_way: dict[Key, _Question] = {}
+        self._kept: defaultdict[Computation[Any], OrderedDict[Hashable, tuple[float, Any]]] = defaultdict(OrderedDict)
+        self._under_way: dict[tuple[Computation[Any], Hashable], _Question] = {}
         self._turns: Turns[_Question] = Turns()
         self._begun: dict[Hashable, deque[float]] = {}
         self._workers: list[Worker] = []
@@ -159,11 +179,24 @@ class Plans:
 
     def plan(self, key: Key, session: Hashable, tell: Tell | None = None) -> Plan:
         """The plan that answers a question of a session. Raises SizingError."""
+        return self.ask(self._plan, key, session, tell)
+
+    def ask(
+        self,
+        of: Computation[T],
+        key: tuple[Hashable, ...],
+        session: Hashable,
+        tell: Tell | None = None,
+        *,
+        taken: tuple[object, ...] | None = None,
+    ) -> T:
+        """What is computed for a session, of a ``key`` that decides it; ``taken``: what its function takes, where that
+        is more. Raises SizingError."""
         with self._changed:
-            known = self._known(key)
+            known: T | None = self._known(of, key)
             if known is not None:
                 return known
-            question, here = self._asked(key, session)
+            question, here = self._asked(_Question(of=of, key=key, taken=key if taken is None else taken), session)
             question.waiting += 1
         try:
             if here:
@@ -171,33 +204,34 @@ class Plans:
             while not wait([question.future], timeout=LOOK_S).done:
                 if tell is not None:
                     tell(self._place(question))
-            return question.future.result()
+            computed: T = question.future.result()
+            return computed
         finally:
             self._left(question)
 
-    def _known(self, key: Key) -> Plan | None:
-        at, plan = self._kept.get(key, (0.0, None))
-        if plan is None or self._clock() - at > KEPT_S:
+    def _known(self, of: Computation[Any], key: Hashable) -> Any:
+        at, answer = self._kept[of].get(key, (0.0, None))
+        if answer is None or self._clock() - at > KEPT_S:
             return None
-        self._kept.move_to_end(key)
+        self._kept[of].move_to_end(key)
         self.counts.kept += 1
-        return plan
+        return answer
 
-    def _asked(self, key: Key, session: Hashable) -> tuple[_Question, bool]:
+    def _asked(self, new: _Question, session: Hashable) -> tuple[_Question, bool]:
         """The question under way, and whether this thread is to compute it."""
-        if (question := self._under_way.get(key)) is not None:
+        if (question := self._under_way.get(new.id)) is not None:
             self.counts.shared += 1
             if self._turns.place(question):
                 self._turns.join(session, question)
             return question, False
         self._admit(session)
         self.counts.computed += 1
-        question = self._under_way[key] = _Question(key=key)
+        self._under_way[new.id] = new
         if not self._ready:
-            return question, True
-        self._turns.join(session, question)
+            return new, True
+        self._turns.join(session, new)
         self._changed.notify_all()
-        return question, False
+        return new, False
 
     def _admit(self, session: Hashable) -> None:
         """Raises Busy where a session has had as many plans computed as it may."""
@@ -227,26 +261,27 @@ class Plans:
             question.waiting -= 1
             if not question.waiting and self._turns.place(question):
                 self._turns.leave(question)
-                del self._under_way[question.key]
+                del self._under_way[question.id]
 
     def _compute_here(self, question: _Question) -> None:
         try:
             with PLAN_S.time():
-                plan = self._compute(*question.key)
+                answer = question.of.compute(*question.taken)
         except BaseException as error:  # noqa: BLE001 (whoever waits gets it, this thread among them)
             self._settle(question, error)
         else:
-            self._settle(question, plan)
+            self._settle(question, answer)
 
-    def _settle(self, question: _Question, outcome: Plan | BaseException) -> None:
+    def _settle(self, question: _Question, outcome: object) -> None:
         with self._changed:
-            del self._under_way[question.key]
+            del self._under_way[question.id]
             if isinstance(outcome, BaseException):
                 question.future.set_exception(outcome)
                 return
-            self._kept[question.key] = self._clock(), outcome
-            while len(self._kept) > MOST_KEPT:
-                self._kept.popitem(last=False)
+            kept = self._kept[question.of]
+            kept[question.key] = self._clock(), outcome
+            while len(kept) > question.of.kept:
+                kept.popitem(last=False)
             question.future.set_result(outcome)
 
     def _start(self, workers: Sequence[Worker]) -> None:
@@ -277,27 +312,27 @@ class Plans:
                 self._changed.notify_all()
             self._settle(question, outcome)
 
-    def _asked_of(self, worker: Worker, question: _Question) -> Plan | BaseException:
-        """The plan, or why there is none."""
+    def _asked_of(self, worker: Worker, question: _Question) -> object:
+        """The answer, or the exception that says why there is none."""
         assert self._settings is not None
         limit_s = self._settings.plan_seconds
         for _ in range(TRIES):
             try:
                 with PLAN_S.time():
-                    return worker.run(self._compute, *question.key, limit_s=limit_s)
+                    return worker.run(question.of.compute, *question.taken, limit_s=limit_s)
             except TookTooLong:
                 with self._changed:
                     self.counts.given_up += 1
                 return NotPlanned(
-                    f"This plan took longer than {limit_s} s, the most that this server gives one: consider fewer "
-                    "GPUs, formats or ways to serve."
+                    f"This {question.of.what} took longer than {limit_s} s, the most that this server gives one: "
+                    "consider fewer GPUs, formats or ways to serve."
                 )
             except WorkerEnded:
                 if self._closed:
                     return NotPlanned(STOPPING)
                 with self._changed:
                     self.counts.ended_workers += 1
-                _LOG.warning("A worker process ended while it planned")
+                _LOG.warning("A worker process ended while it computed a %s", question.of.what)
             except BaseException as error:  # noqa: BLE001 (whoever waits gets it)
                 return error
         return NotPlanned(f"The process that planned this ended {TRIES} times: tell whoever runs this server.")
@@ -317,6 +352,13 @@ def full_plan(scenario_json: str, tell: Tell | None = None) -> Plan:
 def brief_plan(scenario: Scenario) -> Plan:
     """The plan of a scenario that stands beside another: the answer alone. Raises SizingError."""
     return plans().plan((as_planned_for(scenario).model_dump_json(), True), _session())
+
+
+def computed(
+    of: Computation[T], key: tuple[Hashable, ...], tell: Tell | None = None, *, taken: tuple[object, ...] | None = None
+) -> T:
+    """What is worked out for the page that is being drawn, as :meth:`Plans.ask`. Raises SizingError."""
+    return plans().ask(of, key, _session(), tell, taken=taken)
 
 
 def _session() -> str | None:

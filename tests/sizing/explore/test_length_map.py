@@ -130,7 +130,7 @@ def test_a_map_that_nobody_waits_for_is_given_up() -> None:
 
     with pytest.raises(SizingError, match="nobody waited"):
         gpus_over_lengths(customer(), "h100_sxm", [100, 200], [10, 20], progress)
-    assert heard == [0.0, 0.25]
+    assert heard == [0.0, 0.5]
 
 
 def test_what_cannot_be_served_says_why() -> None:

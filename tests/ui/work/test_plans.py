@@ -18,9 +18,11 @@ from sharing.form.presets import presets
 from sharing.settings import Settings
 from sizing.base.errors import InvalidScenario
 from sizing.planning.plan import plan
+from sizing.scenario.day_profile import working_day
 from tests.patience import PATIENCE_S
+from ui.work import computing
 from ui.work.computing import planned
-from ui.work.plans import KEPT_S, MOST_KEPT, Busy, NotPlanned, Plans
+from ui.work.plans import KEPT_S, MOST_KEPT, Busy, Computation, NotPlanned, Plans
 from ui.work.workers import cores
 
 SESSIONS = 5
@@ -91,6 +93,21 @@ def test_plans_are_forgotten_after_hours_and_when_there_are_too_many() -> None:
         plans.plan((str(number), False), None)
     plans.plan(("old", False), None)
     assert engine.asked.count("old") == 3
+
+
+def test_each_computation_keeps_its_own_answers_and_not_more_than_it_may() -> None:
+    asked: list[str] = []
+
+    def told(name: str) -> str:
+        asked.append(name)
+        return name
+
+    few, other = (Computation(compute=told, kept=kept, what="answer") for kept in (1, 2))
+    plans = Plans()
+    for of, name in ((few, "a"), (other, "a"), (few, "b"), (other, "b"), (other, "a"), (few, "a")):
+        assert plans.ask(of, (name,), None) == name
+    assert asked == ["a", "a", "b", "b", "a"]
+    assert plans.ask(few, ("key",), None, taken=("what it takes",)) == "what it takes"
 
 
 def test_a_session_has_so_many_plans_a_minute() -> None:
@@ -167,6 +184,26 @@ def test_a_plan_of_a_worker_is_the_plan() -> None:
             plan(unknown)
         assert error.value.problems == here.value.problems
         assert error.value.paths == here.value.paths
+
+
+def test_what_a_worker_makes_of_a_plan_is_what_is_made_of_it_here() -> None:
+    scenario = presets()["llama"].scenario
+    asked, known = scenario.model_dump_json(), plan(scenario)
+    assert known.deployment is not None
+    gpu = known.deployment.gpu
+    questions: dict[Callable[..., Any], tuple[object, ...]] = {
+        computing.frontier: (asked, known, "ttft_ms", "output_tokens_per_s_per_gpu", (gpu,), "none"),
+        computing.band: (asked, known),
+        computing.row_of_lengths: (asked, gpu, 500.0, (50.0, 200.0)),
+        computing.served: (asked, gpu, 8, None),
+        computing.day: (asked, known, working_day(10.0, 2.0), 60.0),
+    }
+    with running(1) as plans:
+        for compute, taken in questions.items():
+            of = Computation(compute=compute, kept=1, what="answer")
+            there = plans.ask(of, ("asked",), "a", taken=taken)
+            assert there == compute(*taken)
+            assert plans.ask(of, ("asked",), "b", taken=taken) is there
 
 
 def test_workers_that_die_are_replaced_and_their_question_is_asked_once_more(tmp_path: Path) -> None:
