@@ -16,6 +16,7 @@ from commandline.faults import TEXTS
 from commandline.foreign_text import shown
 from sharing.form.choices import label, option_of
 from sharing.form.fields import FIELDS, LONGEST_NUMBER, MAY_BE_EMPTY, Field
+from sharing.form.left_behind import GIVEN, NAMED_TRACE
 from sharing.form.link_versions import former_defaults
 from sharing.form.presets import defaults
 from sharing.form.read import OWN_GPU
@@ -39,7 +40,8 @@ ANY_TEXT = ("model",)
 NO_INPUTS = frozenset(
     {
         "v",
-        "trace",
+        NAMED_TRACE,
+        GIVEN,
         "goto",
         "view",
         "scenarios_view",
