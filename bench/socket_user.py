@@ -192,7 +192,7 @@ class SocketUser:
             self._kept[message.hash] = self._run
         if kind == "new_session":
             self._session = message.new_session.initialize.session_id
-            self._begin(whole=not message.new_session.fragment_ids_this_run)
+            self._begin(whole=not message.metadata.run.fragment_ids)
         elif kind == "navigation":
             self._navigate(message.navigation)
         elif kind == "page_info_changed":
