@@ -122,9 +122,7 @@ def _counted(before: Mapping[str, float], after: Mapping[str, float]) -> list[Ro
     return [Row(what=name, unit="", samples=(value,)) for name, value in added.items()]
 
 
-async def journeys(
-    origin: str, sessions: int, *, seconds: float, steps: int = 0, pause_s: float = PAUSE_S
-) -> Load:
+async def journeys(origin: str, sessions: int, *, seconds: float, steps: int = 0, pause_s: float = PAUSE_S) -> Load:
     """Sessions side by side, each for so long or, if more, so many steps. Raises PageFailed."""
     load = Load()
     end = time.perf_counter() + seconds

@@ -2,6 +2,7 @@
 the people on it go on at the others, what was saved is there, and what only its sessions held is said."""
 
 import asyncio
+import re
 import shutil
 import socket
 import subprocess
@@ -13,13 +14,14 @@ from pathlib import Path
 
 import pytest
 import requests
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 from bench.dashboard import Dashboard
 from bench.postgres import programs, running_postgres
 from bench.socket_user import SocketUser
 from tests.deploy.files import DEPLOY
 from tests.e2e.browser import Watch, new_page, settle
+from tests.e2e.test_benchmarks import VLLM, drop
 from tests.loops import awaited
 from tests.patience import PATIENCE_MS, PATIENCE_S
 from tests.saving import Told, holds_what_was_told, save_on, until_each_saved
@@ -154,3 +156,41 @@ def test_people_go_on_when_their_replica_is_killed(site: Site) -> None:
     assert len(told.saved) >= 5 * PEOPLE
     holds_what_was_told(site.library, told)
     assert all("Traceback" not in one.log.read_text(errors="replace") for one in site.replicas.values())
+
+
+@pytest.fixture
+def page(site: Site, browser: Browser) -> Iterator[Page]:
+    page = new_page(browser, Watch(host="localhost"), width=1440, height=900, scheme="light")
+    yield page
+    page.context.close()
+
+
+def lose_replica(site: Site, page: Page) -> None:
+    """Kill the replica that a page is connected to, and wait until the page has found another by itself."""
+    (cookie,) = (one for one in page.context.cookies() if one["name"] == COOKIE)
+    (own,) = site.served()[cookie["value"]]
+    site.replicas[own].kill()
+    expect(page.get_by_text("The server that this page was connected to is gone")).to_be_visible(timeout=PATIENCE_MS)
+    settle(page)
+
+
+def test_a_page_finds_another_replica_and_says_what_it_has_lost(site: Site, page: Page) -> None:
+    main = page.get_by_test_id("stMain")
+    page.goto(f"{site.url}/benchmarks?isl=4321", wait_until="load")
+    settle(page)
+    drop(page, VLLM[0])
+    expect(main).to_contain_text("Read 1 run", timeout=PATIENCE_MS)
+    lose_replica(site, page)
+    expect(main).not_to_contain_text("Read 1 run")
+    assert "isl=4321" in page.url
+
+    page.goto(f"{site.url}/live", wait_until="load")
+    settle(page)
+    page.get_by_role("button", name="Connect").click()
+    page.get_by_label("URL; several metrics pages: one per line").fill("http://127.0.0.1:9")
+    page.get_by_label("Name (optional)", exact=True).fill("mine")
+    page.get_by_test_id("stForm").get_by_role("button", name="Connect").click()
+    settle(page)
+    expect(page).to_have_url(re.compile("source=mine"), timeout=PATIENCE_MS)
+    lose_replica(site, page)
+    expect(main).to_contain_text("This dashboard has no source “mine”", timeout=PATIENCE_MS)

@@ -8,7 +8,7 @@ and on the way to another page there are entries that lack inputs, which "back" 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
@@ -35,6 +35,15 @@ from ui.state.values import benchmark, price_book, trace, use_trace_named, value
 
 _ABOUT_LINKS = (VERSION, NAMED_TRACE, GIVEN)
 _PAGE, _NOTES = "page_entered", "notes_on_the_link"
+
+ASKED_SESSION = 2
+"""Place of the session that Streamlit's page had, among the protocols that its web socket asks for."""
+
+GONE = (
+    "The server that this page was connected to is gone: files and addresses of live sources that were given to it have "
+    "to be given again. The inputs are those of the page's address, and what was saved is in the library."
+)
+"""What a page says that has found another server, or the same one started anew."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,9 +104,26 @@ def enter(page: str) -> None:
         hold()
     if before is None or _history_moved():
         _open(page)
+        if before is None and _had_another_session():
+            _say_what_is_gone(page)
     else:
         views.stay(page)
         write_address()
+
+
+def _had_another_session() -> bool:
+    """Whether the page was connected to a server before that has gone: it asks for the session that it had."""
+    asked = st.context.headers.get("Sec-WebSocket-Protocol", "").split(",")
+    return len(asked) > ASKED_SESSION and bool(asked[ASKED_SESSION].strip())
+
+
+def _say_what_is_gone(page: str) -> None:
+    notes: _Notes | None = st.session_state.get(_NOTES)
+    if notes is None:
+        notes = (
+            _Notes(sentences=(), inputs=_inputs(values())) if page in WITH_INPUTS else _Notes(sentences=(), page=page)
+        )
+    st.session_state[_NOTES] = replace(notes, sentences=(GONE, *notes.sentences))
 
 
 def hold() -> None:
