@@ -1,9 +1,9 @@
 """Replicas side by side with one library: what each further one adds, as long as it has a core of its own.
 
-A replica is pinned to a core, and its users to the same one: they take their share of it whether there is one replica or
-several. Users wait for nothing but their answers, so that every core is in full use, and what is counted is what it can
-do. Replicas share a PostgreSQL where there is one, and are asked without a proxy, as one that sends a browser to the
-same replica every time does. From an interaction's share of a core follow the people of docs/OPERATIONS.md.
+A replica is pinned to a core, and its users to the same one: they take their share of it whether there is one replica
+or several. Users wait for nothing but their answers, so that every core is in full use, and what is counted is what it
+can do. Replicas share a PostgreSQL where there is one, and are asked without a proxy, as one that sends a browser to
+the same replica every time does. From what a core does follow the people of docs/OPERATIONS.md.
 
 BENCH_REPLICAS (1,2) says how many, BENCH_ROUNDS (2) how often each in turn, BENCH_SECONDS (60) how long.
 """

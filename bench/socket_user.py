@@ -119,8 +119,8 @@ class SocketUser:
         return await self._answered(ClientState(page_name=slug))
 
     async def connect_again(self) -> float:
-        """What a page does by itself once its connection is lost: all that was filled in goes along. Seconds until it is
-        drawn."""
+        """What a page does by itself once its connection is lost: all that was filled in goes along. Seconds until it
+        is drawn."""
         await self._hang_up()
         await self._connect()
         self._kept.clear()

@@ -107,8 +107,8 @@ def read_logo(file: Path) -> bytes:
 
 
 def check_logo(content: bytes, name: str) -> None:
-    """Whether an image can stand in every format. Raises BadBrand: a small file may hold more pixels than memory does, or
-    end in the middle."""
+    """Whether an image can stand in every format. Raises BadBrand: a small file may hold more pixels than memory does,
+    or end in the middle."""
     from PIL import Image  # which takes time to load, and most brands have no logo
 
     if len(content) > MOST_BYTES:

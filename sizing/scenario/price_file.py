@@ -29,7 +29,7 @@ MAX_FILE_CHARS = 1_000_000
 """Length of a price book. Chosen: because the most prices that a scenario may hold are a tenth of that."""
 
 LONGEST_NAME = 200
-"""Characters of a name. Chosen: twice the longest of the catalogue; those that it is like are looked for by their letters."""
+"""Characters of a name. Chosen: twice the longest of the catalogue; what it is like is looked for letter by letter."""
 
 
 def to_csv(prices: Prices) -> str:

@@ -40,8 +40,8 @@ ASKED_SESSION = 2
 """Place of the session that Streamlit's page had, among the protocols that its web socket asks for."""
 
 GONE = (
-    "The server that this page was connected to is gone: files and addresses of live sources that were given to it have "
-    "to be given again. The inputs are those of the page's address, and what was saved is in the library."
+    "The server that this page was connected to is gone: files and addresses of live sources that were given to it "
+    "have to be given again. The inputs are those of the page's address, and what was saved is in the library."
 )
 """What a page says that has found another server, or the same one started anew."""
 
@@ -57,8 +57,8 @@ class _Notes:
 
 
 def parameters() -> dict[str, list[str]]:
-    """What a link to these inputs carries. Prices, a config.json and a benchmark are never part of it; that there are some
-    is."""
+    """What a link to these inputs carries. Prices, a config.json and a benchmark are never part of it; that there are
+    prices or a benchmark is."""
     now = values()
     kinds = _given(now)
     return _inputs(now) | ({GIVEN: [",".join(kinds)]} if kinds else {})
@@ -195,8 +195,8 @@ def _of_trace(named: str) -> tuple[str, ...]:
 
 
 def _of_given(kinds: tuple[str, ...]) -> tuple[str, ...]:
-    """What is said of what a link was made with, as long as this session does not have it: a browser that connects again
-    brings along what stands in its fields."""
+    """What is said of what a link was made with, as long as this session does not have it: a browser that connects
+    again brings along what stands in its fields."""
     if not kinds:
         return ()
     here = _given(values())
