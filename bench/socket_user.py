@@ -68,11 +68,11 @@ class SocketUser:
 
     async def _connect(self) -> None:
         """Raises HungUp where nobody answers."""
-        asked = ["streamlit", *([NO_TOKEN, self._session] if self._session else [])]
+        protocols = ("streamlit", NO_TOKEN, self._session) if self._session else ("streamlit",)
         try:
             self._socket = await connect(
                 self._origin.replace("http", "ws", 1) + "/_stcore/stream",
-                subprotocols=[Subprotocol(one) for one in asked],
+                subprotocols=[Subprotocol(one) for one in protocols],
                 additional_headers={"Cookie": self._cookie} if self._cookie else None,
                 origin=None,
                 max_size=LARGEST_MESSAGE,

@@ -113,8 +113,8 @@ def enter(page: str) -> None:
 
 def _had_another_session() -> bool:
     """Whether the page was connected to a server before that has gone: it asks for the session that it had."""
-    asked = st.context.headers.get("Sec-WebSocket-Protocol", "").split(",")
-    return len(asked) > ASKED_SESSION and bool(asked[ASKED_SESSION].strip())
+    protocols = st.context.headers.get("Sec-WebSocket-Protocol", "").split(",")
+    return len(protocols) > ASKED_SESSION and bool(protocols[ASKED_SESSION].strip())
 
 
 def _say_what_is_gone(page: str) -> None:
