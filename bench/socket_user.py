@@ -118,12 +118,15 @@ class SocketUser:
         self._slug, self._query = slug, query
         return await self._answered(ClientState(page_name=slug))
 
-    async def connect_again(self) -> float:
-        """What a page does by itself once its connection is lost: all that was filled in goes along. Seconds until it
-        is drawn."""
+    async def connect(self) -> None:
+        """What an idle page does by itself once its connection is lost: it draws nothing until something is asked."""
         await self._hang_up()
         await self._connect()
         self._kept.clear()
+
+    async def connect_again(self) -> float:
+        """What a page does whose run was interrupted: all that was filled in goes along. Seconds until it is drawn."""
+        await self.connect()
         return await self._answered(ClientState(page_name=self._slug))
 
     async def go(self, slug: str) -> float:

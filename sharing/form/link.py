@@ -196,6 +196,12 @@ def _by_scenario_key() -> Mapping[str, Field]:
     return MappingProxyType(alone | {field.path: field for field in plain})
 
 
+def fits(name: str, texts: Sequence[str]) -> bool:
+    """Whether this names an input that a link may say, and the input takes these values."""
+    field = field_of(name)
+    return field is not None and not _left_out(name, field, texts)
+
+
 def _apart(field: Field, given: Sequence[str]) -> list[str]:
     """The values of a parameter; several options may also stand in one, with commas between them."""
     if field.kind != "many":

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from urllib.parse import parse_qs
 
 import psutil
 import pytest
@@ -16,12 +17,14 @@ from bench.dashboard import Dashboard
 from bench.postgres import Postgres
 from bench.socket_user import SocketUser
 from sharing.errors import DatabaseFault
+from sharing.form.link_versions import LINK_VERSION
 from sharing.library import open_library
 from sharing.library.postgres import STALL_S
 from tests.loops import awaited
 from tests.saving import Told, holds_what_was_told, save, save_on, until_each_saved
 
 PEOPLE = 3
+GONE = "The server that this page was connected to is gone"
 SETTINGS = {"SIZING_WORKERS": "0"}
 """Each server starts once more after every kill: workers would be started with it, and plans here are few."""
 Break = Callable[[], None]
@@ -67,6 +70,32 @@ def test_what_was_said_to_be_saved_is_there(place: str, tmp_path: Path, kills: i
     assert sum(told.lost.values()) >= kills
     holds_what_was_told(place, told)
     assert "Traceback" not in dashboard.log.read_text(errors="replace")
+
+
+def test_what_is_typed_once_the_server_is_another_counts(tmp_path: Path) -> None:
+    """An idle page says nothing of its own accord: what it does next takes along what stands in its fields."""
+
+    async def goes_on() -> tuple[str, list[str]]:
+        async with SocketUser(dashboard.origin) as user:
+            await user.open("size", "isl=4321&rps=7")
+            await user.set("osl", "333")
+            dashboard.kill()
+            await asyncio.to_thread(dashboard.start)
+            await user.connect()
+            await user.set("osl", "777")
+            first = [text for text in user.texts if GONE in text]
+            await user.set("osl", "778")
+            assert not any(GONE in text for text in user.texts)
+            return user.address, first
+
+    dashboard = Dashboard(tmp_path, {"SHARING_DATABASE": str(tmp_path / "library.sqlite"), **SETTINGS})
+    try:
+        dashboard.start()
+        address, said = awaited(goes_on)
+    finally:
+        dashboard.stop()
+    assert parse_qs(address.partition("?")[2]) == {"v": [LINK_VERSION], "isl": ["4321"], "rps": ["7"], "osl": ["778"]}
+    assert len(said) == 1
 
 
 def full_disk(dashboard: Dashboard, file: str) -> Broken:

@@ -31,19 +31,11 @@ from sharing.form.link_versions import LINK_VERSION, unknown_version
 from sharing.links.live import without_addresses
 from ui.format import listed
 from ui.state import views
+from ui.state.continued import GONE, brought_along, had_another_session
 from ui.state.values import benchmark, price_book, trace, use_trace_named, values, write
 
 _ABOUT_LINKS = (VERSION, NAMED_TRACE, GIVEN)
 _PAGE, _NOTES = "page_entered", "notes_on_the_link"
-
-ASKED_SESSION = 2
-"""Place of the session that Streamlit's page had, among the protocols that its web socket asks for."""
-
-GONE = (
-    "The server that this page was connected to is gone: files and addresses of live sources that were given to it "
-    "have to be given again. The inputs are those of the page's address, and what was saved is in the library."
-)
-"""What a page says that has found another server, or the same one started anew."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,18 +95,13 @@ def enter(page: str) -> None:
     if before not in (None, page):  # a widget is another one on the next page, and would start from its default
         hold()
     if before is None or _history_moved():
-        _open(page)
-        if before is None and _had_another_session():
+        is_continued = before is None and had_another_session()
+        _open(page, brought_along() if is_continued else {})
+        if is_continued:
             _say_what_is_gone(page)
     else:
         views.stay(page)
         write_address()
-
-
-def _had_another_session() -> bool:
-    """Whether the page was connected to a server before that has gone: it asks for the session that it had."""
-    protocols = st.context.headers.get("Sec-WebSocket-Protocol", "").split(",")
-    return len(protocols) > ASKED_SESSION and bool(protocols[ASKED_SESSION].strip())
 
 
 def _say_what_is_gone(page: str) -> None:
@@ -156,9 +143,10 @@ def write_address() -> None:
         st.query_params.from_dict(wanted)
 
 
-def _open(page: str) -> None:
-    """Take over what the address says. One that says nothing of inputs leaves those of the session as they are."""
-    address = _address()
+def _open(page: str, brought: Mapping[str, list[str]]) -> None:
+    """Take over what the address says, and the inputs that the browser brings along. An address that says nothing of
+    inputs leaves those of the session as they are."""
+    address = _address() | (brought if page in WITH_INPUTS else {})
     if sentence := too_much(address):
         views.open_page(page, {})
         st.session_state[_NOTES] = _Notes(sentences=(sentence,), page=page)
