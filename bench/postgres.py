@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import psycopg
 
 USER = "postgres"
@@ -45,6 +47,19 @@ class Postgres:
     def stop(self) -> None:
         """Stop it as if the machine went away: connections are cut, the next start recovers."""
         self._control("stop", "-m", "immediate")
+
+    def stall(self) -> None:
+        """Stop every process of it where it stands; the machine goes on to acknowledge what it is sent."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """After :meth:`stall`."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, wanted: signal.Signals) -> None:
+        server = psutil.Process(int((self._folder / "data" / "postmaster.pid").read_text().splitlines()[0]))
+        for process in [server, *server.children(recursive=True)]:
+            process.send_signal(wanted)
 
     def new_database(self) -> str:
         """The address of an empty database."""

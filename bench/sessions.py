@@ -14,33 +14,22 @@ import asyncio
 import itertools
 import os
 import statistics
-import subprocess
-import sys
-import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
-import psutil
-import requests
-
-from bench.server import free_port
+from bench.dashboard import Dashboard, running
 from bench.socket_user import SocketUser
 from bench.table import Row
 from bench.yardstick import in_yardsticks, yardstick_ms
 from sharing.form.presets import presets
-from ui.work.counted import WORKERS
 
 NAME = "Sessions: 10, 50 and 100 architects over the web socket, a change every 5 s, on the cores of this machine"
 
-ROOT = Path(__file__).parents[1]
 SESSIONS = tuple(int(n) for n in os.environ.get("BENCH_SESSIONS", "10,50,100").split(","))
 SECONDS = float(os.environ.get("BENCH_SECONDS", "60"))
 PAUSE_S = 5.0
 """Between two changes of a session."""
-STARTED_S = 120
 JOURNEY = (
     ("example", ""),
     ("usual", "osl"),
@@ -68,7 +57,6 @@ SLOWEST_LIMIT = 3.0
 """The slowest session's median as a multiple of the middle one's: nobody is starved."""
 MEMORY_LIMIT = 2048.0
 """Megabytes of the server with its workers."""
-MB = 1 << 20
 
 
 @dataclass(kw_only=True)
@@ -95,42 +83,6 @@ class Load:
         return max(medians) / statistics.median(medians)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Server:
-    """A running dashboard: where it answers, and its process."""
-
-    origin: str
-    process: psutil.Process
-
-    def family(self) -> list[psutil.Process]:
-        """The process and those that it has started."""
-        return [self.process, *self.process.children(recursive=True)]
-
-    def cpu_s(self) -> float:
-        """Processor seconds so far."""
-        return sum(sum(one.cpu_times()[:2]) for one in self.family())
-
-    def memory_mb(self) -> float:
-        """Memory that belongs to it, pages that processes share counted once each."""
-        return sum(float(one.memory_info().rss) for one in self.family()) / MB
-
-    def counted(self) -> Mapping[str, float]:
-        """Counters of the server by name and labels."""
-        text = requests.get(f"{self.origin}/metrics", timeout=STARTED_S).text
-        lines = (line.rsplit(" ", 1) for line in text.splitlines() if line.startswith("sizing_"))
-        return {name: float(value) for name, value in lines}
-
-    def wait_for_workers(self) -> None:
-        """Until its workers are prepared, which they are some seconds after its first answer."""
-        end = time.monotonic() + STARTED_S
-        while time.monotonic() < end:
-            counted = self.counted()
-            if counted[f'{WORKERS}{{are="prepared"}}'] == counted[f'{WORKERS}{{are="wanted"}}']:
-                return
-            time.sleep(0.5)
-        raise SystemExit("The workers did not start.")
-
-
 def run() -> list[Row]:
     """The rows of each number of sessions."""
     rows = []
@@ -140,35 +92,7 @@ def run() -> list[Row]:
     return rows
 
 
-@contextmanager
-def running(settings: Mapping[str, str] | None = None) -> Iterator[Server]:
-    """A dashboard that answers, stopped at the end."""
-    port = free_port()
-    with tempfile.TemporaryDirectory() as home:
-        environment = {**os.environ, "HOME": home, "PYTHONDONTWRITEBYTECODE": "", **(settings or {})}
-        command = [sys.executable, "-m", "ui", "--server.headless=true", f"--server.port={port}"]
-        log = (Path(home) / "log").open("wb")
-        with log, subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log) as process:
-            server = Server(origin=f"http://localhost:{port}", process=psutil.Process(process.pid))
-            try:
-                _wait_for(server)
-                yield server
-            finally:
-                process.terminate()
-
-
-def _wait_for(server: Server) -> None:
-    end = time.monotonic() + STARTED_S
-    while time.monotonic() < end:
-        try:
-            if requests.get(f"{server.origin}/_stcore/health", timeout=STARTED_S).ok:
-                return
-        except requests.ConnectionError:
-            time.sleep(0.1)
-    raise SystemExit("The dashboard did not start.")
-
-
-def measured(server: Server, sessions: int) -> list[Row]:
+def measured(server: Dashboard, sessions: int) -> list[Row]:
     """One load on a server that has been through the whole journey once."""
     asyncio.run(journeys(server.origin, 1, seconds=0.0, steps=len(JOURNEY) + 1))
     server.wait_for_workers()
@@ -198,32 +122,43 @@ def _counted(before: Mapping[str, float], after: Mapping[str, float]) -> list[Ro
     return [Row(what=name, unit="", samples=(value,)) for name, value in added.items()]
 
 
-async def journeys(origin: str, sessions: int, *, seconds: float, steps: int = 0) -> Load:
+async def journeys(origin: str, sessions: int, *, seconds: float, steps: int = 0, pause_s: float = PAUSE_S) -> Load:
     """Sessions side by side, each for so long or, if more, so many steps. Raises PageFailed."""
     load = Load()
     end = time.perf_counter() + seconds
     async with asyncio.TaskGroup() as group:
         for number in range(sessions):
-            group.create_task(_journey(origin, number, load, begin_s=PAUSE_S * number / sessions, end=end, steps=steps))
+            until = _Until(begin_s=pause_s * number / sessions, end=end, steps=steps, pause_s=pause_s)
+            group.create_task(_journey(origin, number, load, until))
     return load
 
 
-async def _journey(origin: str, number: int, load: Load, *, begin_s: float, end: float, steps: int) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _Until:
+    """When a session begins, rests between two changes, and ends: at a time, and after so many steps."""
+
+    begin_s: float
+    end: float
+    steps: int
+    pause_s: float
+
+
+async def _journey(origin: str, number: int, load: Load, until: _Until) -> None:
     """One session, begun somewhere in the journey, so that not all do the same at a time."""
-    await asyncio.sleep(begin_s)
+    await asyncio.sleep(until.begin_s)
     values = (str(1001 + 2 * (number * 997 + step)) for step in itertools.count())
     async with SocketUser(origin) as user:
         load.add(number, "open", await user.open("size"))
         for step in itertools.count():
-            if step >= steps and time.perf_counter() > end:
+            if step >= until.steps and time.perf_counter() > until.end:
                 return
             kind, about = JOURNEY[(number + step) % len(JOURNEY)]
             begun = time.perf_counter()
             spent = await _step(user, kind, about, value=next(values), example=EXAMPLES[number % len(EXAMPLES)])
             if spent is not None:
                 load.add(number, about if kind == "page" else kind, spent)
-            if end > begun:
-                await asyncio.sleep(max(0.0, begun + PAUSE_S - time.perf_counter()))
+            if until.end > begun:
+                await asyncio.sleep(max(0.0, begun + until.pause_s - time.perf_counter()))
 
 
 async def _step(user: SocketUser, kind: str, about: str, *, value: str, example: str) -> float | None:

@@ -1,7 +1,8 @@
 """A user of the dashboard without a browser: Streamlit's own messages over its web socket.
 
 It does what Streamlit's page does in a browser: keeps large messages and says which it has, runs fragments again when
-they are due, sends the address that the server wrote. It draws nothing, which a browser does on the user's machine.
+they are due, sends the address that the server wrote, connects again with what was filled in. It draws nothing, which a
+browser does on the user's machine.
 """
 
 from __future__ import annotations
@@ -19,58 +20,79 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.Navigation_pb2 import Navigation
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.typing import Subprotocol
 
 LARGEST_MESSAGE = 1 << 26
 """Bytes of one message of the server at most."""
 RUNS_KEPT = 2
 """Runs after which a message that was not seen again is forgotten: global.maxCachedMessageAge of Streamlit."""
+NO_TOKEN = "PLACEHOLDER_AUTH_TOKEN"
+"""What Streamlit's page sends between the protocol and the session that it had where it has no token."""
 
 
 class PageFailed(RuntimeError):
     """The page showed an exception, or the server hung up."""
 
 
-class SocketUser:
-    """One session. ``origin`` is where the dashboard answers, such as http://localhost:8501."""
+class HungUp(PageFailed):
+    """The server hung up, or does not answer at all."""
 
-    def __init__(self, origin: str) -> None:
-        self._origin, self._slug, self._query = origin, "", ""
+
+class SocketUser:
+    """One session. ``origin`` is where the dashboard answers, such as http://localhost:8501; ``cookie`` what a proxy
+    before it gave this browser."""
+
+    def __init__(self, origin: str, *, cookie: str = "") -> None:
+        self._origin, self._cookie, self._slug, self._query = origin, cookie, "", ""
         self._socket: ClientConnection | None = None
         self._listening: asyncio.Task[None] | None = None
         self._refreshing: dict[str, asyncio.Task[None]] = {}
         self._finished = asyncio.Event()
+        self._session = ""
         self._pages: dict[str, str] = {}
         self._ids: dict[str, str] = {}
+        self._drawn: set[str] = set()
         self._set: dict[str, WidgetState] = {}
         self._kept: dict[str, int] = {}
         self._run = 0
-        self._failure = ""
+        self._failure: PageFailed | None = None
         self._texts: list[str] = []
 
     async def __aenter__(self) -> SocketUser:
-        address = self._origin.replace("http", "ws", 1) + "/_stcore/stream"
-        self._socket = await connect(
-            address,
-            subprotocols=[Subprotocol("streamlit")],
-            origin=None,
-            max_size=LARGEST_MESSAGE,
-            ping_interval=None,
-            compression=None,
-            open_timeout=120,
-        )
-        self._listening = asyncio.create_task(self._listen())
+        await self._connect()
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, value: object, trace: TracebackType | None) -> None:
+        await self._hang_up()
+
+    async def _connect(self) -> None:
+        """Raises HungUp where nobody answers."""
+        protocols = ("streamlit", NO_TOKEN, self._session) if self._session else ("streamlit",)
+        try:
+            self._socket = await connect(
+                self._origin.replace("http", "ws", 1) + "/_stcore/stream",
+                subprotocols=[Subprotocol(one) for one in protocols],
+                additional_headers={"Cookie": self._cookie} if self._cookie else None,
+                origin=None,
+                max_size=LARGEST_MESSAGE,
+                ping_interval=None,
+                compression=None,
+                open_timeout=120,
+            )
+        except (OSError, WebSocketException) as refused:
+            raise HungUp(f"nobody answered: {refused}") from refused
+        self._failure = None
+        self._listening = asyncio.create_task(self._listen())
+
+    async def _hang_up(self) -> None:
         self._stop_refreshing()
-        assert self._socket is not None
-        assert self._listening is not None
-        self._listening.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._listening
-        await self._socket.close()
+        if self._listening is not None:
+            self._listening.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._listening
+        if self._socket is not None:
+            await self._socket.close()
 
     @property
     def slug(self) -> str:
@@ -87,10 +109,25 @@ class SocketUser:
         """The texts of the last run, in the order they were drawn."""
         return tuple(self._texts)
 
+    def shows(self, key: str) -> bool:
+        """Whether the last run of the whole page drew a widget with this key."""
+        return key in self._drawn
+
     async def open(self, slug: str, query: str = "") -> float:
         """Open a page as by its address. Seconds until it is drawn."""
         self._slug, self._query = slug, query
         return await self._answered(ClientState(page_name=slug))
+
+    async def connect(self) -> None:
+        """What an idle page does by itself once its connection is lost: it draws nothing until something is asked."""
+        await self._hang_up()
+        await self._connect()
+        self._kept.clear()
+
+    async def connect_again(self) -> float:
+        """What a page does whose run was interrupted: all that was filled in goes along. Seconds until it is drawn."""
+        await self.connect()
+        return await self._answered(ClientState(page_name=self._slug))
 
     async def go(self, slug: str) -> float:
         """Go to another page by the navigation, inputs in the address. Seconds until it is drawn."""
@@ -106,16 +143,28 @@ class SocketUser:
         else:
             state.string_value = value
         self._set[state.id] = state
-        return await self._answered(ClientState(page_script_hash=self._pages[self._slug]))
+        return await self._answered(self._at_this_page())
+
+    async def click(self, key: str) -> float:
+        """Press a button by its key. Seconds until the page is drawn again."""
+        pressed = self._at_this_page()
+        pressed.widget_states.widgets.append(WidgetState(id=self._ids[key], trigger_value=True))
+        return await self._answered(pressed)
+
+    def _at_this_page(self) -> ClientState:
+        return ClientState(page_script_hash=self._pages[self._slug])
 
     async def _answered(self, state: ClientState) -> float:
         self._stop_refreshing()
         self._finished.clear()
         begun = time.perf_counter()
-        await self._send(state)
+        try:
+            await self._send(state)
+        except ConnectionClosed as closed:
+            raise HungUp(f"the server hung up: {closed}") from closed
         await self._finished.wait()
         if self._failure:
-            raise PageFailed(self._failure)
+            raise self._failure
         return time.perf_counter() - begun
 
     async def _send(self, state: ClientState) -> None:
@@ -134,8 +183,9 @@ class SocketUser:
             async for data in self._socket:
                 assert isinstance(data, bytes)
                 self._take(ForwardMsg.FromString(data))
+            self._failure = HungUp("the server said goodbye")
         except ConnectionClosed as closed:
-            self._failure = f"the server hung up: {closed}"
+            self._failure = HungUp(f"the server hung up: {closed}")
         finally:
             self._finished.set()
 
@@ -144,7 +194,8 @@ class SocketUser:
         if message.metadata.cacheable:
             self._kept[message.hash] = self._run
         if kind == "new_session":
-            self._begin()
+            self._session = message.new_session.initialize.session_id
+            self._begin(whole=not message.metadata.run.fragment_ids)
         elif kind == "navigation":
             self._navigate(message.navigation)
         elif kind == "page_info_changed":
@@ -158,8 +209,10 @@ class SocketUser:
         elif kind == "script_finished":
             self._end(message.script_finished)
 
-    def _begin(self) -> None:
+    def _begin(self, *, whole: bool) -> None:
         self._run += 1
+        if whole:
+            self._drawn.clear()
         self._texts.clear()
         self._kept = {key: run for key, run in self._kept.items() if self._run - run <= RUNS_KEPT}
 
@@ -172,12 +225,14 @@ class SocketUser:
         kind = drawn.WhichOneof("type")
         shown: Any = getattr(drawn, kind) if kind else None
         if kind == "exception":
-            self._failure = f"{shown.type}: {shown.message}"
+            self._failure = PageFailed(f"{shown.type}: {shown.message}")
         if kind in ("markdown", "alert"):
             self._texts.append(shown.body)
         for identifier in (getattr(shown, "id", ""), getattr(drawn, "id", "")):
             if isinstance(identifier, str) and identifier.startswith("$$ID-"):
-                self._ids[identifier.split("-", 2)[2]] = identifier
+                key = identifier.split("-", 2)[2]
+                self._ids[key] = identifier
+                self._drawn.add(key)
 
     def _end(self, status: int) -> None:
         if status in (ForwardMsg.FINISHED_SUCCESSFULLY, ForwardMsg.FINISHED_WITH_COMPILE_ERROR):
@@ -191,7 +246,8 @@ class SocketUser:
         while True:
             await asyncio.sleep(interval)
             page = self._pages.get(self._slug, "")
-            await self._send(ClientState(page_script_hash=page, fragment_id=fragment, is_auto_rerun=True))
+            with contextlib.suppress(ConnectionClosed):
+                await self._send(ClientState(page_script_hash=page, fragment_id=fragment, is_auto_rerun=True))
 
     def _stop_refreshing(self) -> None:
         for task in self._refreshing.values():

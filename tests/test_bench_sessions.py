@@ -2,7 +2,8 @@
 
 import pytest
 
-from bench.sessions import Load, journeys, running
+from bench.dashboard import running
+from bench.sessions import Load, journeys
 from bench.socket_user import SocketUser
 from tests.loops import awaited
 

@@ -1,5 +1,6 @@
 """Files with bytes changed: every reader gives an answer or one of its own errors, in sentences."""
 
+import datetime
 import gzip
 import io
 import json
@@ -28,6 +29,7 @@ from sizing.evidence.point_file import read_points
 from sizing.evidence.predict import predict_points
 from sizing.question.understand import understand
 from sizing.scenario.file import load_scenario
+from sizing.scenario.price_file import read_csv
 from sizing.scenario.trace import read_trace
 from tests.sizing.asking import raw
 from tests.sizing.catalog.test_config_json import LLAMA_3_8B
@@ -72,6 +74,10 @@ POINTS = (
     "vllm,meta-llama/Llama-3.1-8B-Instruct,bf16,h100_sxm,1,1,2000,200,fixed_concurrency,16,\n"
 )
 TRACE = "timestamp,input_tokens,output_tokens\n" + "".join(f"{i},{100 + i},{10 + i}\n" for i in range(50))
+PRICES = (
+    "list,what,name,usd,provider,region,gpus,source,date,edition\n"
+    "listed,system,dgx_h100,300000,,,,Quote 7,2026-10-01,\nnegotiated,gpu_hour,RTX PRO 6000,2.5,acme,eu,8,,,Server\n"
+)
 BENCHMARK = json.dumps([{"hw": "h100", "conc": 4, "tp": 1, "tput_per_gpu": 9.0, "mean_ttft": 0.2, "mean_itl": 0.01}])
 
 
@@ -92,6 +98,11 @@ def scenario_of(path):
 def config_of(path):
     """A model's description, and its memory."""
     return model_from_config(path.read_bytes()).params_experts
+
+
+def book_of(path):
+    """A price book, as the Cost page reads it."""
+    return read_csv(path.read_bytes().decode("utf-8", "replace"), datetime.date(2026, 11, 28))
 
 
 def link_of(path):
@@ -124,6 +135,7 @@ READERS = {
     "trace.csv.gz": (gzip.compress(TRACE.encode(), mtime=0), read_trace),
     "trace.parquet": (parquet(), read_trace),
     "points.csv": (POINTS.encode(), lambda path: predict_points(read_points(path))),
+    "price_book.csv": (PRICES.encode(), book_of),
     "benchmark.json": (BENCHMARK.encode(), lambda path: read_benchmark(path.read_bytes(), path.name)),
     "benchmark.yaml": (b"benchmarks:\n- {a: 1}\n", lambda path: read_benchmark(path.read_bytes(), path.name)),
     "source.yaml": (SOURCE.encode(), load_source),

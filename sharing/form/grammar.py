@@ -84,6 +84,8 @@ of the parameters below.
 - `yes`, `true`, `on`, `1` and their opposites.
 - With `isl95` or `osl95`, which are tokens whatever `unit` says, a length is lognormal and `isl` or `osl` its median.
   `trace` names the trace that filled them in, which is not carried.
+- `given` says that a benchmark (`benchmark`), a list of prices (`price_list`) or prices of its own (`prices`) stood
+  behind the answer. They are not carried, and the page says that they are missing.
 - A model by its Hugging Face id or as people write it; `python -m sizing catalog models` lists the catalogue.
 - A parameter may also be named as in a scenario file (`limits.ttft_ms=2000`, `peak_rps=20`), if the unit is the same.
 - What the form cannot take is left out, and the page says so, parameter by parameter.

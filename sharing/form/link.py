@@ -16,6 +16,7 @@ from commandline.faults import TEXTS
 from commandline.foreign_text import shown
 from sharing.form.choices import label, option_of
 from sharing.form.fields import FIELDS, LONGEST_NUMBER, MAY_BE_EMPTY, Field
+from sharing.form.left_behind import GIVEN, NAMED_TRACE
 from sharing.form.link_versions import former_defaults
 from sharing.form.presets import defaults
 from sharing.form.read import OWN_GPU
@@ -39,7 +40,8 @@ ANY_TEXT = ("model",)
 NO_INPUTS = frozenset(
     {
         "v",
-        "trace",
+        NAMED_TRACE,
+        GIVEN,
         "goto",
         "view",
         "scenarios_view",
@@ -192,6 +194,12 @@ def _by_scenario_key() -> Mapping[str, Field]:
     leaves = [field.leaf for field in plain]
     alone = {field.leaf: field for field in plain if leaves.count(field.leaf) == 1 and field.leaf not in NO_INPUTS}
     return MappingProxyType(alone | {field.path: field for field in plain})
+
+
+def fits(name: str, texts: Sequence[str]) -> bool:
+    """Whether this names an input that a link may say, and the input takes these values."""
+    field = field_of(name)
+    return field is not None and not _left_out(name, field, texts)
 
 
 def _apart(field: Field, given: Sequence[str]) -> list[str]:

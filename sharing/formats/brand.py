@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import lru_cache
+from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +18,9 @@ VARIABLE = "SHARING_BRAND"
 
 MOST_BYTES = 20_000_000
 """Size that neither the file nor a logo, font or template exceeds."""
+
+MOST_PIXELS = 16_000_000
+"""Of a logo. Chosen: 4,000 a side, which print a width of 17 cm at 600 dots an inch; 64 MB in memory."""
 
 LOGOS = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
 """First bytes of the images that every format can hold, and what they are."""
@@ -98,9 +102,30 @@ def read_logo(file: Path) -> bytes:
         content = _bytes(file)
     except OSError:
         raise BadBrand(f"{file.name} cannot be read.") from None
-    if not image_type(content):
-        raise BadBrand(f"{file.name} is no {FILES['logo'][1]}.")
+    check_logo(content, file.name)
     return content
+
+
+def check_logo(content: bytes, name: str) -> None:
+    """Whether an image can stand in every format. Raises BadBrand: a small file may hold more pixels than memory does,
+    or end in the middle."""
+    from PIL import Image  # which takes time to load, and most brands have no logo
+
+    if len(content) > MOST_BYTES:
+        raise BadBrand(f"{name} is larger than {MOST_BYTES // 1_000_000} MB.")
+    if not image_type(content):
+        raise BadBrand(f"{name} is no {FILES['logo'][1]}.")
+    try:
+        with Image.open(BytesIO(content), formats=("PNG", "JPEG")) as opened:
+            width, height = opened.size
+            if width * height <= MOST_PIXELS:
+                opened.load()
+                return
+    except Image.DecompressionBombError:
+        pass
+    except (OSError, ValueError, SyntaxError):
+        raise BadBrand(f"{name} is no image that can be read.") from None
+    raise BadBrand(f"{name} has more than {MOST_PIXELS // 1_000_000} million pixels: save it smaller.")
 
 
 def _keys(file: Path) -> dict[str, Any]:
@@ -126,6 +151,8 @@ def _beside(file: Path, key: str, name: object) -> bytes:
     starts, kind = FILES[key]
     if not any(content.startswith(start) for start in starts):
         raise BadBrand(f"{file.name}: {key}: {name} is no {kind}.")
+    if key == "logo":
+        check_logo(content, f"{file.name}: {key}: {name}")
     return content
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sharing.formats.brand import BadBrand, Brand, configured_brand, image_type
+from sharing.formats.brand import Brand, check_logo, configured_brand
 from sharing.report.build import Progress, build_report
 from sharing.report.content import Released, Report
 from sharing.report.money import Dollars, Money
@@ -44,10 +44,10 @@ def source_of(
 
     At list prices the scenario is planned again where that differs. ``brand``: that of
     the configuration if left out. Raises InvalidScenario where the scenario cannot be planned without its own prices,
-    BadBrand for its file, and for a ``customer_logo`` that is neither PNG nor JPEG.
+    BadBrand for its file, and for a ``customer_logo`` that no format can hold.
     """
-    if customer_logo and not image_type(customer_logo):
-        raise BadBrand("The customer's logo is no PNG or JPEG image.")
+    if customer_logo:
+        check_logo(customer_logo, "The customer's logo")
     subject = subject_of(answer, released, money=money, planner=planner)
     report = build_report(
         subject, made_at=made_at, author=author, customer=customer, answers=answers, progress=progress

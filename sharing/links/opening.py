@@ -15,15 +15,13 @@ from commandline.run import Commands
 from sharing.document import FILES, to_json, to_yaml
 from sharing.errors import InvalidLink
 from sharing.form.check import faults
+from sharing.form.left_behind import GIVEN, KINDS, NAMED_TRACE
 from sharing.form.link import VERSION, WITH_INPUTS, Parameters, from_parameters
 from sharing.form.link_versions import unknown_version
 from sharing.form.presets import defaults
 from sharing.form.read import to_scenario
 from sizing import Scenario
 from sizing.base.errors import InvalidScenario
-
-NAMED_TRACE = "trace"
-"""Parameter that names the trace which a page was filled in from, and which no link can carry."""
 
 _SHOWN = 80
 """Characters of an address that a sentence repeats."""
@@ -49,6 +47,8 @@ def scenario_of(link: str) -> Scenario:
         problems.append(f"{unknown}.")
     if trace := parameters.get(NAMED_TRACE, [""])[-1]:
         problems.append(f"The link was made with the trace {trace[:_SHOWN]}, which it does not carry.")
+    kinds = {kind for text in parameters.get(GIVEN, ()) for kind in text.split(",")}
+    problems += [f"The link was made with {KINDS[kind]}, which it does not carry." for kind in KINDS if kind in kinds]
     values = {**defaults(), **opened.values}
     problems += [fault.sentence for fault in faults(values)]
     if problems:

@@ -15,7 +15,7 @@ from sizing.catalog import gpus, systems, systems_for
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.gpu_editions import gpu_of_edition
 from sizing.scenario.file import problems_of
-from sizing.scenario.prices import GpuHourPrice, PriceList, Prices, SystemPrice
+from sizing.scenario.prices import MOST_PRICES, GpuHourPrice, PriceList, Prices, SystemPrice
 
 COLUMNS = ("list", "what", "name", "usd", "provider", "region", "gpus", "source", "date")
 EDITION = "edition"
@@ -27,6 +27,9 @@ WHATS: Mapping[str, type[SystemPrice | GpuHourPrice]] = {"system": SystemPrice, 
 
 MAX_FILE_CHARS = 1_000_000
 """Length of a price book. Chosen: because the most prices that a scenario may hold are a tenth of that."""
+
+LONGEST_NAME = 200
+"""Characters of a name. Chosen: twice the longest of the catalogue; what it is like is looked for letter by letter."""
 
 
 def to_csv(prices: Prices) -> str:
@@ -54,7 +57,10 @@ def read_csv(text: str, on: datetime.date, own: Sequence[Gpu] = ()) -> Mapping[s
     lines = csv.DictReader(io.StringIO(text), strict=True)
     kept: dict[str, list[SystemPrice | GpuHourPrice]] = {name: [] for name in LISTS}
     for number, (name, price) in enumerate(_rows(lines, on, own), start=2):
-        kept[_one_of(name, LISTS, "list", number)].append(price)
+        prices = kept[_one_of(name, LISTS, "list", number)]
+        prices.append(price)
+        if len(prices) > 2 * MOST_PRICES:  # of systems and of GPU hours; what else there is takes time to read
+            raise InvalidScenario([f"Price book: row {number}: more prices than {2 * MOST_PRICES:,} in a list."])
     try:
         return {
             name: PriceList(
@@ -87,6 +93,8 @@ def _price(
     name = (row["name"] or "").strip()
     if not name:
         raise InvalidScenario([f"Price book: row {number}, column name: names no system or GPU."])
+    if len(name) > LONGEST_NAME:
+        raise InvalidScenario([f"Price book: row {number}, column name: is longer than {LONGEST_NAME} characters."])
     edition = (row.get(EDITION) or "").strip()
     named = {"system": _system(name, number, own)} if kind is SystemPrice else {"gpu": _gpu(name, edition, number, own)}
     given = {name: text.strip() for name in kind.model_fields if isinstance(text := row.get(name), str)}

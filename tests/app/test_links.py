@@ -269,3 +269,20 @@ def test_an_accelerator_that_a_link_does_not_describe_is_left_out(open_link: Ope
     app = open_link(gpu=["Own accelerator", "H200 SXM 141GB"])
     assert not app.exception
     assert app.multiselect(key="gpu").value == ["h200_sxm"]
+
+
+def test_prices_that_a_link_leaves_behind_are_named(size: AppTest, open_link: OpenLink) -> None:
+    """Another session, on another replica as well, would answer without them and not say so."""
+    size.selectbox(key="usd_of").set_value("dgx_h100")
+    size.text_input(key="usd_system").set_value("123456").run()
+    assert size.query_params["given"] == "prices"
+    said = "made with prices of its own, which a link cannot carry"
+    assert not any(said in w.value for w in size.warning)
+    elsewhere = open_link(given="prices,benchmark,nonsense")
+    assert not elsewhere.exception
+    assert any("made with a benchmark and prices of its own, which" in w.value for w in elsewhere.warning)
+    elsewhere.selectbox(key="usd_of").set_value("dgx_h100")
+    elsewhere.text_input(key="usd_system").set_value("123456").run()
+    assert any("made with a benchmark, which a link" in w.value for w in elsewhere.warning)
+    elsewhere.text_input(key="osl").set_value("150").run()
+    assert not any("made with" in w.value for w in elsewhere.warning)

@@ -11,6 +11,7 @@ from tests.app.live import open_live, said, settled, source_file, vllm
 from tests.collectors.fake_prometheus import FakePrometheus
 from tests.collectors.feeds import NOW, Feed
 from tests.collectors.servers import Server, serving
+from ui.live.mapping import candidate_of
 from ui.sources.reading import Registry
 
 
@@ -70,3 +71,14 @@ def test_a_mapping_that_cannot_be_used_is_a_sentence_and_changes_nothing(
     assert sentence in app.error[0].value.replace("\\", "")
     settled(app, registry)
     assert "2 completed" in said(app)
+
+
+@pytest.mark.parametrize("kind", ["gauge", "counter", "histogram"])
+@pytest.mark.parametrize(
+    "text", ["up{} or vector(1)", 'a{job="x"}', "a) or (b", "a[5m]", "a\nor b", "a or b", "a # ", "a,b", "a\n", "ä"]
+)
+def test_no_name_of_a_metric_leaves_the_selector(kind: str, text: str) -> None:
+    """Who may not write PromQL may name metrics: a name that were more would read what the source does not select."""
+    with pytest.raises(ValueError, match="letters, digits, underscores and colons"):
+        candidate_of(kind, text, "1")
+    assert candidate_of(kind, "my_gateway:ttft_ms", "1").kind == kind

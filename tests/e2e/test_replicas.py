@@ -1,31 +1,35 @@
-"""Two dashboards with one library behind a real nginx with the configuration that is deployed: when one is gone, the
-people on it go on at the other, and what they saved is there."""
+"""Three dashboards with one PostgreSQL behind a real nginx with the configuration that is deployed: when one is killed,
+the people on it go on at the others, what was saved is there, and what only its sessions held is said."""
 
+import asyncio
+import re
 import shutil
 import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlparse
 
 import pytest
 import requests
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
-from sharing.library import open_library
+from bench.dashboard import Dashboard
+from bench.postgres import programs, running_postgres
+from bench.socket_user import SocketUser
 from tests.deploy.files import DEPLOY
 from tests.e2e.browser import Watch, new_page, settle
-from tests.e2e.dashboard import running_dashboard
+from tests.e2e.test_benchmarks import VLLM, drop
+from tests.loops import awaited
 from tests.patience import PATIENCE_MS, PATIENCE_S
-from tests.sharing.test_bonds import ANN
-from tests.sharing.test_library import draft
+from tests.saving import Told, holds_what_was_told, save_on, until_each_saved
 
 pytestmark = pytest.mark.slow
 
 COOKIE = "sizing_replica"
+REPLICAS, PEOPLE = 3, 9
 MAIN = """
 daemon off; worker_processes 1; pid {home}/nginx.pid; error_log {home}/error.log;
 events {{ worker_connections 256; }}
@@ -41,20 +45,28 @@ http {{
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """nginx in front of the dashboards of some ports, each ended by its own stack."""
+    """nginx in front of dashboards, by their ports, which share a library."""
 
     url: str
     home: Path
-    replicas: dict[int, ExitStack]
+    library: str
+    replicas: dict[int, Dashboard]
 
     def served(self) -> dict[str, set[int]]:
-        """The ports that answered each browser, by its cookie. A line is written once its answer has been read."""
+        """The ports that answered each browser, by its cookie. A line is written once its answer has been read; one of
+        several ports that were asked names them all, and the last has answered."""
         found: dict[str, set[int]] = {}
         for line in (self.home / "access.log").read_text().splitlines():
-            *_, upstream, cookie = line.split(" ")
+            upstream, _, cookie = line.rpartition(" ")
             if upstream != "-":
                 found.setdefault(cookie, set()).add(int(upstream.rpartition(":")[2]))
         return found
+
+    def browser(self) -> str:
+        """The cookie of a new browser, which has asked for a page."""
+        with requests.Session() as asking:
+            assert all(asking.get(self.url, timeout=PATIENCE_S).ok for _ in range(4))
+            return str(asking.cookies[COOKIE])
 
 
 def free_port() -> int:
@@ -64,28 +76,33 @@ def free_port() -> int:
         return port
 
 
+@pytest.fixture(scope="module")
+def library() -> Iterator[str]:
+    folder = programs()
+    if folder is None:
+        pytest.skip("PostgreSQL is not installed")
+    with running_postgres(folder, durable=False) as server:
+        yield server.new_database()
+
+
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
+def site(tmp_path: Path, library: str) -> Iterator[Site]:
     nginx = shutil.which("nginx", path="/usr/sbin:/usr/local/bin:/opt/homebrew/bin:/usr/bin")
     if nginx is None:
         pytest.skip("needs nginx: tests/install_system_packages.sh")
-    with closing(open_library(str(tmp_path / "library.sqlite"))) as library:
-        library.add(draft(), by=ANN)
     with ExitStack() as stack:
-        replicas = {}
-        for _ in range(2):
-            own = stack.enter_context(ExitStack())
-            running = own.enter_context(
-                running_dashboard(tmp_path, environment={"SHARING_DATABASE": str(tmp_path / "library.sqlite")})
-            )
-            replicas[urlparse(running.url).port or 0] = own
+        settings = {"SHARING_DATABASE": library, "SIZING_WORKERS": "0"}
+        replicas = [Dashboard(tmp_path, settings) for _ in range(REPLICAS)]
+        for replica in replicas:
+            stack.callback(replica.stop)
+            replica.start()
+        first, *others = [f"127.0.0.1:{replica.port}" for replica in replicas]
         port = free_port()
-        first, second = replicas
         filled = {
             "LISTEN": f"127.0.0.1:{port}",
             "SERVER_NAME": "localhost",
-            "DASHBOARD_1": f"127.0.0.1:{first}",
-            "DASHBOARD_MORE": f"server 127.0.0.1:{second} max_fails=1 fail_timeout=5s;",
+            "DASHBOARD_1": first,
+            "DASHBOARD_MORE": " ".join(f"server {other} max_fails=1 fail_timeout=5s;" for other in others),
             "COOKIE_SECURE": "",
         }
         server = (DEPLOY / "nginx" / "nginx.conf").read_text()
@@ -104,32 +121,76 @@ def site(tmp_path: Path) -> Iterator[Site]:
                 break
             except requests.ConnectionError:
                 time.sleep(0.05)
-        yield Site(url=url, home=tmp_path, replicas=replicas)
+        yield Site(url=url, home=tmp_path, library=library, replicas={one.port: one for one in replicas})
 
 
-def test_people_go_on_when_their_replica_is_gone(site: Site, browser: Browser) -> None:
-    strangers = []
-    for _ in range(12):
-        with requests.Session() as stranger:
-            assert all(stranger.get(site.url, timeout=PATIENCE_S).ok for _ in range(4))
-            strangers.append(stranger.cookies[COOKIE])
+async def under_load(site: Site, cookies: list[str], victim: Dashboard) -> Told:
+    """Everybody saves; once everybody has, a replica is killed, and everybody saves on."""
+    told = Told()
+
+    async def person(number: int) -> None:
+        async with SocketUser(site.url, cookie=f"{COOKIE}={cookies[number]}") as user:
+            await save_on(user, number, told, people=PEOPLE)
+
+    async with asyncio.TaskGroup() as group:
+        for number in range(PEOPLE):
+            group.create_task(person(number))
+        await until_each_saved(told, PEOPLE, more=2)
+        victim.kill()
+        await until_each_saved(told, PEOPLE, more=3)
+        told.done = True
+    return told
+
+
+def test_people_go_on_when_their_replica_is_killed(site: Site) -> None:
+    cookies = [site.browser() for _ in range(PEOPLE)]
     served = site.served()
-    assert all(len(served[stranger]) == 1 for stranger in strangers), "one browser, one replica"
-    assert set.union(*(served[stranger] for stranger in strangers)) == set(site.replicas), "and not all the same"
-    for place in ("metrics", "script-health-check"):
-        assert requests.get(f"{site.url}/_stcore/{place}", timeout=PATIENCE_S).status_code == 404
+    assert all(len(served[cookie]) == 1 for cookie in cookies), "one browser, one replica"
+    assert set.union(*(served[cookie] for cookie in cookies)) == set(site.replicas), "and not all the same"
+    for place in ("_stcore/metrics", "_stcore/script-health-check", "metrics"):
+        assert requests.get(f"{site.url}/{place}", timeout=PATIENCE_S).status_code == 404
+    (killed,) = served[cookies[0]]
+    told = awaited(lambda: under_load(site, cookies, site.replicas[killed]))
+    theirs = {number for number in range(PEOPLE) if served[cookies[number]] == {killed}}
+    assert set(told.lost) == theirs, "whoever was elsewhere noticed nothing"
+    assert len(told.saved) >= 5 * PEOPLE
+    holds_what_was_told(site.library, told)
+    assert all("Traceback" not in one.log.read_text(errors="replace") for one in site.replicas.values())
 
+
+@pytest.fixture
+def page(site: Site, browser: Browser) -> Iterator[Page]:
     page = new_page(browser, Watch(host="localhost"), width=1440, height=900, scheme="light")
-    page.goto(f"{site.url}/size?isl=4321", wait_until="load")
-    settle(page)
-    expect(page.get_by_label("Prompt (tokens)", exact=True)).to_have_value("4321", timeout=PATIENCE_MS)
+    yield page
+    page.context.close()
+
+
+def lose_replica(site: Site, page: Page) -> None:
+    """Kill the replica that a page is connected to, and wait until the page has found another by itself."""
     (cookie,) = (one for one in page.context.cookies() if one["name"] == COOKIE)
     (own,) = site.served()[cookie["value"]]
-    site.replicas[own].close()
-    page.goto(f"{site.url}/size?isl=4321", wait_until="load")
+    site.replicas[own].kill()
+    expect(page.get_by_text("The server that this page was connected to is gone")).to_be_visible(timeout=PATIENCE_MS)
     settle(page)
-    expect(page.get_by_label("Prompt (tokens)", exact=True)).to_have_value("4321", timeout=PATIENCE_MS)
-    page.goto(f"{site.url}/scenarios", wait_until="load")
+
+
+def test_a_page_finds_another_replica_and_says_what_it_has_lost(site: Site, page: Page) -> None:
+    main = page.get_by_test_id("stMain")
+    page.goto(f"{site.url}/benchmarks?isl=4321", wait_until="load")
     settle(page)
-    expect(page.get_by_role("region", name="Scenarios").first).to_be_visible(timeout=PATIENCE_MS)
-    page.context.close()
+    drop(page, VLLM[0])
+    expect(main).to_contain_text("Read 1 run", timeout=PATIENCE_MS)
+    lose_replica(site, page)
+    expect(main).not_to_contain_text("Read 1 run")
+    assert "isl=4321" in page.url
+
+    page.goto(f"{site.url}/live", wait_until="load")
+    settle(page)
+    page.get_by_role("button", name="Connect").click()
+    page.get_by_label("URL; several metrics pages: one per line").fill("http://127.0.0.1:9")
+    page.get_by_label("Name (optional)", exact=True).fill("mine")
+    page.get_by_test_id("stForm").get_by_role("button", name="Connect").click()
+    settle(page)
+    expect(page).to_have_url(re.compile("source=mine"), timeout=PATIENCE_MS)
+    lose_replica(site, page)
+    expect(main).to_contain_text("This dashboard has no source “mine”", timeout=PATIENCE_MS)

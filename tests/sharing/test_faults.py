@@ -232,3 +232,20 @@ def test_a_server_that_stalls_in_the_middle_of_a_save(postgres, opened, monkeypa
 def test_the_folder_is_nobody_elses_to_read(tmp_path):
     Database(str(tmp_path / "new" / "library.sqlite")).close()
     assert (tmp_path / "new").stat().st_mode & 0o077 == 0
+
+
+def test_a_server_whose_disk_is_full(postgres, opened):
+    """PostgreSQL's own error of a disk without room, raised where a version is written."""
+    library = opened(postgres.new_database())
+    first = library.add(draft(), by=owner("ann"))
+    with library.database.writing() as connection:
+        connection.exec_driver_sql(
+            "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS "
+            "$$BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END$$"
+        )
+        connection.exec_driver_sql("CREATE TRIGGER no_room BEFORE INSERT ON versions EXECUTE FUNCTION full_disk()")
+    assert fault_of(lambda: library.save(1, 1, draft(rate=62.0), by=owner("ann"))) is DatabaseFault.FULL
+    assert library.history(first.scenario_id) == (first,)
+    with library.database.writing() as connection:
+        connection.exec_driver_sql("DROP TRIGGER no_room ON versions")
+    assert library.save(1, 1, draft(rate=62.0), by=owner("ann")).number == 2

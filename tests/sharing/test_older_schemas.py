@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
+from sqlalchemy import inspect
 
 from sharing.author import owner
 from sharing.bonds import Bonds
 from sharing.bonds.records import Place
+from sharing.cli import main
+from sharing.errors import NewerLibrary
 from sharing.library import Library, migrate
 from sharing.library.database import Database
 from sharing.library.logins import end_login, ended_logins
@@ -20,6 +25,7 @@ from sharing.library.schema import REVISION
 from sharing.library.store import utc_now
 from sharing.links import Holder, Links
 from sharing.links.records import Terms
+from tests.sharing.test_backup import backed_up, restored
 from tests.sharing.test_library import draft
 from tests.sharing.test_links import PASSWORD, report
 
@@ -63,3 +69,69 @@ def test_a_library_of_an_older_schema_is_read_and_written(
 
 def test_there_are_older_schemas() -> None:
     assert OLDER == ["0004", "0003", "0002", "0001"]
+
+
+def only_steps_to(revision: str, folder: Path, patch: pytest.MonkeyPatch) -> None:
+    """From now on this is the version whose last schema was that."""
+    shutil.copytree(migrate.STEPS, folder)
+    for step in (folder / "versions").glob("v0*.py"):
+        if step.name[1:5] > revision:
+            step.unlink()
+    patch.setattr(migrate, "STEPS", folder)
+    patch.setattr(migrate, "REVISION", revision)
+
+
+@pytest.mark.parametrize("revision", OLDER[:2])
+def test_back_to_the_version_before(
+    place: str,
+    opened: Callable[[str], Library],
+    revision: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> None:
+    """As docs/OPERATIONS.md tells it: the backup from before the upgrade is put back, and what was saved in between is
+    taken along as files."""
+    old, copy, file = brought_to(place, revision), tmp_path / "copy", tmp_path / "between.yaml"
+    first = old.add(draft("kept"), by=owner("ann"))
+    old.close()
+    backed_up(place, copy)
+    newer = opened(place)
+    newer.add(draft("in between", rate=7.0), by=owner("bob"))
+    newer.close()
+    assert main(["--library", place, "export", "2", "--to", str(file)]) == 0
+    only_steps_to(revision, tmp_path / "steps", monkeypatch)
+    with pytest.raises(NewerLibrary):
+        opened(place)
+    postgres = place.startswith("postgresql")
+    back = restored(place, copy, request.getfixturevalue("postgres").new_database() if postgres else "")
+    assert main(["--library", back, "import", str(file), "--no-plan"]) == 0
+    again = opened(back)
+    assert again.history(1) == (first,)
+    assert again.version(2).scenario() == draft("in between", rate=7.0).scenario
+
+
+def columns_of(database: Database) -> dict[tuple[str, str], bool]:
+    """Every column by its table, and whether a row may be written without it."""
+    with database.reading() as connection:
+        looked = inspect(connection)
+        return {
+            (table, one["name"]): one["nullable"] or one["default"] is not None
+            for table in looked.get_table_names()
+            for one in looked.get_columns(table)
+        }
+
+
+@pytest.mark.parametrize("revision", OLDER)
+def test_a_replica_of_an_older_version_goes_on_beside_a_newer_one(
+    place: str, opened: Callable[[str], Library], revision: str
+) -> None:
+    """A rolling upgrade: what the older one writes and reads is still there, and nothing more has to be written."""
+    old = brought_to(place, revision)
+    before = columns_of(old.database)
+    after = columns_of(opened(place).database)
+    assert before.keys() <= after.keys()
+    tables = {table for table, _ in before}
+    assert all(optional for (table, name), optional in after.items() if table in tables and (table, name) not in before)
+    assert old.add(draft("written on"), by=owner("ann")).scenario_id == 1
+    old.close()

@@ -69,6 +69,7 @@ def test_a_link_of_a_former_version_means_what_it_meant() -> None:
         ("http://a/size?model=no/such-model-7b", ["Unknown model"]),
         ("http://a/size?model_by=config.json", ["No config.json was given yet"]),
         ("http://a/size?trace=day.csv", ["The link was made with the trace day.csv, which it does not carry."]),
+        ("http://a/size?given=prices,x", ["The link was made with prices of its own, which it does not carry."]),
         ("http://a/size?confidence=85", ["How sure that it suffices: “85” is not one of the options"]),
         (
             "http://a/size?isl=abc&ttft=-1&rpss=3&usd_system=9&v=77",

@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 
 from sharing.formats import FORMATS
 from sharing.formats.axes import scale
-from sharing.formats.brand import VARIABLE, BadBrand, Brand, configured_brand, read_brand
+from sharing.formats.brand import VARIABLE, BadBrand, Brand, check_logo, configured_brand, read_brand
 from sharing.formats.charts import picture
 from sharing.formats.frame import width_of
 from sharing.formats.markdown import plain
 from sharing.formats.picture import Box, Label, Stroke
-from sharing.formats.source import ReportSource
-from sharing.report.content import Chart, ChartSeries, Mark, Report
+from sharing.formats.source import ReportSource, source_of
+from sharing.report.content import Chart, ChartSeries, Mark, Released, Report
 from sizing.base.markdown import NO_BREAK
 from tests.inert import live
 from tests.sharing.report_cases import CASES, MADE_AT, source
@@ -71,13 +71,16 @@ def pdf_text(content: bytes) -> str:
     return "\n".join(page.extract_text() for page in pypdf.PdfReader(io.BytesIO(content)).pages)
 
 
-def png() -> bytes:
+def packed_png(head: tuple[int, ...], pixels: bytes) -> bytes:
     def part(kind: bytes, content: bytes) -> bytes:
         return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
 
-    head = struct.pack(">IIBBBBB", 2, 1, 8, 2, 0, 0, 0)
-    pixels = zlib.compress(b"\0" + bytes([200, 10, 10] * 2))
-    return b"\x89PNG\r\n\x1a\n" + part(b"IHDR", head) + part(b"IDAT", pixels) + part(b"IEND", b"")
+    start = b"\x89PNG\r\n\x1a\n" + part(b"IHDR", struct.pack(">IIBBBBB", *head, 0, 0, 0))
+    return start + part(b"IDAT", pixels) + part(b"IEND", b"")
+
+
+def png() -> bytes:
+    return packed_png((2, 1, 8, 2), zlib.compress(b"\0" + bytes([200, 10, 10] * 2)))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -297,3 +300,33 @@ def test_a_long_word_and_a_long_cell_do_not_break_a_pdf() -> None:
         }
     )
     assert len(pypdf.PdfReader(io.BytesIO(FORMATS[".pdf"].write(replace(one, report=long)))).pages) >= 2
+
+
+def blank(side: int) -> bytes:
+    """A PNG of so many pixels a side, black, which takes next to no room."""
+    rows = zlib.compressobj(1)
+    return packed_png(
+        (side, side, 1, 0), b"".join(rows.compress(bytes(1 + side // 8)) for _ in range(side)) + rows.flush()
+    )
+
+
+@pytest.mark.parametrize(
+    ("logo", "sentence"),
+    [
+        (blank(4_800), "The logo has more than 16 million pixels: save it smaller."),
+        (blank(16_000), "The logo has more than 16 million pixels: save it smaller."),  # of these Pillow itself refuses
+        (png()[:-30], "The logo is no image that can be read."),
+        (png() + bytes(20_000_000), "The logo is larger than 20 MB."),
+        (b"GIF89a", "The logo is no PNG or JPEG image."),
+    ],
+)
+def test_a_logo_that_memory_or_a_format_could_not_hold_is_refused(logo: bytes, sentence: str) -> None:
+    """Before anything is planned: one of 3 MB took 2.8 GB in a PDF, and one of 7 MB broke the slides."""
+    with pytest.raises(BadBrand, match=re.escape(sentence)):
+        check_logo(logo, "The logo")
+    with pytest.raises(BadBrand):
+        source_of(source("impossible").answer, released=Released.LIST_PRICES, made_at=MADE_AT, customer_logo=logo)
+
+
+def test_a_logo_as_large_as_any_is_taken() -> None:
+    check_logo(blank(4_000), "The logo")

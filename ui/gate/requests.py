@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.runtime import Runtime, exists, get_instance
 from streamlit.runtime.stats import ACTIVE_SESSIONS_FAMILY, GaugeStat
 
+from ui.gate.first_run import whole_at_first
 from ui.gate.headers import secured
 from ui.gate.names import is_allowed
 from ui.gate.serving import Serving
@@ -108,7 +109,7 @@ class Gate:
         address = address_of(scope)
         self._sessions.enter(address)
         try:
-            await self._app(scope, receive, send)
+            await self._app(scope, whole_at_first(receive), send)
         finally:
             self._sessions.leave(address)
 

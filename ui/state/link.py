@@ -7,12 +7,15 @@ and on the way to another page there are entries that lack inputs, which "back" 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from sharing.form.fields import FIELDS
+from sharing.form.left_behind import GIVEN, KINDS, NAMED_TRACE, given
 from sharing.form.link import (
     NO_INPUTS,
     VERSION,
@@ -26,13 +29,12 @@ from sharing.form.link import (
 )
 from sharing.form.link_versions import LINK_VERSION, unknown_version
 from sharing.links.live import without_addresses
+from ui.format import listed
 from ui.state import views
-from ui.state.values import trace, use_trace_named, values, write
+from ui.state.continued import GONE, brought_along, had_another_session
+from ui.state.values import benchmark, price_book, trace, use_trace_named, values, write
 
-NAMED_TRACE = "trace"
-"""Parameter that names the trace of a link: it cannot be carried, but who opens the link is to know."""
-
-_ABOUT_LINKS = (VERSION, NAMED_TRACE)
+_ABOUT_LINKS = (VERSION, NAMED_TRACE, GIVEN)
 _PAGE, _NOTES = "page_entered", "notes_on_the_link"
 
 
@@ -41,15 +43,27 @@ class _Notes:
     """What there is to say about the address that was opened, as long as its inputs stand, or on its page alone."""
 
     sentences: tuple[str, ...]
+    given: tuple[str, ...] = ()
     inputs: dict[str, list[str]] | None = None
     page: str = ""
 
 
 def parameters() -> dict[str, list[str]]:
-    """What a link to these inputs carries. Prices, a config.json and a benchmark are never part of it."""
+    """What a link to these inputs carries. Prices, a config.json and a benchmark are never part of it; that there are
+    prices or a benchmark is."""
+    now = values()
+    kinds = _given(now)
+    return _inputs(now) | ({GIVEN: [",".join(kinds)]} if kinds else {})
+
+
+def _inputs(now: Mapping[str, Any]) -> dict[str, list[str]]:
     in_use = trace()
     named = {NAMED_TRACE: [in_use.name]} if in_use else {}
-    return {VERSION: [LINK_VERSION]} | named | to_parameters(values())
+    return {VERSION: [LINK_VERSION]} | named | to_parameters(now)
+
+
+def _given(now: Mapping[str, Any]) -> tuple[str, ...]:
+    return given(now, benchmark=benchmark(), price_book=price_book())
 
 
 def address_of(page: str) -> dict[str, list[str]]:
@@ -65,9 +79,9 @@ def link() -> str:
 def link_notes() -> tuple[str, ...]:
     """What to say about the link that was opened, until an input changes; of a page without inputs, on that page."""
     notes: _Notes | None = st.session_state.get(_NOTES)
-    if notes is None or (not is_at(notes.page) if notes.inputs is None else notes.inputs != parameters()):
+    if notes is None or (not is_at(notes.page) if notes.inputs is None else notes.inputs != _inputs(values())):
         return ()
-    return notes.sentences
+    return (*notes.sentences, *_of_given(notes.given))
 
 
 def enter(page: str) -> None:
@@ -81,10 +95,22 @@ def enter(page: str) -> None:
     if before not in (None, page):  # a widget is another one on the next page, and would start from its default
         hold()
     if before is None or _history_moved():
-        _open(page)
+        is_continued = before is None and had_another_session()
+        _open(page, brought_along() if is_continued else {})
+        if is_continued:
+            _say_what_is_gone(page)
     else:
         views.stay(page)
         write_address()
+
+
+def _say_what_is_gone(page: str) -> None:
+    notes: _Notes | None = st.session_state.get(_NOTES)
+    if notes is None:
+        notes = (
+            _Notes(sentences=(), inputs=_inputs(values())) if page in WITH_INPUTS else _Notes(sentences=(), page=page)
+        )
+    st.session_state[_NOTES] = replace(notes, sentences=(GONE, *notes.sentences))
 
 
 def hold() -> None:
@@ -117,9 +143,10 @@ def write_address() -> None:
         st.query_params.from_dict(wanted)
 
 
-def _open(page: str) -> None:
-    """Take over what the address says. One that says nothing of inputs leaves those of the session as they are."""
-    address = _address()
+def _open(page: str, brought: Mapping[str, list[str]]) -> None:
+    """Take over what the address says, and the inputs that the browser brings along. An address that says nothing of
+    inputs leaves those of the session as they are."""
+    address = _address() | (brought if page in WITH_INPUTS else {})
     if sentence := too_much(address):
         views.open_page(page, {})
         st.session_state[_NOTES] = _Notes(sentences=(sentence,), page=page)
@@ -137,7 +164,8 @@ def _open(page: str) -> None:
     named = address.get(NAMED_TRACE, [""])[-1]
     use_trace_named(named)
     sentences = (*_of_version(address), *_of_trace(named), *opened.problems)
-    st.session_state[_NOTES] = _Notes(sentences=sentences, inputs=parameters())
+    kinds = tuple(kind for text in address.get(GIVEN, ()) for kind in text.split(",") if kind in KINDS)
+    st.session_state[_NOTES] = _Notes(sentences=sentences, given=kinds, inputs=_inputs(values()))
 
 
 def _of_version(address: dict[str, list[str]]) -> tuple[str, ...]:
@@ -151,6 +179,21 @@ def _of_trace(named: str) -> tuple[str, ...]:
     return (
         f"This link was made with the trace {named[:80]}, which a link cannot carry: lengths are "
         "lognormal by p50 and p95 and arrivals random, unless you fill the form in from that trace again.",
+    )
+
+
+def _of_given(kinds: tuple[str, ...]) -> tuple[str, ...]:
+    """What is said of what a link was made with, as long as this session does not have it: a browser that connects
+    again brings along what stands in its fields."""
+    if not kinds:
+        return ()
+    here = _given(values())
+    missing = [KINDS[kind] for kind in KINDS if kind in kinds and kind not in here]
+    if not missing:
+        return ()
+    return (
+        f"This link was made with {listed(missing)}, which a link cannot carry: the answer is without, until that is "
+        "given again.",
     )
 
 
