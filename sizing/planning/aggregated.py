@@ -32,7 +32,7 @@ from sizing.planning.spread import (
     spreads_of,
     with_slower_steps,
 )
-from sizing.planning.start_up_time import start_up_in_words
+from sizing.planning.instance_start import start_up_in_words
 from sizing.prices.hardware import HardwareOption
 from sizing.question.configuration import Configuration
 from sizing.queueing.capacity import at_rate

@@ -24,7 +24,7 @@ from sizing.base.version import ENGINE_VERSION
 from sizing.planning.answered import Answer, question_of
 from sizing.planning.plan import plan as plan_of
 from sizing.planning.settled import counted_on
-from sizing.planning.start_up_time import start_up_s
+from sizing.planning.instance_start import start_up_s
 from sizing.question.understand import Question, understand
 from sizing.replay.day_result import DayMoment, DayPlan, ScaleOut
 from sizing.replay.planned_deployment import planned

@@ -11,7 +11,7 @@ from sizing.base.choices import Severity
 from sizing.base.result import AnswerPart, Excluded, Fix, Plan
 from sizing.scenario.schema import Scenario
 from ui import shell, state
-from ui.format import as_markdown, bullets
+from ui.format import as_markdown, bullets, unbroken
 from ui.state import FormAnswer, PageOutcome
 
 _LOOKS: dict[Severity, tuple[Callable[[str], object], str]] = {
@@ -142,7 +142,7 @@ def fix_button(fix: Fix | None, scenario: Scenario, *, key: str) -> None:
     """The one-click remedy, when there is one."""
     if fix:
         st.button(
-            fix.label,
+            unbroken(fix.label),
             key=key,
             on_click=state.apply_fix,
             args=(fix, scenario),
