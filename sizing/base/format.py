@@ -153,7 +153,7 @@ def memory(gigabytes: Number, gpu_gb: float) -> str:
 
 
 def kilowatts(x: Number, *, estimated: bool = False) -> str:
-    """A power given in kilowatts: "10.2 kW", below one "350 W"; one by rule with two digits, as no datasheet says it."""
+    """A power given in kilowatts: "10.2 kW", "350 W"; one by rule with two digits, as no datasheet says it."""
     digits = 2 if estimated else 3
     small = x is not None and abs(rounded(x, digits)) < 1
     text = _with_unit(x * W_PER_KW, "W", digits) if x is not None and small else _with_unit(x, "kW", digits)
