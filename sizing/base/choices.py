@@ -85,7 +85,7 @@ BenchmarkMode = Literal["fixed_concurrency", "fixed_rate", "offline"]
 
 
 def is_open_loop(mode: BenchmarkMode) -> bool:
-    """Whether requests are sent at a rate, however many are in flight; its TTFT is stated as a median, others as means."""
+    """Whether requests are sent at a rate, however many are in flight; TTFT is then a median, else a mean."""
     match mode:
         case "fixed_rate":
             return True

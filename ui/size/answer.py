@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 import streamlit as st
@@ -108,14 +107,7 @@ def _infeasible(answer: FormAnswer) -> None:
 
 def nearest_to_fit(plan: Plan) -> list[Excluded]:
     """What one change would let in, the smallest change first."""
-    return sorted((e for e in plan.excluded if e.fix), key=_how_much)
-
-
-def _how_much(excluded: Excluded) -> tuple[str, float]:
-    """Order of the relaxations: those of one key by their number, because a limit is only ever raised."""
-    assert excluded.fix
-    value = excluded.fix.value
-    return excluded.fix.key, float(value) if isinstance(value, int | float) else math.inf
+    return [one for one in plan.excluded if one.fix]
 
 
 def _relaxation(excluded: Excluded, answer: FormAnswer, *, key: str) -> None:
