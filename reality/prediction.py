@@ -16,7 +16,7 @@ from reality.traffic import ObservedTraffic
 from sharing.bonds.records import Calibration
 from sizing.base.units import MS_PER_S, TWO_SIDED_80
 from sizing.deployments.candidates import table
-from sizing.deployments.start_up import printed
+from sizing.deployments.printed_memory import printed
 from sizing.evidence.error_factors import ErrorFactors
 from sizing.planning.spread import intervals_of
 from sizing.question.configuration import Configuration

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from sizing.base.format import count, percent, rounded
 from sizing.base.markdown import as_text
+
+_AFTER_A_NUMBER = re.compile(r"(?<=\d) (?=\S)")
 
 
 def as_markdown(text: str) -> str:
@@ -28,9 +31,14 @@ def counted(number: float, one: str, many: str = "") -> str:
     return f"{count(number)} {one if number == 1 else many or one + 's'}"
 
 
+def unbroken(text: str) -> str:
+    """``text`` for a narrow place, such as a button: no line of it ends between a number and what it counts."""
+    return _AFTER_A_NUMBER.sub("\N{NO-BREAK SPACE}", text)
+
+
 def unbroken_percent(fraction: float) -> str:
     """A share whose sign stays on its line, for a text in a narrow place."""
-    return percent(fraction).replace(" ", "\N{NO-BREAK SPACE}")
+    return unbroken(percent(fraction))
 
 
 def known(value: float | None, digits: int = 3) -> float | None:

@@ -60,20 +60,27 @@ def advise(situation: Situation, worlds: Worlds, promise: Promise) -> Advice:
     actions += [one for one in (resize, adviser.recalibrate()) if one is not None]
     if not actions:
         actions = [adviser.nothing(needed)]
-    first = _FIRST.get(situation.main or "unexplained", "resize")
+    first = _FIRST[situation.main or "unexplained"]
     order = sorted(actions, key=lambda one: (one.kind != first, not one.enough, one.kind == "recalibrate"))
     return Advice(actions=tuple(order), needed=needed)
 
 
 _FIRST: dict[Cause, ActionKind] = {
+    "load": "resize",
+    "prompts": "resize",
+    "outputs": "resize",
+    "cache_hits": "resize",
+    "burstiness": "resize",
     "replicas": "restore",
-    "slow_gpu": "drain",
-    "routing": "rebalance",
+    "kv_cache": "resize",
     "batch_limit": "raise_batch_limit",
-    "engine": "recalibrate",
+    "routing": "rebalance",
+    "slow_gpu": "drain",
     "weights": "resize",
+    "engine": "recalibrate",
+    "unexplained": "resize",
 }
-"""The action that answers a cause; of all others, other numbers of replicas."""
+"""The action that answers a cause."""
 
 
 def _remedies(adviser: _Adviser) -> tuple[Callable[[], OfferedAction | None], ...]:

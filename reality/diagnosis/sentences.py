@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import assert_never
 
 from reality.diagnosis.causes import Cause
 from reality.diagnosis.result import CauseRow, Diagnosis, LimitRow, OfferedAction, Replanned
@@ -94,8 +95,8 @@ def described(row: CauseRow) -> str:
             return f"{who} takes {significant(measured)} times {_than(row)}{allowed}"
         case "weights":
             return row.why or "weights are in another format than planned"
-        case _:
-            return NAMES[row.cause]
+        case unknown:
+            assert_never(unknown)
 
 
 def _than(row: CauseRow) -> str:

@@ -20,7 +20,7 @@ from reality.step_times import with_learned
 from sharing.bonds.records import Calibration
 from sizing.base.arrays import Floats
 from sizing.deployments.candidates import table
-from sizing.deployments.start_up import printed
+from sizing.deployments.printed_memory import printed
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question, at_lengths
 from sizing.search.replicas import replica_at

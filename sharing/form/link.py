@@ -37,8 +37,25 @@ WITH_INPUTS = (*WITH_FORM, "benchmarks", "live", "reality")
 ANY_TEXT = ("model",)
 """Choices that take what is not listed."""
 
+COST_CHOICES: Mapping[str, str] = MappingProxyType(
+    {
+        "cost_region": "region",
+        "cost_purchase": "purchase",
+        "cost_growth": "growth_percent_per_year",
+        "cost_base": "hybrid_base",
+        "cost_facility": "facility",
+        "cost_licence": "licence",
+        "cost_without": "leave_out",
+        "cost_ramp": "ramp_up_months",
+        "cost_api": "api",
+    }
+)
+"""Choices of the Cost page: the parameter of each, and the key of ``costs`` in a scenario that it sets. They say what
+is paid for, and never what it costs: links, reports and released prices hold all of them."""
+
 NO_INPUTS = frozenset(
     {
+        *COST_CHOICES,
         "v",
         NAMED_TRACE,
         GIVEN,
@@ -65,16 +82,7 @@ NO_INPUTS = frozenset(
         "beside",
         "compare_view",
         "formats_on",
-        "cost_region",
-        "cost_purchase",
-        "cost_growth",
         "cost_hardware",
-        "cost_base",
-        "cost_facility",
-        "cost_licence",
-        "cost_without",
-        "cost_ramp",
-        "cost_api",
         "cost_price_list",
         "cost_view",
         "cost_counted",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import assert_never
 
 from sharing.formats.axes import Scale, scale, tick_text
 from sharing.formats.frame import MARGIN, above, cut, legend, named, named_ticks, widest, width_of, wrapped
@@ -74,13 +75,15 @@ def _row(chart: Chart, place: int, x: Scale, y: float) -> Iterator[Shape]:
             yield from _stack(values, x, y)
         case "tornado":
             yield from _to_both_sides(values, chart.base or 0.0, x, y)
-        case _:
+        case "bar" | "line":
             each = BAR / len(values)
             for number, value in enumerate(values):
                 if value is not None:
                     yield _box(x.at(0.0), x.at(value), y + each * number, each, number)
                     middle = y + each * (number + 0.5) + 4.0
                     yield Label(x=x.at(value) + 5.0, y=middle, text=tick_text(value))
+        case unknown:
+            assert_never(unknown)
 
 
 def _stack(values: list[float | None], x: Scale, y: float) -> Iterator[Shape]:

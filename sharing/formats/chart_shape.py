@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import assert_never
 
 from sharing.formats.axes import scale
 from sharing.report.content import Chart, Mark
@@ -33,18 +34,28 @@ def is_numeric(chart: Chart) -> bool:
 
 def lies(chart: Chart) -> bool:
     """Whether its bars lie, as a tornado's do and those with long names."""
-    labels = [str(place) for place in chart.x]
-    mean = sum(map(len, labels)) / max(len(labels), 1)
-    return chart.draws == "tornado" or (chart.draws in ("bar", "stacked") and mean > LONG_LABEL)
+    match chart.draws:
+        case "line":
+            return False
+        case "tornado":
+            return True
+        case "bar" | "stacked":
+            return sum(len(str(place)) for place in chart.x) > LONG_LABEL * max(len(chart.x), 1)
+        case unknown:
+            assert_never(unknown)
 
 
 def value_ends(chart: Chart) -> tuple[float, float] | None:
     """Ends of the axis of the values of lines and of a tornado; None where the program that draws it may choose."""
-    if chart.draws == "line":
-        return _ends(drawn_values(chart), from_zero=True)
-    if chart.draws == "tornado" and chart.base is not None:
-        return _ends([*drawn_values(chart), chart.base], from_zero=False)
-    return None
+    match chart.draws:
+        case "line":
+            return _ends(drawn_values(chart), from_zero=True)
+        case "tornado":
+            return None if chart.base is None else _ends([*drawn_values(chart), chart.base], from_zero=False)
+        case "bar" | "stacked":
+            return None
+        case unknown:
+            assert_never(unknown)
 
 
 def place_ends(chart: Chart) -> tuple[float, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import Literal, assert_never
 
 from sharing.formats.axes import Scale, scale, tick_text
 from sharing.formats.bars import bars
@@ -27,7 +27,13 @@ DASHES: tuple[tuple[float, ...], ...] = ((), (7.0, 4.0), (2.0, 3.0), (9.0, 3.0, 
 
 def picture(chart: Chart, width: float) -> Picture:
     """The chart as wide as asked, with its title left to whoever shows it."""
-    return _lines(chart, width) if chart.draws == "line" else bars(chart, width)
+    match chart.draws:
+        case "line":
+            return _lines(chart, width)
+        case "bar" | "stacked" | "tornado":
+            return bars(chart, width)
+        case unknown:
+            assert_never(unknown)
 
 
 def _lines(chart: Chart, width: float) -> Picture:

@@ -22,7 +22,7 @@ from sizing.catalog.engines import Engine, resolve_engine, with_fraction
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
 from sizing.planning.answered import Answer
-from sizing.planning.start_up_time import start_up_of
+from sizing.planning.instance_start import start_up_of
 from sizing.question.length_distributions import FixedLength, LengthDistribution
 from sizing.question.limits import LatencyLimits
 from sizing.question.traffic import Lengths

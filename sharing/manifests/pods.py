@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, assert_never
 
 from sharing.manifests.checkpoint import FILL_IN
 from sharing.manifests.facts import Facts
@@ -83,11 +83,16 @@ def spread(facts: Facts, selector: Mapping[str, str]) -> dict[str, Any]:
 
 def lost_together(facts: Facts) -> tuple[str, ...]:
     """Labels of nodes that fail together as the scenario asks, the larger first: a zone for a site, and a system."""
-    lost = facts.scenario.deployment.redundancy
-    if lost == "none":
-        return ()
     system = RACK if facts.in_racks else HOST
-    return (ZONE, system) if lost == "site" else (system,)
+    match facts.scenario.deployment.redundancy:
+        case "none":
+            return ()
+        case "system":
+            return (system,)
+        case "site":
+            return (ZONE, system)
+        case unknown:
+            assert_never(unknown)
 
 
 def disruption_budgets(facts: Facts) -> tuple[dict[str, Any], ...]:

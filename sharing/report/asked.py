@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
+from sizing.base.choices import Mode
 from sizing.base.format import count, ms
+from sizing.base.units import MS_PER_S
+from sizing.question.limits import LatencyLimits
 from sizing.scenario.schema import Limits
 from sizing.scenario.sessions import DERIVED
 from sizing.scenario.traffic import Length, LengthSpread, LengthTrace
@@ -18,10 +23,9 @@ def length_text(length: Length) -> str:
     return f"{count(length)} tokens on average"
 
 
-def limits_text(limits: Limits, mode: str) -> str:
-    """ "TTFT 2 s, ITL 100 ms at p95", "no limit"."""
-    if mode == "offline":
-        return "no limit"
-    each = (("TTFT", limits.ttft_ms), ("ITL", limits.itl_ms), ("E2E", limits.e2e_ms))
-    named = [f"{name} {ms(limit)}" for name, limit in each if limit is not None]
-    return f"{', '.join(named)} at p{limits.percentile:g}" if named else "no limit"
+def limits_text(limits: Limits, mode: Mode) -> str:
+    """ "TTFT 2 s, ITL 100 ms at p95", of those limits that the mode of use has; "no limit"."""
+    applied = LatencyLimits.of(limits, mode)
+    each = (("TTFT", applied.ttft_s), ("ITL", applied.itl_s), ("E2E", applied.e2e_s))
+    named = [f"{name} {ms(limit * MS_PER_S)}" for name, limit in each if math.isfinite(limit)]
+    return f"{', '.join(named)} at p{applied.percentile:g}" if named else "no limit"

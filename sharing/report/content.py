@@ -119,6 +119,10 @@ class Mark(Frozen):
     near: float | None = None
 
 
+Draws = Literal["line", "bar", "stacked", "tornado"]
+"""What stands for the values of a chart: lines, bars beside each other or on each other, or bars to both sides."""
+
+
 class Chart(Frozen):
     """A chart of one kind: its places along x, and series over them.
 
@@ -128,7 +132,7 @@ class Chart(Frozen):
 
     kind: Literal["chart"] = "chart"
     title: str
-    draws: Literal["line", "bar", "stacked", "tornado"]
+    draws: Draws
     x_label: str
     y_label: str
     x: tuple[float, ...] | tuple[str, ...]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sharing.form.link import COST_CHOICES
 from sharing.report.content import Released
 from sizing.base.latency_and_cost import Cost
 from sizing.base.result import Plan
@@ -13,10 +14,7 @@ from sizing.scenario.costs import ApiChoice, Costs
 from sizing.scenario.prices import Prices
 from sizing.scenario.schema import Scenario
 
-CHOICES = (
-    *("region", "facility", "licence", "purchase", "cloud_provider", "cloud_region", "hybrid_base"),
-    *("growth_percent_per_year", "ramp_up_months", "leave_out"),
-)
+CHOICES = ("cloud_provider", "cloud_region", *COST_CHOICES.values())
 """Keys of ``costs`` that choose what is paid for, and say nothing of what it costs."""
 
 ABOUT_MONEY = frozenset(

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from sharing.report.asked import length_text, limits_text
 from sharing.report.content import Block, Chart, ChartSeries, Column, Section, Table
 from sharing.report.names import gpu_name
 from sharing.report.subject import Subject
-from sizing.base.choices import RANKED_BY
+from sizing.base.choices import RANKED_BY, Location, Mode
 from sizing.base.format import UNKNOWN, count, percent, requests_per_s, significant
 from sizing.base.units import BILLION
 from sizing.scenario.demand import hourly
 
-WHERE = {"on_prem": "in a data centre of one's own", "cloud": "rented in the cloud", "hybrid": "owned and rented"}
-MODES = {
+WHERE: Mapping[Location, str] = {
+    "on_prem": "in a data centre of one's own",
+    "cloud": "rented in the cloud",
+    "hybrid": "owned and rented",
+}
+MODES: Mapping[Mode, str] = {
     "streaming": "tokens are shown as they are made",
     "sequential": "whole answers are needed",
     "offline": "nobody waits for an answer",

@@ -83,6 +83,21 @@ StepTimesFrom = Literal["roofline", "kernel"]
 BenchmarkMode = Literal["fixed_concurrency", "fixed_rate", "offline"]
 """How a benchmark loads the engine: so many requests at once, so many a second, or all at the start."""
 
+
+def is_open_loop(mode: BenchmarkMode) -> bool:
+    """Whether requests are sent at a rate, however many are in flight; TTFT is then a median, else a mean."""
+    match mode:
+        case "fixed_rate":
+            return True
+        case "fixed_concurrency" | "offline":
+            return False
+        case unknown:
+            assert_never(unknown)
+
+
+PublishedMode = Literal["static_batch", "fixed_concurrency", "offline_max_throughput", "fixed_rate"]
+"""How a published benchmark loads the engine: one batch run to its end, or as a ``BenchmarkMode``."""
+
 Severity = Literal["info", "warning", "error"]
 """How much a warning matters."""
 

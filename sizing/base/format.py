@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from enum import StrEnum
 
-from sizing.base.units import GB, GIB
+from sizing.base.units import GB, GIB, W_PER_KW
 
 UNKNOWN = "unknown"
 UNBOUNDED = "unbounded"
@@ -153,8 +153,11 @@ def memory(gigabytes: Number, gpu_gb: float) -> str:
 
 
 def kilowatts(x: Number, *, estimated: bool = False) -> str:
-    """A power in kilowatts with its unit, such as "10.2 kW"; one by rule with two digits, as no datasheet says it."""
-    return f"about {_with_unit(x, 'kW', 2)}" if estimated and x is not None else _with_unit(x, "kW")
+    """A power given in kilowatts: "10.2 kW", "350 W"; one by rule with two digits, as no datasheet says it."""
+    digits = 2 if estimated else 3
+    small = x is not None and abs(rounded(x, digits)) < 1
+    text = _with_unit(x * W_PER_KW, "W", digits) if x is not None and small else _with_unit(x, "kW", digits)
+    return f"about {text}" if estimated and x is not None else text
 
 
 def percent(fraction: Number) -> str:

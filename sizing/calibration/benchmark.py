@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import assert_never
 
+from sizing.base.choices import BenchmarkMode, PublishedMode, is_open_loop
 from sizing.base.format import significant
 from sizing.base.units import S_PER_MS
 from sizing.calibration.calibrated import CalibratedConfiguration, counted
@@ -24,7 +27,11 @@ QUEUED_SHARE = 0.5
 """Share of the wait in a queue that grows over the whole run from which it counts as one. Chosen: a queue begins only
 once an engine is full, and waits without one are shorter by far."""
 
-_MODES = {"fixed_concurrency": "fixed_concurrency", "fixed_rate": "fixed_rate", "offline": OFFLINE}
+_MODES: Mapping[BenchmarkMode, PublishedMode] = {
+    "fixed_concurrency": "fixed_concurrency",
+    "fixed_rate": "fixed_rate",
+    "offline": OFFLINE,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,11 +112,15 @@ def _calibration_point(measured: BenchmarkPoint, point: Point) -> CalibrationPoi
         return CalibrationPoint(point=point, rps=rps)
     itl = measured.itl_ms * S_PER_MS if measured.itl_ms is not None and measured.output_tokens > 1 else None
     ttft = measured.ttft_ms * S_PER_MS if measured.ttft_ms is not None else None
-    if measured.mode == "offline":  # the queue is in TTFT, and the mix of prompts and answers in ITL
-        return CalibrationPoint(point=point, rps=rps, itl_s=itl if rps is None else None)
-    return CalibrationPoint(
-        point=point, itl_s=itl, ttft_s=ttft, rps=rps if measured.mode == "fixed_concurrency" else None
-    )
+    match measured.mode:
+        case "offline":  # the queue is in TTFT, and the mix of prompts and answers in ITL
+            return CalibrationPoint(point=point, rps=rps, itl_s=itl if rps is None else None)
+        case "fixed_concurrency":
+            return CalibrationPoint(point=point, itl_s=itl, ttft_s=ttft, rps=rps)
+        case "fixed_rate":
+            return CalibrationPoint(point=point, itl_s=itl, ttft_s=ttft)
+        case unknown:
+            assert_never(unknown)
 
 
 def overloaded(point: BenchmarkPoint) -> bool:
@@ -119,7 +130,7 @@ def overloaded(point: BenchmarkPoint) -> bool:
     its last answers made it late waits far less: it is answered from its start to its end.
     """
     rate, served = point.request_rate_rps, point.requests_per_s
-    if point.mode != "fixed_rate" or rate is None or served is None or served >= SERVED * rate:
+    if not is_open_loop(point.mode) or rate is None or served is None or served >= SERVED * rate:
         return False
     if point.requests is None or point.ttft_ms is None:
         return True

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.arrays import Floats
+from sizing.base.choices import PublishedMode
 from sizing.base.compiled_rows import position
 from sizing.deployments.concurrency import evicted_share
 from sizing.evidence.closed_loop import closed_loops
 from sizing.evidence.expected import closed_loop, front_end, offline, offline_sizes
 from sizing.evidence.open_loop import EQUAL_LENGTHS, SimulatedInstance, columns, fitted_to, run_requests, systems
 from sizing.evidence.point_table import PointTable, alike, asked_at, point_table, step_times, traffic_of
-from sizing.evidence.points import CLOSED_LOOP, Point
+from sizing.evidence.points import CLOSED_LOOP, MODES, Point
 from sizing.evidence.protocols import Expected, static_batch
 from sizing.queueing.steady_state import SteadyState, steady_state
 from sizing.steps.mixture import Mixture
@@ -48,7 +50,7 @@ class Prepared:
     """Points of one mode with the step times that the uncalibrated source gives at their load; ``run``: what closed
     loops as long as these measure with them, by simulation."""
 
-    mode: str
+    mode: PublishedMode
     index: NDArray[np.intp]
     points: PointTable
     grid: Floats
@@ -71,18 +73,22 @@ class Prepared:
     def expected(self, times: StepTimes) -> Expected:
         """What these points measure, per instance, columns (C, 1), if their step times are ``times``: smooth in them,
         and finite beyond the capacity of an open loop, too, so that a fit can follow it."""
-        if self.open_loops is not None:
-            return self.open_loops.expected(times, self)
         points, lengths = self.points, self.points.lengths
         match self.mode:
             case "static_batch":
                 return static_batch(times, lengths, points.concurrency, points.holds)
             case "offline_max_throughput":
                 return offline(points, times)
-            case _:
+            case "fixed_rate":
+                assert self.open_loops is not None
+                return self.open_loops.expected(times, self)
+            case "fixed_concurrency":
+                assert self.run is not None
                 front = front_end(points, self.source)
                 now, then = (vars(closed_loop(points, each, front)) for each in (times, self.times))
                 return Expected(**{name: run * now[name] / then[name] for name, run in vars(self.run).items()})
+            case unknown:
+                assert_never(unknown)
 
     def unstable(self) -> dict[int, float]:
         """The largest stable rate, of all instances, for each point of an open loop that asks for more."""
@@ -128,10 +134,11 @@ def prepare(points: Sequence[Point], source: Mixture | Roofline) -> tuple[Prepar
     """The points by mode, each with its step times before calibration."""
     whole = point_table(points)
     modes = np.array([p.mode for p in points])
-    return tuple(_prepared(str(mode), np.flatnonzero(modes == mode), whole, source) for mode in np.unique(modes))
+    places = ((mode, np.flatnonzero(modes == mode)) for mode in sorted(MODES))
+    return tuple(_prepared(mode, index, whole, source) for mode, index in places if len(index))
 
 
-def _prepared(mode: str, index: NDArray[np.intp], whole: PointTable, source: Mixture | Roofline) -> Prepared:
+def _prepared(mode: PublishedMode, index: NDArray[np.intp], whole: PointTable, source: Mixture | Roofline) -> Prepared:
     points = whole.take(index)
     match mode:
         case "fixed_rate":
@@ -140,8 +147,10 @@ def _prepared(mode: str, index: NDArray[np.intp], whole: PointTable, source: Mix
             grid = offline_sizes(points)
         case "static_batch":
             grid = np.minimum(points.concurrency, points.holds)
-        case _:
+        case "fixed_concurrency":
             grid = np.minimum(points.concurrency, points.fits)
+        case unknown:
+            assert_never(unknown)
     times = step_times(points, grid, source)
     loops = _open_loops(points, source) if mode == "fixed_rate" else None
     run = closed_loops(points, source) if mode == CLOSED_LOOP else None

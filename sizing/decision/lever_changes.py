@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
 from sizing.base.errors import SizingError
 from sizing.base.units import BILLION
@@ -123,8 +123,10 @@ def change(name: LeverName, answer: Answer, settings: LeverSettings) -> Scenario
             return "none_published" if made is None else ScenarioChange(values={"model": made})
         case "pruned":
             return _pruned(scenario, settings.size_b)
-        case _:
+        case "sparsity_2_4" | "static_batching":
             raise ValueError(f"{name} changes no scenario")
+        case unknown:
+            assert_never(unknown)
 
 
 def _prompt(scenario: Scenario) -> Input | None:

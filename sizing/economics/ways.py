@@ -24,7 +24,7 @@ from sizing.economics.on_prem import Money, on_prem
 from sizing.economics.spot import with_interruptions
 from sizing.economics.views import BaseWay, View, without_cost
 from sizing.planning.answered import Answer
-from sizing.planning.start_up_time import with_start_up
+from sizing.planning.instance_start import with_start_up
 from sizing.prices.hardware import HardwareOption, options
 from sizing.question.understand import Question
 from sizing.scenario.prices import Prices

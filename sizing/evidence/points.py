@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, get_args
 
 from commandline.foreign_text import shown
+from sizing.base.choices import PublishedMode
 from sizing.base.errors import SizingError, nearest_names
 from sizing.catalog import Gpu, Model, resolve_gpu, resolve_model
 from sizing.catalog.engines import engine_in_a_benchmark, runs_apart
@@ -31,8 +32,10 @@ from sizing.steps.efficiency import REFERENCE_YEAR
 if TYPE_CHECKING:  # a quarter of a second at every start of a process, for those who have a table only
     import pandas as pd
 
-OFFLINE, CLOSED_LOOP, OPEN_LOOP = "offline_max_throughput", "fixed_concurrency", "fixed_rate"
-MODES = ("static_batch", CLOSED_LOOP, OFFLINE, OPEN_LOOP)
+OFFLINE: Final = "offline_max_throughput"
+CLOSED_LOOP: Final = "fixed_concurrency"
+OPEN_LOOP: Final = "fixed_rate"
+MODES: tuple[PublishedMode, ...] = get_args(PublishedMode)
 REQUIRED = ("model", "gpu", "gpus", "isl", "osl", "mode")
 LOADED_MODES = ("static_batch", CLOSED_LOOP)  # with a number of requests at once
 WHOLE_RUN_MODES = (OFFLINE, OPEN_LOOP)
@@ -66,7 +69,7 @@ class Point:
     input_tokens: float
     output_tokens: float
     cached_tokens: float
-    mode: str
+    mode: PublishedMode
     concurrency: float
     rate_rps: float
     software_year: float
@@ -166,16 +169,17 @@ def _laid_out(point: Point, layout: InstanceLayout) -> Point:
     return replace(point, configuration=served_by.configuration, instances=served_by.count, prefill=layout.prefill)
 
 
-def _mode(cells: Mapping[str, object]) -> str:
-    mode = text(cells, "mode")
-    if mode not in MODES:
-        near = nearest_names(mode, MODES, 1)
-        hint = f" Did you mean {near[0]}?" if near else f" It must be one of {', '.join(MODES)}."
-        raise BadCell(f"Unknown mode “{shown(mode, 60)}”.{hint}" if mode else "mode is empty")
-    return mode
+def _mode(cells: Mapping[str, object]) -> PublishedMode:
+    stated = text(cells, "mode")
+    for mode in MODES:
+        if mode == stated:
+            return mode
+    near = nearest_names(stated, MODES, 1)
+    hint = f" Did you mean {near[0]}?" if near else f" It must be one of {', '.join(MODES)}."
+    raise BadCell(f"Unknown mode “{shown(stated, 60)}”.{hint}" if stated else "mode is empty")
 
 
-def _tokens(cells: Mapping[str, object], mode: str) -> tuple[float, float]:
+def _tokens(cells: Mapping[str, object], mode: PublishedMode) -> tuple[float, float]:
     """ISL and OSL: an empty OSL of a static batch is a measurement of the first token."""
     isl, first_only = needed(cells, "isl", at_least=1.0), mode == "static_batch" and is_empty(cells.get("osl"))
     osl = 1.0 if first_only else needed(cells, "osl", at_least=1.0)
@@ -184,7 +188,7 @@ def _tokens(cells: Mapping[str, object], mode: str) -> tuple[float, float]:
     return isl, osl
 
 
-def _load(cells: Mapping[str, object], mode: str) -> tuple[float, float]:
+def _load(cells: Mapping[str, object], mode: PublishedMode) -> tuple[float, float]:
     """(concurrency or batch, requests/s) as far as the mode uses them, else NaN; an unknown rate means the highest."""
     concurrency = number_in(cells, "concurrency_or_batch", at_least=1.0)
     rate = number_in(cells, "request_rate_rps", at_least=LOWEST_RPS)
@@ -193,7 +197,7 @@ def _load(cells: Mapping[str, object], mode: str) -> tuple[float, float]:
     return (math.nan if concurrency is None else concurrency), (math.nan if rate is None else rate)
 
 
-def _requests(cells: Mapping[str, object], mode: str) -> float:
+def _requests(cells: Mapping[str, object], mode: PublishedMode) -> float:
     """How many requests a run sent, by either name of the column; NaN where it does not say, or is one batch."""
     if mode == "static_batch":
         return math.nan
@@ -214,7 +218,7 @@ def _gpu(name: str) -> Gpu:
 _engine = cache(engine_in_a_benchmark)
 
 
-def _submission(cells: Mapping[str, object], mode: str) -> bool:
+def _submission(cells: Mapping[str, object], mode: PublishedMode) -> bool:
     """Whether the row is a whole system tuned for throughput (MLPerf): all is queued or offered, no layout stated."""
     return mode in WHOLE_RUN_MODES and is_empty(cells.get("tp"))
 
@@ -246,7 +250,9 @@ def _kv_precision(name: str, narrow_kv: bool, precision: Precision, gpu: Gpu) ->
     return "fp8" if narrow else "fp16"
 
 
-def _layouts(cells: Mapping[str, object], mode: str, model: Model, base: Configuration) -> list[InstanceLayout]:
+def _layouts(
+    cells: Mapping[str, object], mode: PublishedMode, model: Model, base: Configuration
+) -> list[InstanceLayout]:
     """How the instances of a row may share its GPUs; see :mod:`sizing.evidence.layouts`."""
     gpus = whole(cells, "gpus")
     if gpus is None:

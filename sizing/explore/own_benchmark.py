@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sizing.base.choices import is_open_loop
 from sizing.calibration.benchmark import calibrated_configuration, calibration_points, overloaded
 from sizing.evidence.points import Point
 from sizing.evidence.published import Measurement, Near, load_distance
@@ -33,7 +34,7 @@ def own_measurements(question: Question, concurrency: float | None = None) -> tu
 
 def _measurement(benchmark: Benchmark, measured: BenchmarkPoint, point: Point) -> Measurement:
     """One point; an open loop's TTFT is its median, all other latencies are means."""
-    open_loop = measured.mode == "fixed_rate"
+    open_loop = is_open_loop(measured.mode)
     rate = measured.output_tokens_per_s
     if rate is None and measured.requests_per_s is not None:
         rate = measured.requests_per_s * measured.output_tokens

@@ -20,6 +20,7 @@ from sizing.planning import assumptions, media, rules
 from sizing.planning.binding import Binding, at_the_load, reached_first
 from sizing.planning.deployment import Metric, PlannedDeployment
 from sizing.planning.explain import Stated, explain
+from sizing.planning.instance_start import start_up_in_words
 from sizing.planning.second_opinion import second_opinion
 from sizing.planning.shared_fields import adapters_of, drafts_of, identity_of, memory_gb
 from sizing.planning.spread import (
@@ -32,7 +33,6 @@ from sizing.planning.spread import (
     spreads_of,
     with_slower_steps,
 )
-from sizing.planning.start_up_time import start_up_in_words
 from sizing.prices.hardware import HardwareOption
 from sizing.question.configuration import Configuration
 from sizing.queueing.capacity import at_rate

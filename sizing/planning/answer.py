@@ -266,10 +266,10 @@ def sure(how_sure: Sureness, planned: int) -> str:
     return f"{enough}; with {count(planned)} the limits hold with {chance}."
 
 
-def chance_in_words(probability: float) -> str:
+def chance_in_words(probability: float, *, more_than: str = "more than") -> str:
     """ "93 %", "more than 99 %": whole percents, rounded down, so that none is promised that is not there."""
     whole = math.floor(probability * PERCENT + ROUNDING)
-    return f"more than {whole} %" if probability >= 1.0 - LEAST_CHANCE else f"{whole} %"
+    return f"{more_than} {whole} %" if probability >= 1.0 - LEAST_CHANCE else f"{whole} %"
 
 
 def _gpus(number: int) -> str:

@@ -75,12 +75,14 @@ def _rows_by_gpu(candidates: Candidates) -> dict[str, NDArray[np.intp]]:
 
 
 def _distance(question: Question, entry: Excluded) -> tuple[int, float]:
-    """How far a GPU is from being usable: limits first, by the factor they would have to be relaxed; then choices."""
+    """How far a GPU is from being usable: limits first, by the factor of the one that is missed most; then choices."""
     if entry.fix is None:
         return 2, 0.0
-    if not entry.fix.relaxes_a_limit or not isinstance(entry.fix.value, (int, float)):
+    if not entry.fix.relaxes_a_limit:
         return 1, 0.0
-    return 0, float(entry.fix.value) / (getattr(question.scenario.limits, entry.fix.name) or 1.0)
+    limits = question.scenario.limits
+    relaxed = ((one.value, getattr(limits, one.name)) for one in (entry.fix, *entry.fix.also))
+    return 0, max(value / limit for value, limit in relaxed if isinstance(value, int | float) and limit)
 
 
 def _checked(question: Question, entries: Sequence[Excluded]) -> tuple[Excluded, ...]:

@@ -214,7 +214,9 @@ def too_slow(question: Question, evaluated: Evaluated, index: NDArray[np.intp]) 
     )
     relaxed = [(n, k, two_digits_up(idle * RELAXED_BY)) for n, k, idle, _ in misses]
     words = " and ".join(f"{n} limit of {ms(v)}" for n, _, v in relaxed)
-    fix = Fix(key=relaxed[0][1], value=relaxed[0][2], label=f"Relax to {words}") if len(relaxed) == 1 else None
+    label = f"Relax to {words}" if len(relaxed) == 1 else "Relax these limits"
+    first, *also = (Fix(key=key, value=value, label=label) for _, key, value in relaxed)
+    fix = first.model_copy(update={"also": tuple(also)})
     return Excluded(gpu=row.gpu.id, closest=row.label, reason=reason, relaxation=f"{article(words)} {words}.", fix=fix)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sizing.base.deployed import Deployed
-from sizing.base.format import UNKNOWN, kilowatts, large, usd
+from sizing.base.format import UNKNOWN, kilowatts, large, significant, usd
 from sizing.base.latency_and_cost import Business, Cost
 from sizing.base.result import Explained
 from sizing.base.units import HOURS_PER_DAY, HOURS_PER_MONTH, S_PER_HOUR
@@ -71,7 +71,7 @@ def _hardware(deployed: Deployed, cost: Cost) -> Iterator[Explained]:
         step(
             "systems x kW of one",
             f"{deployed.systems} x {number(cost.power_kw / deployed.systems)}",
-            kilowatts(cost.power_kw),
+            f"{significant(cost.power_kw)} kW",
         ),
         source=cost.source,
     )

@@ -118,18 +118,12 @@ def _nothing_serves(question: Question, excluded: tuple[Excluded, ...]) -> str:
     helpful = [e for e in excluded if e.fix is not None] or list(excluded)
     if not helpful:
         return f"Nothing serves this scenario ({considered})."
-    nearest = min(helpful, key=lambda e: (e.fix is None or not e.fix.relaxes_a_limit, _relaxed(e)))
+    nearest = helpful[0]  # they come the nearest first
     change = "Smallest relaxation" if nearest.fix is not None else "What comes nearest"
     return (
         f"Nothing serves {load_in_words(question.demand)} within the limits ({considered}). Nearest: "
         f"{nearest.closest or question.gpu_name(nearest.gpu)}. {nearest.reason} {change}: {nearest.relaxation}"
     )
-
-
-def _relaxed(entry: Excluded) -> float:
-    """How far a relaxed limit would have to go; without a number, last."""
-    value = entry.fix.value if entry.fix is not None else None
-    return float(value) if isinstance(value, (int, float)) else float("inf")
 
 
 def how_sure(decode: ErrorFactors, prefill: ErrorFactors) -> str:

@@ -10,7 +10,7 @@ from sizing.catalog.adapters import adapter_bytes, adapter_support
 from sizing.deployments.candidates import table
 from sizing.deployments.concurrency import RunningFit
 from sizing.deployments.memory import adapter_bytes_per_gpu
-from sizing.deployments.start_up import printed
+from sizing.deployments.printed_memory import printed
 from sizing.question.configuration import Configuration
 from sizing.question.speculation import Speculation
 from sizing.question.understand import Question

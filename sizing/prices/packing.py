@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import assert_never
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -46,18 +47,24 @@ class Reserve:
         Spread evenly over U = systems / ceil(g / G) places, k = ceil(n / (U - 1)) more are the fewest with which n are
         left once the fullest place is lost: n + k <= k U. Of two sites each holds all n.
         """
-        if self.redundancy == "none":
-            return np.full(np.shape(working), self.spares, dtype=np.int64)
         places = np.maximum(systems // -(-each // size), 2)
-        lost = working if self.redundancy == "site" else -(-working // (places - 1))
-        return np.maximum(lost, self.spares)
+        return self._beside(working, -(-working // (places - 1)))
 
     def standing_by_of_two(self, working: Counts, each: Counts, size: Counts) -> Counts:
         """The same of one of two kinds that share systems: as many as a system holds, wherever the others are."""
-        if self.redundancy == "none":
-            return np.full(np.shape(working), self.spares, dtype=np.int64)
-        lost = working if self.redundancy == "site" else np.maximum(size // each, 1)
-        return np.maximum(lost, self.spares)
+        return self._beside(working, np.maximum(size // each, 1))
+
+    def _beside(self, working: Counts, of_a_system: Counts) -> Counts:
+        """Instances beside those working: the spares, or as many as are lost with a system or a site, if more."""
+        match self.redundancy:
+            case "none":
+                return np.full(np.shape(working), self.spares, dtype=np.int64)
+            case "system":
+                return np.maximum(of_a_system, self.spares)
+            case "site":
+                return np.maximum(working, self.spares)
+            case unknown:
+                assert_never(unknown)
 
 
 NO_RESERVE = Reserve()

@@ -22,9 +22,9 @@ from sizing.base.result import Plan
 from sizing.base.units import HOURS_PER_DAY, S_PER_DAY, S_PER_HOUR, S_PER_MINUTE
 from sizing.base.version import ENGINE_VERSION
 from sizing.planning.answered import Answer, question_of
+from sizing.planning.instance_start import start_up_s
 from sizing.planning.plan import plan as plan_of
 from sizing.planning.settled import counted_on
-from sizing.planning.start_up_time import start_up_s
 from sizing.question.understand import Question, understand
 from sizing.replay.day_result import DayMoment, DayPlan, ScaleOut
 from sizing.replay.planned_deployment import planned

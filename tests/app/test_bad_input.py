@@ -262,3 +262,17 @@ def test_adding_an_accelerator_adds_it(size: AppTest) -> None:
     size.toggle(key="own").set_value(False).run()
     assert size.multiselect(key="gpu").value == ["h100_sxm"]
     assert not problems(size)
+
+
+@pytest.mark.parametrize("field", ["growth", "mem"])
+def test_a_fault_behind_a_fold_stands_below_it_and_under_its_field(app: AppTest, field: str) -> None:
+    page = app.switch_page("pages/size.py").run()
+    page.session_state[field] = "abc"
+    page.run()
+    red = [text for one in page.markdown if (text := one.value).startswith(":red")]
+    assert len(red) == 2
+    assert red[0] == red[1]
+    assert page.text_input(key=field).value == "abc"
+    page.text_input(key=field).set_value("").run()
+    assert not [one for one in page.markdown if one.value.startswith(":red")]
+    assert field not in [one.key for one in page.text_input], "drawn while something is wrong in it alone"

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from sharing.form.link import COST_CHOICES
 from sharing.form.presets import defaults, presets
 from sharing.form.read import to_scenario
 from sharing.report.addresses import cleared
+from sharing.report.asked import limits_text
 from sharing.report.assumptions import CUSTOMER, assumptions
 from sharing.report.build import build_report
 from sharing.report.content import Chart, Facts, Released, Report, Table
@@ -18,6 +20,7 @@ from sharing.report.flips import MOST_LOOKS, NEAR
 from sharing.report.names import titled
 from sharing.report.prices import as_released, at_list_prices, has_own_prices
 from sharing.report.subject import subject_of
+from sizing.base.choices import Mode
 from sizing.base.format import count, ms, usd
 from sizing.decision.flips import flips
 from sizing.decision.outcome import Answers, Outcome
@@ -28,6 +31,9 @@ from sizing.planning.answered import Answer
 from sizing.planning.text import why_no_alternatives
 from sizing.question.understand import understand
 from sizing.scenario import Scenario
+from sizing.scenario.bounds import MAX_USD
+from sizing.scenario.costs import Costs
+from sizing.scenario.schema import Limits
 from tests.sharing.report_cases import CASES, MADE_AT, OWN_PRICE, answered, planned, report, scenario
 from tests.sizing.asking import put_beside
 from ui.currency import Currency
@@ -304,3 +310,19 @@ def test_internal_addresses_are_replaced(text: str) -> None:
 @pytest.mark.parametrize("text", ["https://example.com/page", "module sizing.prices.packing", "0.12.0 (PyPI)"])
 def test_public_addresses_stay(text: str) -> None:
     assert cleared(text) == text
+
+
+def test_no_choice_of_the_cost_page_says_what_something_costs() -> None:
+    assert set(COST_CHOICES.values()) <= set(Costs.model_fields)
+    for name in {*COST_CHOICES.values()} - {"api"}:  # of which the provider alone is kept
+        said = str(Costs.model_fields[name])
+        assert not re.search(r"usd|price|discount", name), name
+        assert f"le={MAX_USD}" not in said, name
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [("streaming", "TTFT 2 s, E2E 30 s at p95"), ("sequential", "E2E 30 s at p95"), ("offline", "no limit")],
+)
+def test_a_report_states_the_limits_that_the_mode_of_use_has(mode: Mode, said: str) -> None:
+    assert limits_text(Limits(ttft_ms=2000, itl_ms=None, e2e_ms=30_000), mode) == said

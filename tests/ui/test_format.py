@@ -1,5 +1,5 @@
 from tests.inert import ADDRESSES, live
-from ui.format import as_markdown, counted, listed, unbroken_percent
+from ui.format import as_markdown, counted, listed, unbroken, unbroken_percent
 
 
 def test_two_prices_in_a_sentence_are_not_a_formula() -> None:
@@ -30,6 +30,10 @@ def test_a_list_reads_as_a_person_says_it() -> None:
 def test_the_noun_follows_the_number() -> None:
     assert [counted(n, "run") for n in (1, 1200)] == ["1 run", "1,200 runs"]
     assert counted(2, "quantity", "quantities") == "2 quantities"
+
+
+def test_no_line_of_a_label_ends_between_a_number_and_its_unit() -> None:
+    assert unbroken("to 2.1 s, 8 GPUs") == "to 2.1\N{NO-BREAK SPACE}s, 8\N{NO-BREAK SPACE}GPUs"
 
 
 def test_the_sign_of_a_share_stays_on_the_line_of_its_number() -> None:

@@ -223,10 +223,13 @@ def draw_formats() -> None:
     with st.expander("Which file of which tool", icon=":material/description:"):
         st.markdown("\n".join(f"- **{tool}**: {file}" for tool, file in files.items()))
     # Of a fixed height, so that its tables scroll inside it on a phone.
-    with st.expander("Columns of the own CSV", icon=":material/table:"), st.container(height=420, border=False):
+    with (
+        st.expander("Columns of the CSV for any other tool", icon=":material/table:"),
+        st.container(height=420, border=False),
+    ):
         st.markdown(explained())
     draw_download(
-        "Template of the own CSV",
+        "Template of that CSV",
         TEMPLATE,
         "benchmark_template.csv",
         "text/csv",

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, assert_never
 
 import plotly.graph_objects as go
 
+from sizing.base.choices import BenchmarkMode, is_open_loop
 from sizing.calibration.check import CheckedQuantity, Quantity
 from sizing.scenario.schema import BenchmarkPoint
 from ui.figures.template import INK, NEUTRAL, alpha, axis, layout, message, palette, spread_out
 
 _NOTHING = "Nothing of this kind was measured."
+_LOADS: Mapping[BenchmarkMode, str] = {
+    "fixed_concurrency": "Requests in flight (concurrency)",
+    "fixed_rate": "Load asked for (requests/s)",
+    "offline": "Requests in flight (predicted)",
+}
 
 
 class Words(NamedTuple):
@@ -21,13 +27,13 @@ class Words(NamedTuple):
     title: str
 
 
-def words(quantity: Quantity, mode: str) -> Words:
+def words(quantity: Quantity, mode: BenchmarkMode) -> Words:
     """The name of a quantity with its statistic: TTFT of an open loop is a percentile of its run, all else a mean."""
     match quantity:
         case "itl_ms":
             return Words("mean ITL", "Mean ITL (ms)")
         case "ttft_ms":
-            return Words("p50 TTFT", "p50 TTFT (ms)") if mode == "fixed_rate" else Words("mean TTFT", "Mean TTFT (ms)")
+            return Words("p50 TTFT", "p50 TTFT (ms)") if is_open_loop(mode) else Words("mean TTFT", "Mean TTFT (ms)")
         case "ttft_p99_ms":
             return Words("p99 TTFT", "p99 TTFT (ms)")
         case "output_tokens_per_s":
@@ -38,14 +44,21 @@ def words(quantity: Quantity, mode: str) -> Words:
 
 def load_of(point: BenchmarkPoint, row: CheckedQuantity) -> float:
     """The load that was asked; offline, the requests in flight that fit."""
-    return {"fixed_concurrency": point.concurrency, "fixed_rate": point.request_rate_rps}.get(point.mode) or row.load
+    match point.mode:
+        case "fixed_concurrency":
+            asked = point.concurrency
+        case "fixed_rate":
+            asked = point.request_rate_rps
+        case "offline":
+            asked = None
+        case unknown:
+            assert_never(unknown)
+    return asked or row.load
 
 
-def load_title(mode: str) -> str:
+def load_title(mode: BenchmarkMode) -> str:
     """The load axis of a mode."""
-    return {"fixed_concurrency": "Requests in flight (concurrency)", "fixed_rate": "Load asked for (requests/s)"}.get(
-        mode, "Requests in flight (predicted)"
-    )
+    return _LOADS[mode]
 
 
 def build_benchmark(

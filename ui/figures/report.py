@@ -11,10 +11,12 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sharing.formats.chart_shape import about
-from sharing.report.content import Chart, ChartSeries, Mark
+from sharing.report.content import Chart, ChartSeries, Draws, Mark
 from ui.figures.template import DASHES, INK, NEUTRAL, alpha, axis, layout, palette, spread_out
 
 _PATTERNS = ("", "/", "\\", "x", "-", "|")
+_BARS: Mapping[Draws, str] = {"line": "group", "bar": "group", "stacked": "stack", "tornado": "overlay"}
+"""How the bars of one place stand."""
 BAND = 0.18
 """Opacity of an interval. Chosen: two of them on each other still read apart."""
 ROW_PX, AROUND_PX, HEIGHT_PX, LABEL_PX, POINT_PX = 34, 130, 380, 28, 4
@@ -39,7 +41,7 @@ def build_report_chart(chart: Chart, *, dark: bool = False) -> go.Figure:
         layout=layout(
             dark=dark,
             height=AROUND_PX + ROW_PX * len(chart.x) if lying else HEIGHT_PX,
-            barmode={"stacked": "stack", "tornado": "overlay"}.get(chart.draws, "group"),
+            barmode=_BARS[chart.draws],
             xaxis=across,
             yaxis=up,
             margin={"t": LABEL_PX if any(mark.axis == "x" for mark in chart.marks) else 8},
@@ -100,7 +102,7 @@ def _tornado(chart: Chart, series: ChartSeries, n: int, dark: bool) -> list[dict
     return [{**bar, "marker": _fill(n, dark), "customdata": series.values, "hovertemplate": "%{y}: %{customdata}"}]
 
 
-_DRAWN: Mapping[str, Callable[[Chart, ChartSeries, int, bool], list[dict[str, Any]]]] = {
+_DRAWN: Mapping[Draws, Callable[[Chart, ChartSeries, int, bool], list[dict[str, Any]]]] = {
     "line": _lines,
     "bar": _bars,
     "stacked": _bars,

@@ -38,7 +38,8 @@ _SESSION = (("s_turns", "s_answer"), ("s_first", "s_shared"), ("s_user", "s_tool
 
 def draw() -> Places:
     """The whole form; returns where to say what is wrong with a field."""
-    with places_kept() as places:
+    places = Places()
+    with places_kept(places):
         for group in (_workload, _limits, _hardware, _assumptions):
             with st.container(border=True, gap="xsmall"):
                 group()

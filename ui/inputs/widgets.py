@@ -11,7 +11,7 @@ import streamlit as st
 from sharing.form.choices import label, labels
 from sharing.form.fields import FIELDS, LONGEST_NUMBER
 from sharing.form.read import OWN_GPU
-from ui.inputs.faults import leave_place
+from ui.inputs.faults import leave_fold, leave_place
 from ui.state import defaults
 
 
@@ -117,6 +117,7 @@ def switch(key: str, *, on_change: Callable[[], None] | None = None) -> bool:
 
 def behind_a_click(title: str, draw: Callable[[], object], *, key: str) -> None:
     """Fields that few change. They are drawn while they are open alone: each costs as much as one that all see.
+    While they are not, what is wrong with one of them stands below the click.
 
     ``key``: of the session, whether they are open.
     """
@@ -124,3 +125,5 @@ def behind_a_click(title: str, draw: Callable[[], object], *, key: str) -> None:
     if more.open:
         with more:
             draw()
+    else:
+        leave_fold(more, draw)

@@ -171,9 +171,9 @@ def _figures(diagnosis: Diagnosis) -> None:
             UNKNOWN if more is None else signed(count(abs(more)), more),
             "What this traffic needs of the planned replicas, less those planned.",
         ),
-        ("Their cost a month", month(diagnosis.gap_usd_per_month), "By what a replica of the plan costs."),
+        ("Cost vs plan, a month", month(diagnosis.gap_usd_per_month), "Of these replicas, by what a replica of the plan costs."),
         (
-            "New plan a month",
+            "New plan vs plan, a month",
             month(None if anew is None else anew.more_usd_per_month),
             "Cost of the plan for this traffic, less that of the plan.",
         ),
@@ -184,8 +184,8 @@ def _figures(diagnosis: Diagnosis) -> None:
 
 
 def signed(text: str, value: float) -> str:
-    """An amount with its sign; 0 has none."""
-    return text if value == 0 else f"{'+' if value > 0 else '−'}{text}"
+    """A difference from the plan with its sign; none is as planned."""
+    return "as planned" if value == 0 else f"{'+' if value > 0 else '−'}{text}"
 
 
 def _draw_split(split: Split, *, dark: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 import streamlit as st
@@ -11,7 +10,7 @@ from sizing.base.choices import Severity
 from sizing.base.result import AnswerPart, Excluded, Fix, Plan
 from sizing.scenario.schema import Scenario
 from ui import shell, state
-from ui.format import as_markdown, bullets
+from ui.format import as_markdown, bullets, unbroken
 from ui.state import FormAnswer, PageOutcome
 
 _LOOKS: dict[Severity, tuple[Callable[[str], object], str]] = {
@@ -108,14 +107,7 @@ def _infeasible(answer: FormAnswer) -> None:
 
 def nearest_to_fit(plan: Plan) -> list[Excluded]:
     """What one change would let in, the smallest change first."""
-    return sorted((e for e in plan.excluded if e.fix), key=_how_much)
-
-
-def _how_much(excluded: Excluded) -> tuple[str, float]:
-    """Order of the relaxations: those of one key by their number, because a limit is only ever raised."""
-    assert excluded.fix
-    value = excluded.fix.value
-    return excluded.fix.key, float(value) if isinstance(value, int | float) else math.inf
+    return [one for one in plan.excluded if one.fix]
 
 
 def _relaxation(excluded: Excluded, answer: FormAnswer, *, key: str) -> None:
@@ -142,7 +134,7 @@ def fix_button(fix: Fix | None, scenario: Scenario, *, key: str) -> None:
     """The one-click remedy, when there is one."""
     if fix:
         st.button(
-            fix.label,
+            unbroken(fix.label),
             key=key,
             on_click=state.apply_fix,
             args=(fix, scenario),

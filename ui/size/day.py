@@ -11,7 +11,7 @@ from sharing.form.asked import AskedNumber
 from sharing.form.numbers import show_number
 from sizing.base.format import count, ms, percent, requests_per_s, significant
 from sizing.base.units import MS_PER_S, S_PER_MINUTE
-from sizing.planning.start_up_time import start_up_s
+from sizing.planning.instance_start import start_up_s
 from sizing.replay.day_result import DayPlan, ScaleOut
 from sizing.scenario.day_profile import working_day
 from sizing.scenario.demand import PEAK_TO_MEAN, WORKING_HOURS

@@ -84,7 +84,7 @@ def key_figures(answer: Answer, on: date) -> Iterator[Figure]:
         yield Figure(
             "probability_within_limits",
             "Chance that the limits hold",
-            chance_in_words(plan.probability_within_limits),
+            chance_in_words(plan.probability_within_limits, more_than=">"),
             _expected(plan),
             "At the planned peak with the planned GPUs, given how far such predictions are off. How sure it has to "
             "be is an assumption of the form.",
@@ -205,7 +205,7 @@ def _rate(one: PerInstance, deployed: Deployed) -> Figure:
         significant(one.output_tokens_per_s_per_gpu),
         f"{', '.join(loads)} requests/s",
         "At the peak load; below: the load of one instance, and what it could take within the limits.",
-        short="output tokens/s",
+        short="tokens/s",
     )
 
 

@@ -8,7 +8,7 @@ from sizing.base.format import usd
 from sizing.base.result import Fix, Proposal
 from sizing.planning.proposal_text import NAMES, balanced_of, chance, gives_up, is_the_plan, made_of, room
 from ui import state
-from ui.format import as_markdown
+from ui.format import as_markdown, unbroken
 from ui.state import FormAnswer
 
 _NARROWEST = 220
@@ -49,7 +49,7 @@ def _draw(one: Proposal, balanced: Proposal, answer: FormAnswer, *, to_choose: b
 def _button(one: Proposal, answer: FormAnswer) -> None:
     fix = _CHOICES[one.name]
     st.button(
-        fix.label,
+        unbroken(fix.label),
         key=f"propose_{one.name}",
         on_click=state.apply_fix,
         args=(fix, answer.scenario),

@@ -16,7 +16,7 @@ from sizing.catalog.precisions import precisions
 from sizing.planning.text import why_no_alternatives
 from sizing.question.configuration import parallelism_text
 from ui import state
-from ui.format import known
+from ui.format import known, unbroken
 from ui.shell import is_narrow
 from ui.size.key_figures import gpu_range, parallelism
 from ui.size.origin import ORIGIN, origin_of
@@ -178,7 +178,7 @@ def draw_excluded(answer: FormAnswer) -> None:
                 {
                     "gpu": answer.question.gpu_name(e.gpu),
                     "reason": e.reason,
-                    "fix": e.fix.label if e.fix else None,
+                    "fix": unbroken(e.fix.label) if e.fix else None,
                     "relaxation": e.relaxation,
                     "closest": e.closest,
                 }

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import assert_never
+
 from pptx.chart.axis import _BaseAxis as Axis
 from pptx.chart.chart import Chart as Native
 from pptx.chart.data import CategoryChartData, XyChartData
@@ -16,7 +19,7 @@ from sharing.formats.palette import series_colour
 from sharing.formats.slides.boxes import Box, emu
 from sharing.formats.slides.deck import INK, MUTED, Deck, colour
 from sharing.formats.xml_text import plain, shortened
-from sharing.report.content import Chart
+from sharing.report.content import Chart, Draws
 
 CAPTION, NOTE = emu(16), emu(24)
 LETTERS = Pt(10)
@@ -28,6 +31,9 @@ MARKED = (MSO_LINE.DASH, MSO_LINE.ROUND_DOT)
 PLACE_CHARACTERS = 60
 """Characters of a name beside a bar; a longer one is shortened."""
 GRID, NUMBERS = "#dde3e9", "#,##0.####"
+
+_OVERLAP: Mapping[Draws, int | None] = {"line": None, "bar": 0, "stacked": 100, "tornado": 100}
+"""Percent by which the bars of one place lie on each other."""
 
 
 def add_chart(deck: Deck, slide: Slide, box: Box, chart: Chart) -> Native:
@@ -72,13 +78,15 @@ def _categories(chart: Chart) -> CategoryChartData:
 
 
 def _kind(chart: Chart, numeric: bool) -> XL_CHART_TYPE:
-    if numeric:
-        return XL_CHART_TYPE.XY_SCATTER_LINES_NO_MARKERS
-    if chart.draws == "line":
-        return XL_CHART_TYPE.LINE
-    if chart.draws == "stacked":
-        return XL_CHART_TYPE.BAR_STACKED if lies(chart) else XL_CHART_TYPE.COLUMN_STACKED
-    return XL_CHART_TYPE.BAR_CLUSTERED if lies(chart) else XL_CHART_TYPE.COLUMN_CLUSTERED
+    match chart.draws:
+        case "line":
+            return XL_CHART_TYPE.XY_SCATTER_LINES_NO_MARKERS if numeric else XL_CHART_TYPE.LINE
+        case "stacked":
+            return XL_CHART_TYPE.BAR_STACKED if lies(chart) else XL_CHART_TYPE.COLUMN_STACKED
+        case "bar" | "tornado":
+            return XL_CHART_TYPE.BAR_CLUSTERED if lies(chart) else XL_CHART_TYPE.COLUMN_CLUSTERED
+        case unknown:
+            assert_never(unknown)
 
 
 def _look(deck: Deck, native: Native, chart: Chart, numeric: bool) -> None:
@@ -91,9 +99,8 @@ def _look(deck: Deck, native: Native, chart: Chart, numeric: bool) -> None:
         native.legend.font.size = LETTERS
     for k, series in enumerate(native.plots[0].series):
         _paint(series, chart, k, series_colour(deck.brand, k))
-    if chart.draws != "line":
-        native.plots[0].gap_width = 60
-        native.plots[0].overlap = 0 if chart.draws == "bar" else 100
+    if (overlap := _OVERLAP[chart.draws]) is not None:
+        native.plots[0].gap_width, native.plots[0].overlap = 60, overlap
     _named(native.category_axis, chart.x_label)
     _named(native.value_axis, chart.y_label)
     native.value_axis.major_gridlines.format.line.color.rgb = colour(GRID)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, assert_never
 
 from xlsxwriter.chart import Chart as Drawn
 
@@ -51,22 +51,35 @@ def draw(book: Book, sheet: Sheet, chart: Chart, first: int, marks_at: int) -> D
 
 
 def _kind(chart: Chart, numeric: bool) -> dict[str, str]:
-    if chart.draws == "line":
-        return {"type": "scatter", "subtype": "straight"} if numeric else {"type": "line"}
-    bars = {"type": "bar" if lies(chart) else "column"}
-    return bars | {"subtype": "stacked"} if chart.draws == "stacked" else bars
+    match chart.draws:
+        case "line":
+            return {"type": "scatter", "subtype": "straight"} if numeric else {"type": "line"}
+        case "bar" | "tornado":
+            return _bars(chart)
+        case "stacked":
+            return _bars(chart) | {"subtype": "stacked"}
+        case unknown:
+            assert_never(unknown)
+
+
+def _bars(chart: Chart) -> dict[str, str]:
+    return {"type": "bar" if lies(chart) else "column"}
 
 
 def _look(chart: Chart, series: ChartSeries, colour: str) -> dict[str, Any]:
-    if chart.draws == "line":
-        look: dict[str, Any] = {"line": {"color": colour, "width": 2}, "marker": {"type": "none"}}
-    else:
-        look = {"fill": {"color": colour}, "gap": 60}
-        if chart.draws == "tornado":
-            look["overlap"] = 100
-    if series.low and series.high and chart.draws != "stacked":
-        look["y_error_bars"] = _interval(series)
-    return look
+    interval: dict[str, Any] = {"y_error_bars": _interval(series)} if series.low and series.high else {}
+    bar: dict[str, Any] = {"fill": {"color": colour}, "gap": 60}
+    match chart.draws:
+        case "line":
+            return {"line": {"color": colour, "width": 2}, "marker": {"type": "none"}} | interval
+        case "bar":
+            return bar | interval
+        case "stacked":
+            return bar
+        case "tornado":
+            return bar | {"overlap": 100} | interval
+        case unknown:
+            assert_never(unknown)
 
 
 def _interval(series: ChartSeries) -> dict[str, Any]:

@@ -177,3 +177,19 @@ def test_durations_keep_their_order(a: float, b: float) -> None:
 
     low, high = sorted((a, b))
     assert seconds(shown.ms(low)) <= seconds(shown.ms(high)) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("x", "text", "by_rule"),
+    [
+        (10.19, "10.2 kW", "about 10 kW"),
+        (1.0, "1 kW", "about 1 kW"),
+        (0.9996, "1 kW", "about 1 kW"),
+        (0.18, "180 W", "about 180 W"),
+        (0.0725, "72.5 W", "about 72 W"),
+        (None, shown.UNKNOWN, shown.UNKNOWN),
+        (math.inf, shown.UNBOUNDED, f"about {shown.UNBOUNDED}"),
+    ],
+)
+def test_power_below_a_kilowatt_is_in_watts(x: float | None, text: str, by_rule: str) -> None:
+    assert (shown.kilowatts(x), shown.kilowatts(x, estimated=True)) == (text, by_rule)

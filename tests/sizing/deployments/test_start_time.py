@@ -14,7 +14,7 @@ from sizing.catalog.gpu_rows import gpus
 from sizing.catalog.precisions import resolve_precision
 from sizing.deployments.start_time import start_time
 from sizing.planning.answered import Answer
-from sizing.planning.start_up_time import RENTED_S, start_up_s, with_start_up
+from sizing.planning.instance_start import RENTED_S, start_up_s, with_start_up
 from sizing.question.configuration import Configuration
 from sizing.replay.day import STARTUP_S, day
 from sizing.scenario.schema import Scenario

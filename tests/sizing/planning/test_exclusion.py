@@ -53,8 +53,15 @@ def test_a_fix_lets_its_gpu_serve(case):
         assert entry.reason.endswith(".")
         assert entry.relaxation.endswith(".")
         if entry.fix is not None:
-            fixed = only(changed(ASKED[case], entry.fix.key, entry.fix.value), entry.gpu)
+            fixed = only(eased(ASKED[case], entry.fix), entry.gpu)
             assert entry.gpu in gpus_that_serve(fixed), (entry.gpu, entry.reason, entry.fix)
+
+
+def eased(keys, fix):
+    """The question with a fix and what is changed with it."""
+    for one in (fix, *fix.also):
+        keys = changed(keys, one.key, one.value)
+    return keys
 
 
 def only(keys, gpu):
@@ -187,3 +194,18 @@ def test_a_share_of_memory_that_is_too_small_is_to_be_left_open():
     excluded = plan(Scenario.model_validate(question)).excluded[0]
     assert excluded.fix is not None
     assert (excluded.fix.key, excluded.fix.value) == ("deployment.memory_fraction", None)
+
+
+def test_what_misses_its_limits_by_least_comes_first_where_two_have_to_be_relaxed():
+    found = answered("two tight limits")
+    relaxed = [entry for entry in found.excluded if entry.fix and entry.fix.relaxes_a_limit]
+    assert any(entry.fix.also for entry in relaxed)
+    assert found.excluded[: len(relaxed)] == tuple(relaxed)
+    assert relaxed[0].closest in found.answer
+    assert "Smallest relaxation" in found.answer
+    limits = {"limits.ttft_ms": 20.0, "limits.itl_ms": 5.0}
+
+    def missed(entry):
+        return max(one.value / limits[one.key] for one in (entry.fix, *entry.fix.also))
+
+    assert list(map(missed, relaxed)) == sorted(map(missed, relaxed))
