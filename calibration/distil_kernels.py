@@ -47,7 +47,7 @@ def distilled(wheel: Path) -> dict[str, object]:
     families = _dense_families(dense, power)
     wide_memory = families["default"]["memory_16"]
     experts = expert_products(expert_rows, wide_memory, exposed, **shared)
-    memory = defaultdict(lambda: wide_memory)
+    memory: Mapping[str, float] = defaultdict(lambda: wide_memory)
     shared["query_pairs"] = median(k.fit.values["query_pairs"] for k in prompts(wheel, memory, exposed["16"]))
     attention = prompts(wheel, memory, exposed["16"], shared["query_pairs"])
     _add(families, "attention", _kernel_families(attention))

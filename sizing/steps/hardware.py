@@ -85,7 +85,7 @@ def hardware(candidates: Candidates) -> Hardware:
         wide=col(lambda k: wide_flops(k.gpu)),
         scores=col(lambda k: scores_of(k.gpu)),
         power=col(lambda k: power_of(_reference(k.gpu))),
-        power_within=col(lambda k: power_of(k.gpu) / power_of(_reference(k.gpu)) if k.gpu.tdp_w else 1.0),
+        power_within=col(_power_within),
         launched=col(lambda k: _launched(k.gpu)),
         memory=col(lambda k: k.gpu.memory_bandwidth),
         link=np.where(fast[:, None], fast_link, slow_link),
@@ -134,6 +134,11 @@ def _reference(gpu: Gpu) -> Gpu:
     """The GPU of its family that others are compared to; itself where the family names none."""
     family = gpu_families().get(gpu.family)
     return gpus()[family.reference] if family and family.reference else gpu
+
+
+def _power_within(row: Configuration) -> float:
+    """Watts per FLOP/s relative to the reference of its family; 1 where its power is not known."""
+    return power_of(row.gpu) / power_of(_reference(row.gpu)) if row.gpu.tdp_w else 1.0
 
 
 def _launched(gpu: Gpu) -> float:
