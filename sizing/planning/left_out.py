@@ -43,10 +43,10 @@ def left_out(screened: Screened, usd_per_month: float | None) -> tuple[LeftOut, 
     if now is None or usd_per_month is None:
         return ()
     most = WORTH_TELLING * min(now.usd_per_month, usd_per_month)
-    found = [(kind, _cheaper(question, most)) for kind, question in _kinds(screened.question)]
+    cheapest = [(kind, _cheaper(question, most)) for kind, question in _kinds(screened.question)]
     return tuple(
         LeftOut(kind=kind, configuration=one.label, hardware_usd_per_month=one.usd_per_month)
-        for kind, one in found
+        for kind, one in cheapest
         if one is not None
     )
 

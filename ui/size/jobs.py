@@ -186,11 +186,11 @@ def start_day(scenario_or_answer: Scenario | Answer, about: DayAsked) -> Job[Day
     known = scenario_or_answer.plan if isinstance(scenario_or_answer, Answer) else None
     scenario = scenario_or_answer.scenario if isinstance(scenario_or_answer, Answer) else scenario_or_answer
     job: Job[DayPlan, DayAsked] = Job(scenario=scenario, about=about)
-    asked = scenario.model_dump_json()
+    scenario_json = scenario.model_dump_json()
 
     def work() -> DayPlan:
-        key = (asked, None if known is None else known.decided_by, *about)  # an estimate is another plan
-        return job.asked(_DAY, key, taken=(asked, known, *about))
+        key = (scenario_json, None if known is None else known.decided_by, *about)  # an estimate is another plan
+        return job.asked(_DAY, key, taken=(scenario_json, known, *about))
 
     job.future = _asking().submit(work)
     return job
@@ -199,10 +199,10 @@ def start_day(scenario_or_answer: Scenario | Answer, about: DayAsked) -> Job[Day
 def start_lengths(scenario: Scenario, gpu: str) -> Job[LengthMap, str]:
     """Start to plan the lengths around those of a scenario on one GPU, a row after the other."""
     job: Job[LengthMap, str] = Job(scenario=scenario, about=gpu)
-    asked = scenario.model_dump_json()
+    scenario_json = scenario.model_dump_json()
 
     def row_of(prompt: float, outputs: Sequence[float]) -> tuple[LengthCell, ...]:
-        return job.asked(_ROW, (asked, gpu, prompt, tuple(outputs)))
+        return job.asked(_ROW, (scenario_json, gpu, prompt, tuple(outputs)))
 
     def work() -> LengthMap:
         from sizing.explore.length_map import around, gpus_over_lengths

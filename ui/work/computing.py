@@ -85,8 +85,8 @@ def day(scenario_json: str, plan: Plan | None, hours: Sequence[float], startup_s
     """Instances over the day; None: with a plan of instances that do both. Raises SizingError."""
     from sizing.replay.day import day as over_the_day
 
-    asked = _scenario(scenario_json) if plan is None else _answer(scenario_json, plan)
-    return over_the_day(asked, startup_s=startup_s, assumed_hours=hours)
+    subject = _scenario(scenario_json) if plan is None else _answer(scenario_json, plan)
+    return over_the_day(subject, startup_s=startup_s, assumed_hours=hours)
 
 
 def prepared() -> None:
