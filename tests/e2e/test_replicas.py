@@ -183,8 +183,9 @@ def test_a_page_finds_another_replica_and_says_what_it_has_lost(site: Site, page
     drop(page, VLLM[0])
     expect(main).to_contain_text("Read 1 run", timeout=PATIENCE_MS)
     lose_replica(site, page)
-    page.get_by_label("TP (GPUs)").fill("2")  # an idle page asks for nothing
-    page.get_by_label("TP (GPUs)").press("Enter")
+    field = page.get_by_label("TP (GPUs)", exact=True)  # an idle page asks for nothing
+    field.fill("2")
+    field.press("Enter")
     expect(main).to_contain_text(GONE, timeout=PATIENCE_MS)
     expect(main).not_to_contain_text("Read 1 run")
     assert "isl=4321" in page.url
@@ -192,7 +193,7 @@ def test_a_page_finds_another_replica_and_says_what_it_has_lost(site: Site, page
     page.goto(f"{site.url}/live", wait_until="load")
     settle(page)
     page.get_by_role("button", name="Connect").click()
-    page.get_by_label("URL; several metrics pages: one per line").fill("http://127.0.0.1:9")
+    page.get_by_label("URL; several metrics pages: one per line", exact=True).fill("http://127.0.0.1:9")
     page.get_by_label("Name (optional)", exact=True).fill("mine")
     page.get_by_test_id("stForm").get_by_role("button", name="Connect").click()
     settle(page)
