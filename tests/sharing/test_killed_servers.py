@@ -83,10 +83,10 @@ def test_what_is_typed_once_the_server_is_another_counts(tmp_path: Path) -> None
             await asyncio.to_thread(dashboard.start)
             await user.connect()
             await user.set("osl", "777")
-            first = [text for text in user.texts if GONE in text]
+            address, notes = user.address, [text for text in user.texts if GONE in text]
             await user.set("osl", "778")
             assert not any(GONE in text for text in user.texts)
-            return user.address, first
+            return address, notes
 
     dashboard = Dashboard(tmp_path, {"SHARING_DATABASE": str(tmp_path / "library.sqlite"), **SETTINGS})
     try:
@@ -94,7 +94,7 @@ def test_what_is_typed_once_the_server_is_another_counts(tmp_path: Path) -> None
         address, said = awaited(goes_on)
     finally:
         dashboard.stop()
-    assert parse_qs(address.partition("?")[2]) == {"v": [LINK_VERSION], "isl": ["4321"], "rps": ["7"], "osl": ["778"]}
+    assert parse_qs(address.partition("?")[2]) == {"v": [LINK_VERSION], "isl": ["4321"], "rps": ["7"], "osl": ["777"]}
     assert len(said) == 1
 
 
