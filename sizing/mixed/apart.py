@@ -154,8 +154,9 @@ def _by_formats(pools: Iterator[OnePool]) -> dict[tuple[str, str, str], list[One
         if key not in least or one.usd_per_hour * one.factor < least[key].usd_per_hour * least[key].factor:
             least[key] = one
     grouped: dict[tuple[str, str, str], list[OnePool]] = {}
-    for key, one in least.items():
-        grouped.setdefault((key[0], key[1], key[2]), []).append(one)
+    for cheapest in least.values():
+        row = cheapest.configuration
+        grouped.setdefault((row.engine.id, row.precision.id, row.kv_precision), []).append(cheapest)
     return grouped
 
 
