@@ -10,6 +10,9 @@ from sizing.base.mixed import FleetPart, MixedFleet, PoolsOfTypes, PromptRange
 Named = Callable[[str], str]
 """What an accelerator is called, by its id."""
 
+LEAST_SAVED = 0.0005
+"""Share of a cost below which another is as much. Chosen: what a percentage in a sentence does not tell apart."""
+
 
 def sentence(mixed: MixedFleet, named: Named) -> str:
     """What several fleets, and pools on two GPU types, would save, without any amount of money."""
@@ -19,11 +22,10 @@ def sentence(mixed: MixedFleet, named: Named) -> str:
 
 def _of_pools(apart: PoolsOfTypes, named: Named) -> str:
     """What prefill and decode on two GPU types would save."""
-    share = apart.saved_share
-    than = f"{percent(abs(share))} {'less' if share > 0 else 'more'} than the plan"
+    if apart.saved_share < LEAST_SAVED:
+        return "Prefill and decode on two GPU types would cost no less than the plan."
     prefill, decode = (f"{count(pool.gpus)} x {named(pool.gpu)}" for pool in (apart.prefill, apart.decode))
-    costs = than if abs(share) >= 0.0005 else "as much as the plan"
-    return f"Prefill on {prefill} and decode on {decode} would cost {costs}."
+    return f"Prefill on {prefill} and decode on {decode} would cost {percent(apart.saved_share)} less than the plan."
 
 
 def _of_split(mixed: MixedFleet, named: Named) -> str:
@@ -43,7 +45,7 @@ def _of_split(mixed: MixedFleet, named: Named) -> str:
 
 def _costs(mixed: MixedFleet) -> str:
     more = -(mixed.saved_share or 0.0)
-    return f"costs {percent(more)} more" if more >= 0.0005 else "costs as much"
+    return f"costs {percent(more)} more" if more >= LEAST_SAVED else "costs as much"
 
 
 def _split(mixed: MixedFleet, named: Named) -> str:
