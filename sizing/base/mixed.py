@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from sizing.base.deployed import Deployed
 from sizing.base.latency_and_cost import Latencies
-from sizing.base.quantity import Result, quantity
+from sizing.base.quantity import Result, is_none, quantity
 
 MixOutcome = Literal["cheaper", "not_cheaper", "one_fleet", "not_held", "no_price"]
 """Whether several fleets cost less than one: ``cheaper``; the best split, planned, costs as much or more
@@ -48,6 +48,42 @@ class FleetPart(Result):
     ]
 
 
+class PoolOfType(Result):
+    """Prefill or decode instances on one GPU type."""
+
+    gpu: Annotated[str, quantity("GPU", help="Catalogue id of the accelerator.")]
+    layout: Annotated[str, quantity("Layout", help="Degrees of parallelism of an instance.")]
+    instances: Annotated[int, quantity("Instances", "instances", "simulated", "Spares included.")]
+    gpus: Annotated[int, quantity("GPUs", "GPUs", "instances x GPUs of one", "That run the model.")]
+    system: Annotated[str, quantity("System", help="Server, rack or cloud instance.")]
+    systems: Annotated[int, quantity("Systems", "systems", "whole systems", "Of this pool alone.")]
+
+
+class PoolsOfTypes(Result):
+    """Prefill on one GPU type and decode on another, held against the plan and against pools on one type."""
+
+    engine: Annotated[str, quantity("Engine", help="Of both pools.")]
+    weight_precision: Annotated[str, quantity("Weight precision", help="Of both pools.")]
+    prefill: Annotated[PoolOfType, quantity("Prefill", help="Instances that take prompts.")]
+    decode: Annotated[PoolOfType, quantity("Decode", help="Instances that generate the answers.")]
+    ttft_ms: Annotated[float, quantity("TTFT", "ms", "at the asked percentile, simulated", "Transfer included.")]
+    itl_ms: Annotated[float, quantity("ITL", "ms", "at the asked percentile, simulated", "At the planned load.")]
+    transfer_ms: Annotated[float, quantity("Transfer", "ms", "see Transfer", "Over the slower of both networks.")]
+    usd_per_month: Annotated[
+        float | None, quantity("Hardware per month", "USD/month", "sum over pools", "List cost of both.")
+    ]
+    same_type_usd_per_month: Annotated[
+        float | None,
+        quantity(
+            "On one type", "USD/month", "sum over pools", "The cheapest such pools on one GPU type; none without."
+        ),
+    ]
+    saved_share: Annotated[
+        float, quantity("Saved", "fraction", "1 - pools / plan", "Against the plan; below 0 where it costs more.")
+    ]
+    source: Annotated[str, quantity("Source", help="What says that the engine hands a KV cache between types.")]
+
+
 class MixedFleet(Result):
     """The cheapest split of a load over fleets of one GPU type each, held against one fleet for all."""
 
@@ -80,6 +116,14 @@ class MixedFleet(Result):
         quantity("Not held by themselves", help="Prompts that no priced type serves within the limits on their own."),
     ]
     assumptions: Annotated[tuple[str, ...], quantity("Assumptions", help="What the mix rests on.")]
+    apart: Annotated[
+        PoolsOfTypes | None,
+        quantity(
+            "Prefill and decode on two types",
+            help="The cheapest that a simulation confirms; left out where pools are not considered, or none holds.",
+            exclude_if=is_none,
+        ),
+    ] = None
 
     def without_money(self) -> MixedFleet:
         """The same without any amount."""
@@ -88,5 +132,7 @@ class MixedFleet(Result):
                 "usd_per_month": None,
                 "one_fleet_usd_per_month": None,
                 "parts": tuple(one.model_copy(update={"usd_per_month": None}) for one in self.parts),
+                "apart": self.apart
+                and self.apart.model_copy(update={"usd_per_month": None, "same_type_usd_per_month": None}),
             }
         )

@@ -41,7 +41,8 @@ class Engine:
     can lose its KV cache to another, ``promises`` what such an engine keeps free when it admits one; ``narrow_kv``
     whether an unstated KV format is FP8 beside narrow weights; ``batch_option`` the setting that limits the sequences
     in flight, "" where none is documented; ``disaggregated`` the GPU families on which prefill and decode may be
-    instances of their own; ``only_families`` those on which it is considered unless it is named, () for all;
+    instances of their own, ``pools_of_types`` whether these may be of several GPU types, of one vendor ("any") or one
+    family, "" where nothing says so; ``only_families`` those on which it is considered unless it is named, () for all;
     ``kernel_tables`` its name in NVIDIA's tables, "" where it was not measured;
     ``stands_in_for`` engines outside the catalogue that run by its defaults.
     """
@@ -79,6 +80,8 @@ class Engine:
     batch_source: str = ""
     disaggregated: tuple[str, ...] = ()
     disaggregated_source: str = ""
+    pools_of_types: Literal["", "family", "any"] = ""
+    pools_of_types_source: str = ""
     only_families: tuple[str, ...] = ()
     dense_short_prompts: tuple[str, ...] = ()
     sparse_source: str = ""

@@ -5,14 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from sizing.base.format import count, ms, percent, significant, usd
-from sizing.base.mixed import FleetPart, MixedFleet, PromptRange
+from sizing.base.mixed import FleetPart, MixedFleet, PoolsOfTypes, PromptRange
 
 Named = Callable[[str], str]
 """What an accelerator is called, by its id."""
 
+LEAST_SAVED = 0.0005
+"""Share of a cost below which another is as much. Chosen: what a percentage in a sentence does not tell apart."""
+
 
 def sentence(mixed: MixedFleet, named: Named) -> str:
-    """What several fleets would save, without any amount of money."""
+    """What several fleets, and pools on two GPU types, would save, without any amount of money."""
+    split = _of_split(mixed, named)
+    return split if mixed.apart is None else f"{split} {_of_pools(mixed.apart, named)}"
+
+
+def _of_pools(apart: PoolsOfTypes, named: Named) -> str:
+    """What prefill and decode on two GPU types would save."""
+    if apart.saved_share < LEAST_SAVED:
+        return "Prefill and decode on two GPU types would cost no less than the plan."
+    prefill, decode = (f"{count(pool.gpus)} x {named(pool.gpu)}" for pool in (apart.prefill, apart.decode))
+    return f"Prefill on {prefill} and decode on {decode} would cost {percent(apart.saved_share)} less than the plan."
+
+
+def _of_split(mixed: MixedFleet, named: Named) -> str:
     match mixed.outcome:
         case "cheaper":
             saved = percent(mixed.saved_share)
@@ -29,7 +45,7 @@ def sentence(mixed: MixedFleet, named: Named) -> str:
 
 def _costs(mixed: MixedFleet) -> str:
     more = -(mixed.saved_share or 0.0)
-    return f"costs {percent(more)} more" if more >= 0.0005 else "costs as much"
+    return f"costs {percent(more)} more" if more >= LEAST_SAVED else "costs as much"
 
 
 def _split(mixed: MixedFleet, named: Named) -> str:
@@ -73,6 +89,13 @@ def lines(mixed: MixedFleet, named: Named) -> Iterator[str]:
         yield (
             f"  {fleet(one, named)} ({count(deployed.systems)} x {deployed.system}): {requests(one)}, "
             f"{significant(one.rps)} requests/s{limit}, {usd(one.usd_per_month)} a month"
+        )
+    if (apart := mixed.apart) is not None:
+        yield (
+            f"  Prefill {apart.prefill.layout} on {count(apart.prefill.systems)} x {apart.prefill.system}, decode "
+            f"{apart.decode.layout} on {count(apart.decode.systems)} x {apart.decode.system}, {apart.engine}: TTFT "
+            f"{ms(apart.ttft_ms)}, ITL {ms(apart.itl_ms)}, {usd(apart.usd_per_month)} a month; on one GPU type "
+            f"{usd(apart.same_type_usd_per_month)}"
         )
     if mixed.parts:
         yield (

@@ -13,8 +13,10 @@ from dataclasses import replace
 
 from sizing.base.errors import InvalidScenario
 from sizing.base.format import count, percent
-from sizing.base.mixed import FleetPart, MixedFleet, MixOutcome, PromptRange
+from sizing.base.mixed import FleetPart, MixedFleet, MixOutcome, PoolOfType, PoolsOfTypes, PromptRange
 from sizing.base.result import AnswerSentence, Plan
+from sizing.base.units import HOURS_PER_MONTH, MS_PER_S
+from sizing.mixed.apart import OnePool, cheapest_apart, possible
 from sizing.mixed.choose import Share, Split, cheapest_split, unserved
 from sizing.mixed.ranges import LengthRange, part_of, ranges_of, together
 from sizing.mixed.text import sentence
@@ -24,6 +26,9 @@ from sizing.planning.settled import settle
 from sizing.prices.cost import TIE
 from sizing.question.length_distributions import distribution_of
 from sizing.question.understand import Question, understand
+from sizing.search.screen import evaluate_all
+from sizing.simulator.layout import ITL, TTFT
+from sizing.simulator.quantiles import quantiles
 
 
 def reject_unmixable(question: Question) -> None:
@@ -47,6 +52,8 @@ def with_mix(question: Question, plan: Plan, seed: int) -> Plan:
     if question.scenario.deployment.mixed == 1 or not plan.feasible or question.reused is not None:
         return plan
     mixed = mix_of(question, plan, seed)
+    if mixed.one_fleet_usd_per_month and possible(question):
+        mixed = mixed.model_copy(update={"apart": _apart(question, mixed.one_fleet_usd_per_month, seed)})
     of_mix = AnswerSentence(about="mixed", text=sentence(mixed, question.gpu_name))
     return plan.model_copy(
         update={"mixed": mixed, "answer": f"{plan.answer} {of_mix.text}", "sentences": (*plan.sentences, of_mix)}
@@ -130,6 +137,41 @@ def _held_against(single: float, parts: list[FleetPart], ranges: Sequence[Length
         saved_share=1.0 - usd / single if single else 0.0,
         unserved=(),
         assumptions=tuple(_assumed(parts, ranges)),
+    )
+
+
+def _apart(question: Question, single: float, seed: int) -> PoolsOfTypes | None:
+    """Prefill and decode on two GPU types; None where none that is documented holds the limits."""
+    evaluated = evaluate_all(question)
+    one = cheapest_apart(question, evaluated, same_type=False, seed=seed)
+    if one is None:
+        return None
+    alike = cheapest_apart(question, evaluated, same_type=True, seed=seed)
+    row, percent_asked = one.decode.configuration, [question.limits.percentile]
+    ttft_s, itl_s = (quantiles(one.needed.outcome, metric, percent_asked)[0] for metric in (TTFT, ITL))
+    return PoolsOfTypes(
+        engine=row.engine.id,
+        weight_precision=row.precision.id,
+        prefill=_pool(one.prefill),
+        decode=_pool(one.decode),
+        ttft_ms=ttft_s * MS_PER_S,
+        itl_ms=itl_s * MS_PER_S,
+        transfer_ms=one.transfer_s * MS_PER_S,
+        usd_per_month=one.usd_per_hour * HOURS_PER_MONTH,
+        same_type_usd_per_month=None if alike is None else alike.usd_per_hour * HOURS_PER_MONTH,
+        saved_share=1.0 - one.usd_per_hour * HOURS_PER_MONTH / single,
+        source=row.engine.pools_of_types_source,
+    )
+
+
+def _pool(one: OnePool) -> PoolOfType:
+    return PoolOfType(
+        gpu=one.configuration.gpu.id,
+        layout=one.configuration.parallelism,
+        instances=one.instances,
+        gpus=one.instances * one.configuration.gpus,
+        system=one.option.name,
+        systems=one.systems,
     )
 
 

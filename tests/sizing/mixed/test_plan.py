@@ -103,7 +103,8 @@ def test_json_and_text_say_the_mix() -> None:
         written
     )
     assert any(line.startswith("Mixed fleet") for line in as_text(one).splitlines())
-    assert len(list(lines(mix(one), str))) == (len(mix(one).parts) + 2 if mix(one).parts else 1)
+    whole = len(mix(one).parts) + 2 if mix(one).parts else 1
+    assert len(list(lines(mix(one), str))) == whole + (mix(one).apart is not None)
 
 
 def test_without_money_no_amount_is_left() -> None:
