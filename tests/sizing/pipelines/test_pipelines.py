@@ -10,9 +10,11 @@ from sizing.catalog import resolve_gpu
 from sizing.catalog.encoders import encoders, stage_model
 from sizing.catalog.engines import engines
 from sizing.economics.allowance import Allowed, check
+from sizing.economics.cost import cost
 from sizing.pipelines.batch_times import batch_times
 from sizing.pipelines.loads import HIGHEST_UTILIZATION
 from sizing.pipelines.queue import Served, mixed_wait_s, servers_wait_s, smallest_batches
+from sizing.planning.analytic import analytic_plan
 from sizing.planning.text import as_text
 from sizing.prices.hardware import options
 from sizing.scenario.file import load_scenario
@@ -124,6 +126,21 @@ def test_what_is_allowed_counts_the_stages():
     assert planned["power_kw"] == pytest.approx(plan.pipeline.power_kw_whole)
     alone = plan.model_copy(update={"pipeline": None})
     assert check(allowed, alone, None).kept
+
+
+def test_a_cost_says_what_the_stages_take_beside_it():
+    scenario = Scenario.model_validate(
+        raw(LLAMA_8B, workload={"input_tokens": 1000, "output_tokens": 100, "peak_rps": 10}, deployment=H100)
+        | {"pipeline": [{**RERANK, "gpu": "l4"}]}
+    )
+    whole = cost(scenario, planner=analytic_plan)
+    stages = analytic_plan(scenario).pipeline
+    assert (whole.stages.gpus, whole.stages.usd_per_month) == (stages.gpus, stages.usd_per_month)
+    assert "Not counted: the stages of the pipeline on" in whole.answer
+    without = cost(scenario.model_copy(update={"pipeline": ()}), planner=analytic_plan)
+    assert without.stages is None
+    assert without.usd_per_month == whole.usd_per_month
+    assert "Not counted: the stages" not in without.answer
 
 
 def test_gpus_follow_from_rate_and_utilisation_at_the_asked_confidence():
