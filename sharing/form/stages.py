@@ -19,7 +19,7 @@ from sharing.form.problems import BadInput
 from sizing.base.errors import nearest_names
 from sizing.scenario.stages import MOST_STAGES, PipelineStage
 
-_TEXTS = ("stage", "model", "gpu", "place")
+_TEXTS = ("stage", "model", "gpu", "slice", "place")
 
 
 def stages_of(text: str, field: Field) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ from typing import Literal, TypedDict
 
 from sizing.base.choices import LeftOut, Location
 from sizing.base.errors import InvalidScenario
+from sizing.base.pipeline import Pipeline
 from sizing.base.result import Plan
 from sizing.base.units import G_PER_KG, MILLION
 from sizing.base.version import ENGINE_VERSION
@@ -166,6 +167,7 @@ def answer_of(ways: Ways, views: list[View], best: _Elsewhere | None = None) -> 
         answer="",
         **_range(chosen),
         parts=_parts(chosen),
+        stages=_stages(ways.plan.pipeline),
         counted=_counted(out),
         hardware_and_power_usd_per_month=chosen.hardware_and_power_usd_per_month if chosen.known else None,
         left_out=out,
@@ -193,6 +195,12 @@ def answer_of(ways: Ways, views: list[View], best: _Elsewhere | None = None) -> 
         data_version=data_version(),
     )
     return answer.model_copy(update={"answer": sentences(answer)})
+
+
+def _stages(pipeline: Pipeline | None) -> results.StagesBeside | None:
+    if pipeline is None:
+        return None
+    return results.StagesBeside(gpus=pipeline.gpus, usd_per_month=pipeline.usd_per_month, power_kw=pipeline.power_kw)
 
 
 def _range(view: View) -> MonthlyCost:

@@ -283,6 +283,18 @@ class CostConstant(Result):
     published_date: Annotated[str, quantity("Published on", help="When; empty where nobody does.")]
 
 
+class StagesBeside(Result):
+    """What the stages of a pipeline take beside the language model, whose cost it is not part of."""
+
+    gpus: Annotated[int, quantity("GPUs of the stages", "GPUs", "see the plan", "Those on idle GPUs included.")]
+    usd_per_month: Annotated[
+        float | None, quantity("Hardware of the stages", "USD/month", "see the plan", "None where it is not known.")
+    ]
+    power_kw: Annotated[
+        float | None, quantity("Power of the stages", "kW", "see the plan", "None where it is not known.")
+    ]
+
+
 class CostAnswer(Result):
     """What a plan costs."""
 
@@ -311,6 +323,10 @@ class CostAnswer(Result):
     ]
     parts: Annotated[
         dict[PartName, float], quantity("Parts", "USD/month", "see the chosen way", "What the cost is for.")
+    ]
+    stages: Annotated[
+        StagesBeside | None,
+        quantity("Stages of the pipeline", help="Beside the cost of the language model; None without a pipeline."),
     ]
     counted: Annotated[
         CountedParts,

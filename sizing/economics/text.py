@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import get_args
 
-from sizing.base.format import count, large, percent, significant, usd
+from sizing.base.format import count, kilowatts, large, percent, significant, usd
 from sizing.catalog.payment_terms import ASSUMED
 from sizing.economics.fleet_text import burst_sentence, spot_sentences
 from sizing.economics.present_value import Investment
@@ -15,6 +15,7 @@ from sizing.economics.results import (
     CostAnswer,
     CountedParts,
     LoadRange,
+    StagesBeside,
     UnitCost,
     WayToPay,
 )
@@ -141,8 +142,20 @@ def _sentences(cost: CostAnswer, money: Money) -> Iterator[str]:
             yield from spot_sentences(cost.spot, money)
         if cost.burst is not None and cost.location == "hybrid":
             yield burst_sentence(cost.burst)
+    if cost.stages is not None:
+        yield _stages(cost.stages, money)
     if cost.left_out:
         yield f"Left out as asked: {', '.join(left_out(cost))}."
+
+
+def _stages(stages: StagesBeside, money: Money) -> str:
+    """What the stages of a pipeline take, which is not in the cost of the language model."""
+    power = "power not known" if stages.power_kw is None else kilowatts(stages.power_kw)
+    gpus = f"{count(stages.gpus)} GPU{'s' if stages.gpus > 1 else ''}"
+    if stages.usd_per_month is None:
+        return f"Not counted: the stages of the pipeline on {gpus} ({power}), whose price is not known."
+    amount = f"{money(stages.usd_per_month)} a month of hardware"
+    return f"Not counted: the stages of the pipeline on {gpus}, {amount} ({power})."
 
 
 def _capital(text: str) -> str:

@@ -13,6 +13,7 @@ from sizing.catalog.encoders import encoder_of_size, stage_model
 from sizing.catalog.engines import Engine
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
+from sizing.catalog.slices import slice_of
 from sizing.pipelines.batch_times import WINDOW_S, BatchTimes, batch_times
 from sizing.question.understand import Question
 from sizing.scenario.stages import PipelineStage
@@ -158,15 +159,21 @@ def _asked(stage: PipelineStage, question: Question) -> StageDemand:
         _check(stage, model)
     speech = stage.stage == "speech" and stage.measured_items_per_s is None
     units = float(math.ceil(stage.per_request / WINDOW_S)) if speech else stage.per_request
-    own = {gpu.id: gpu for gpu in question.gpus if gpu.custom} | {g.name: g for g in question.gpus if g.custom}
     return StageDemand(
         stage=stage,
         model=model,
-        gpu=None if stage.gpu is None else own.get(stage.gpu) or resolve_gpu(stage.gpu),
+        gpu=None if stage.gpu is None else _gpu_of(stage, stage.gpu, question),
         units=units,
         items=stage.per_request / units,
         per_s=question.demand.sustained_rps,
     )
+
+
+def _gpu_of(stage: PipelineStage, name: str, question: Question) -> Gpu:
+    """The GPU that a stage names, or the slice of it. Raises UnknownName for either."""
+    own = {gpu.id: gpu for gpu in question.gpus if gpu.custom} | {g.name: g for g in question.gpus if g.custom}
+    card = own.get(name) or resolve_gpu(name)
+    return slice_of(card, stage.slice) if stage.slice else card
 
 
 def _check(stage: PipelineStage, model: Model) -> None:

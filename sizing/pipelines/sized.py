@@ -279,6 +279,8 @@ def _assumed(demands: Sequence[StageDemand], engine: Engine, best: _Arrangement)
     yield f"At most {percent(best.loads[0].highest)} of a GPU's time is used by stages; no spares are planned for them."
     if any(len(card.shares) > 1 for one in best.placements for card in one.cards):
         yield "Stages that share a GPU take turns on it; each has its weights and a process of its own in memory."
+    if any(one.gpu.slice_of for one in best.placements):
+        yield "A slice has its part of a card's SMs and bandwidth: a prior that no measurement validates."
     if idle := sum(one.idle for one in best.placements):
         stand = "One GPU of the stages stands" if idle == 1 else f"{idle} GPUs of the stages stand"
         yield f"{stand} idle in the systems of the language model otherwise, and costs nothing more."

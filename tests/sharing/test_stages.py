@@ -8,6 +8,7 @@ from sharing.form.presets import defaults, presets
 from sharing.form.problems import BadInput
 from sharing.form.read import to_scenario
 from sharing.form.stages import stages_of
+from sharing.form.stages_text import stages_text
 from sharing.form.write import from_scenario
 from sharing.report.content import Facts, Released, Table
 from sharing.report.pipeline import pipeline
@@ -87,3 +88,13 @@ def test_the_report_has_a_chapter_with_the_stages_and_no_money_where_none_is_rel
     (facts,) = (block for block in bare.blocks if isinstance(block, Facts))
     assert "TTFT of the whole" in [fact.label for fact in facts.facts]
     assert chapter(Released.LIST_PRICES) is None
+
+
+def test_a_slice_of_a_stage_is_read_and_written() -> None:
+    text = "embed BAAI/bge-m3 tokens=32 gpu=a100_sxm_80g slice=1g.10gb"
+    stages = stages_of(text, FIELD)
+    assert (stages[0]["gpu"], stages[0]["slice"]) == ("a100_sxm_80g", "1g.10gb")
+    again = stages_of(stages_text(stages), FIELD)
+    assert again == stages
+    with pytest.raises(BadInput, match="slice needs gpu"):
+        stages_of("embed BAAI/bge-m3 tokens=32 slice=1g.10gb", FIELD)

@@ -4,15 +4,20 @@ import json
 import math
 
 import pytest
+from pydantic import ValidationError
 
 from sizing import InvalidScenario, Scenario
+from sizing.base.errors import SizingError
 from sizing.catalog import resolve_gpu
 from sizing.catalog.encoders import encoders, stage_model
 from sizing.catalog.engines import engines
+from sizing.catalog.slices import profiles_of
 from sizing.economics.allowance import Allowed, check
+from sizing.economics.cost import cost
 from sizing.pipelines.batch_times import batch_times
 from sizing.pipelines.loads import HIGHEST_UTILIZATION
 from sizing.pipelines.queue import Served, mixed_wait_s, servers_wait_s, smallest_batches
+from sizing.planning.analytic import analytic_plan
 from sizing.planning.text import as_text
 from sizing.prices.hardware import options
 from sizing.scenario.file import load_scenario
@@ -124,6 +129,48 @@ def test_what_is_allowed_counts_the_stages():
     assert planned["power_kw"] == pytest.approx(plan.pipeline.power_kw_whole)
     alone = plan.model_copy(update={"pipeline": None})
     assert check(allowed, alone, None).kept
+
+
+def test_stages_run_on_slices_of_a_card():
+    """A seventh of a card by its SMs has a seventh of the rate where arithmetic binds, and seven of them are a card."""
+    whole = piped({**RERANK, "gpu": "a100_sxm_80g"}).pipeline
+    cut = piped({**RERANK, "gpu": "a100_sxm_80g", "slice": "1g.10gb"}).pipeline
+    profile = profiles_of("a100_sxm_80g")["1g.10gb"]
+    share = cut.stages[0].rate.value / whole.stages[0].rate.value
+    assert 0.7 * profile.compute_share < share <= 1.05 * profile.compute_share
+    (systems,) = cut.systems
+    assert systems.gpus == cut.gpus > whole.gpus
+    assert systems.systems * 8 * profile.instances >= cut.gpus
+    assert any("slice" in one for one in cut.assumptions)
+    assert not any("slice" in one for one in whole.assumptions)
+
+
+@pytest.mark.parametrize(
+    ("stage", "said"),
+    [
+        ({**RERANK, "gpu": "a100_sxm_80g", "slice": "9g.99gb"}, "Did you mean 7g.80gb"),
+        ({**RERANK, "gpu": "mi300x", "slice": "1/2"}, "Unknown slice of Instinct MI300X"),
+        ({**RERANK, "slice": "1g.10gb"}, "slice needs gpu"),
+    ],
+)
+def test_slices_that_a_card_does_not_have_are_refused(stage, said):
+    with pytest.raises((SizingError, ValidationError), match=said):
+        piped(stage)
+
+
+def test_a_cost_says_what_the_stages_take_beside_it():
+    scenario = Scenario.model_validate(
+        raw(LLAMA_8B, workload={"input_tokens": 1000, "output_tokens": 100, "peak_rps": 10}, deployment=H100)
+        | {"pipeline": [{**RERANK, "gpu": "l4"}]}
+    )
+    whole = cost(scenario, planner=analytic_plan)
+    stages = analytic_plan(scenario).pipeline
+    assert (whole.stages.gpus, whole.stages.usd_per_month) == (stages.gpus, stages.usd_per_month)
+    assert "Not counted: the stages of the pipeline on" in whole.answer
+    without = cost(scenario.model_copy(update={"pipeline": ()}), planner=analytic_plan)
+    assert without.stages is None
+    assert without.usd_per_month == whole.usd_per_month
+    assert "Not counted: the stages" not in without.answer
 
 
 def test_gpus_follow_from_rate_and_utilisation_at_the_asked_confidence():
