@@ -14,7 +14,6 @@ from pathlib import Path
 import psycopg
 
 USER = "postgres"
-STOP_S = 30
 
 
 def programs() -> Path | None:
