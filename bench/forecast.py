@@ -47,11 +47,6 @@ class ForecastScore:
     method: str
     dated: bool | None = None
 
-    @property
-    def beside_naive(self) -> float:
-        """Error over that of seasonal naive."""
-        return self.error / self.error_naive
-
 
 def foreseen(known: Floats, came: Floats, season: Season, expected: Floats | None = None) -> ForecastScore:
     """The better model's forecast of what came; ``expected`` (H,) is the truth behind it, from which the date comes."""

@@ -16,7 +16,6 @@ import psutil
 import psycopg
 
 USER = "postgres"
-STOP_S = 30
 
 
 def programs() -> Path | None:

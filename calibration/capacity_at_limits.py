@@ -68,7 +68,7 @@ class Capacity:
 
     @property
     def row(self) -> Configuration:
-        """The layout."""
+        """The layout of the instances whose capacity is asked."""
         return self.evaluated.candidates.rows[self.index]
 
 

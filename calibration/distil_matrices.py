@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from calibration.distil_fit import FORMATS, Chip, Errors, Solved, chip_of, even, fastest, solved, thinned, weight_bytes
+from calibration.distil_fit import FORMATS, Chip, Solved, chip_of, even, fastest, solved, thinned, weight_bytes
 from calibration.kernel_tables import newest
 from sizing.base.arrays import Floats
 from sizing.catalog.precisions import WIDE_BYTES
@@ -185,8 +185,3 @@ def imbalance(tables: Sequence[Measured]) -> Floats:
             if len(apart) and len(alone):
                 out.append(apart / np.median(alone))
     return np.concatenate(out)
-
-
-def errors_of(products: Sequence[Product]) -> Errors:
-    """Errors of fitted products together."""
-    return Errors([p.fit.errors for p in products])

@@ -74,7 +74,7 @@ def learnt(rows: pd.DataFrame) -> dict[str, Extrapolation]:
 
 
 def wider(extrapolations: Mapping[str, Extrapolation]) -> ByName:
-    """Their factors alone."""
+    """By which factors intervals are wider, without what they rest on."""
     return {name: one.factors for name, one in extrapolations.items()}
 
 

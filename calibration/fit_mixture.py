@@ -55,7 +55,7 @@ class Steps:
         return replace(self, base=base, today=today, kernel_s=self.kernel_s[rows])
 
     def mixed(self, trust: Trust) -> Mixed:
-        """Both together."""
+        """Steps of the roofline and of the kernel tables together, weighted by trust."""
         kernel_s = self.kernel_s * (self.base.decode_s / self.today.decode_s)
         return mixed(self.base, kernel_s, trust, self.leading)
 
@@ -181,7 +181,7 @@ def fit_trust(tables: Sequence[Targets], steps: Mapping[str, Steps], keep: Masks
 
 
 def mixture_yaml(trust: Trust, rows: int) -> str:
-    """The file that ships."""
+    """The text of ``sizing/data/mixture.yaml``."""
     lines = [
         "# Trust in kernel tables beside the roofline; what the names mean: sizing/steps/mixture.py.",
         "# Written by `make calibrate` (calibration/fit_mixture.py).",

@@ -62,7 +62,7 @@ class Targets:
     derived: dict[str, Floats]
 
     def take(self, rows: NDArray[np.intp]) -> "Targets":
-        """Some of the points."""
+        """The targets of the points at these places."""
         observed, derived = ({m: v[rows] for m, v in each.items()} for each in (self.observed, self.derived))
         return Targets(self.mode, self.points.take(rows), self.cells.iloc[rows], observed, derived)
 

@@ -181,7 +181,7 @@ HEAD = (
 
 
 def report() -> str:
-    """``docs/CALIBRATION.md``."""
+    """The text of ``docs/CALIBRATION.md``."""
     measured = curves()
     random3 = leave_rest_out(measured, 3, at_random)
     lines = [

@@ -20,7 +20,7 @@ class Result(Protocol):
     """An answer that knows its JSON, as pydantic models do."""
 
     def model_dump_json(self, *, indent: int | None = None) -> str:
-        """The answer as JSON."""
+        """The answer as the JSON text that a command prints."""
 
 
 R = TypeVar("R", bound=Result)

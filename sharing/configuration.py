@@ -43,7 +43,7 @@ setting. |
 
 
 def document() -> str:
-    """The whole document."""
+    """The text of ``docs/CONFIGURATION.md``."""
     return INTRODUCTION + "".join(_rows()) + FOREIGN
 
 

@@ -3,8 +3,6 @@
 import importlib
 import pkgutil
 import re
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from functools import cache
@@ -19,9 +17,8 @@ import reality
 import sharing
 import sizing
 import ui
-from tests.patience import PATIENCE_S
+from tests.tools.type_checker import ROOT, type_errors
 
-ROOT = Path(__file__).parents[1]
 CHOICE = re.compile(r"^(\w+ = Literal\[)", re.MULTILINE)
 CLOSED = re.compile(r"assert_never\(\w+\)")
 PARTIAL = {
@@ -59,19 +56,8 @@ def test_mypy_finds_a_new_choice_wherever_code_branches_on_one(tmp_path: Path) -
             shadow = tmp_path / f"{number}.py"
             shadow.write_text(more)
             shadows += ["--shadow-file", str(file.relative_to(ROOT)), str(shadow)]
-    run = subprocess.run(
-        [
-            *(sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path / "cache"), "--follow-imports", "silent"),
-            *(*shadows, *(str(file.relative_to(ROOT)) for file in closed)),
-        ],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        check=False,
-    )
-    assert run.returncode == 1, run.stdout + run.stderr
-    found = set(re.findall(r'^(\S+?:\d+): error: Argument 1 to "assert_never"', run.stdout, re.MULTILINE))
+    lines = type_errors(tmp_path, *shadows, *(str(file.relative_to(ROOT)) for file in closed))
+    found = set(re.findall(r'^(\S+?:\d+): error: Argument 1 to "assert_never"', lines, re.MULTILINE))
     wanted = {
         f"{file.relative_to(ROOT)}:{number}"
         for file in closed

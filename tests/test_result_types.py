@@ -1,11 +1,8 @@
 """Results are checked: mypy finds a missing field and a wrong type in every result type of the product."""
 
 import importlib
-import json
 import pkgutil
 import re
-import subprocess
-import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,9 +11,8 @@ from typing import Any
 import reality
 import sizing
 from sizing.base.quantity import Estimate, Result
-from tests.patience import PATIENCE_S
+from tests.tools.type_checker import type_errors
 
-ROOT = Path(__file__).parents[1]
 ERROR = re.compile(r"planted\.py:(\d+): error: .*\[([a-z-]+)\]$")
 HEAD = """
 from typing import Any
@@ -29,8 +25,6 @@ def any() -> Any: ...
 DEFAULT_THAT_IS_NONE = (
     'class Old(Result):\n    value: float = quantity("Value", help="Metadata as if it were a default.")'
 )
-HEAVY = ["numpy.*", "pandas.*", "pyarrow.*", "scipy.*"]
-"""No result holds their types, and reading them takes a third of the time."""
 
 
 def result_types() -> list[type[Result]]:
@@ -64,22 +58,10 @@ def planted(one: type[Result]) -> Iterator[tuple[str, set[str]]]:
 
 
 def errors_of(text: str, folder: Path) -> dict[int, set[str]]:
-    """The kinds of error by line that mypy, set up as for the product, finds in a file of this text."""
+    """The kinds of error by line that mypy finds in a file of this text."""
     (folder / "planted.py").write_text(text)
-    override = f'\n[[tool.mypy.overrides]]\nmodule = {json.dumps(HEAVY)}\nfollow_imports = "skip"\n'
-    (folder / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text() + override)
-    options = ["--config-file", str(folder / "pyproject.toml"), "--cache-dir", str(folder / "cache")]
-    run = subprocess.run(
-        [sys.executable, "-m", "mypy", *options, "--follow-imports", "silent", str(folder / "planted.py")],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        check=False,
-    )
-    assert run.returncode in (0, 1), run.stdout + run.stderr
     by_line: defaultdict[int, set[str]] = defaultdict(set)
-    for line in run.stdout.splitlines():
+    for line in type_errors(folder, str(folder / "planted.py")).splitlines():
         if match := ERROR.search(line):
             by_line[int(match[1])].add(match[2])
     return by_line

@@ -149,7 +149,7 @@ def chapters() -> tuple[Chapter, ...]:
 
 
 def document() -> str:
-    """``docs/BENCHMARK_CSV.md``."""
+    """The text of ``docs/BENCHMARK_CSV.md``."""
     parts = (f"## {chapter.title}\n\n{chapter.text}" if chapter.title else chapter.text for chapter in chapters())
     return "\n\n".join(["# Benchmark results as CSV", *parts]) + "\n"
 

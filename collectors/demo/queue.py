@@ -44,7 +44,7 @@ class Request:
 
 @dataclass
 class ReplicaState:
-    """Where a replica stands."""
+    """The requests that wait and run at a replica of the demo, and what its KV cache holds of them."""
 
     waiting: deque[Request] = field(default_factory=deque)
     running: list[tuple[float, int, Request]] = field(default_factory=list)

@@ -62,7 +62,7 @@ class Histogram:
 
     @property
     def count(self) -> float:
-        """Observations so far."""
+        """How many values were observed so far."""
         return float(self.counts.sum())
 
 
@@ -193,7 +193,7 @@ class DemoReplica:
         return [PageSample(*row) for _, _, rows in self.families() for row in rows]
 
     def page(self) -> str:
-        """The metrics page."""
+        """The text that the replica's ``/metrics`` answers with."""
         return written(self.families())
 
 

@@ -68,7 +68,7 @@ class Clock:
 
 @dataclass(frozen=True, kw_only=True)
 class Reply:
-    """A whole answer."""
+    """The answer of a server, read to its end."""
 
     status: int
     body: bytes = field(repr=False)

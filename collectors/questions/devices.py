@@ -70,7 +70,7 @@ class Device:
 
     @property
     def name(self) -> str:
-        """Host and number."""
+        """The name of a GPU: its host and its number there."""
         return f"{self.host}/{self.number}"
 
     @property

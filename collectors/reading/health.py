@@ -29,7 +29,7 @@ CORE = ("running", "waiting", "finished", "kv_usage", "generation_tokens")
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """State and causes."""
+    """The state of an observation, with the remarks that caused it."""
 
     state: State
     causes: tuple[Remark, ...]

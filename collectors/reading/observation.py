@@ -136,12 +136,12 @@ class Observation(_Frozen):
 
 
 def unknown_numbers() -> dict[str, float | None]:
-    """Every number, unknown."""
+    """A value for every number of an observation, each unknown."""
     return dict.fromkeys(NUMBERS)
 
 
 def unknown_distributions() -> dict[str, Distribution]:
-    """Every distribution, unknown."""
+    """A value for every distribution of an observation, each unknown."""
     return {key: Distribution() for key in DISTRIBUTIONS}
 
 

@@ -127,7 +127,7 @@ class _Adviser:
         return f" Then {requests_per_s(carried)} are within the limits: {enough} for the load of {load}."
 
     def restore(self) -> OfferedAction | None:
-        """Replicas that are missing."""
+        """Bring back the replicas that are missing; None where none are."""
         missing = self._given.difference("replicas")
         if missing is None or missing.measured >= missing.planned:
             return None

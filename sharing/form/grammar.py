@@ -100,7 +100,7 @@ LINK --to FILE.yaml` writes the scenario that a link means.
 
 
 def document() -> str:
-    """The whole document."""
+    """The text of ``docs/LINKS.md``."""
     parts = [INTRODUCTION, "## Examples\n", *_examples(), "## Parameters\n", *_table(), *_lists()]
     return "\n".join(parts)
 

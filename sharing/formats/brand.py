@@ -61,11 +61,6 @@ class Brand(BaseModel):
     font_bold: bytes = b""
     template: bytes = b""
 
-    @property
-    def logo_type(self) -> str:
-        """What the logo is; empty without one."""
-        return image_type(self.logo)
-
 
 def image_type(content: bytes) -> str:
     """What an image is that every format can hold; empty for anything else."""

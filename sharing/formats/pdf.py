@@ -189,7 +189,7 @@ def _half(block: Block, currency: str, style: Style) -> Iterator[Flowable]:
 
 
 def _pair(halves: Sequence[Sequence[Flowable]]) -> Flowable:
-    """Two columns."""
+    """Two blocks beside each other."""
     left, right = halves
     grid = Grid([[list(left), "", list(right)]], colWidths=[HALF, GUTTER, HALF])
     grid.setStyle(

@@ -52,7 +52,7 @@ class Today:
 
     @property
     def differing(self) -> int:
-        """How many figures differ."""
+        """How many figures of today's answer differ from the stored one."""
         return sum(one.stored != one.today for one in self.figures)
 
 

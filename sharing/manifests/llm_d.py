@@ -27,7 +27,7 @@ BEHIND_SIDECAR = 8200
 
 
 def refuses(facts: Facts) -> Reason | None:
-    """Plans of vLLM."""
+    """Why llm-d cannot express a plan, as of another engine than vLLM; None where it can."""
     if reason := engine_and_hardware(facts, ("vllm",)):
         return reason
     return Reason.RANKS_OVER_NODES if ranks_over_nodes(facts) else None

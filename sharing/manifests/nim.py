@@ -31,7 +31,7 @@ CACHE_PATH = {"name": "NIM_CACHE_PATH", "value": CACHE}
 
 
 def refuses(facts: Facts) -> Reason | None:
-    """Aggregated plans of NIM."""
+    """Why NIM cannot express a plan, as one of pools or of another engine; None where it can."""
     if reason := aggregated(facts, ("nim",)):
         return reason
     (group,) = facts.groups

@@ -39,7 +39,7 @@ class Frozen(BaseModel):
 
 
 class Paragraph(Frozen):
-    """A paragraph."""
+    """A paragraph of plain sentences."""
 
     kind: Literal["paragraph"] = "paragraph"
     text: str

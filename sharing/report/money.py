@@ -13,11 +13,11 @@ Converted = TypeVar("Converted", bound=Result)
 
 
 class Money(Protocol):
-    """A currency."""
+    """A currency with its rate, in which a report writes amounts."""
 
     @property
     def code(self) -> str:
-        """ISO 4217."""
+        """Its code after ISO 4217."""
         ...
 
     def of(self, usd_amount: float) -> float:

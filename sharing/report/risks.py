@@ -17,7 +17,7 @@ WORST_FIRST = list(SEVERITIES)
 
 
 def risks(subject: Subject) -> Section:
-    """The chapter on risks."""
+    """The chapter that names what may go wrong, and what cannot serve."""
     plan = subject.plan
     blocks: list[Block] = []
     if warnings := sorted(plan.warnings, key=lambda one: WORST_FIRST.index(one.severity)):

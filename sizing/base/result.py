@@ -104,7 +104,7 @@ class Explained(Result):
 
 
 class Candidate(Result):
-    """One ranked deployment."""
+    """One deployment of the ranking, with what it takes, costs and answers."""
 
     deployment: Annotated[Deployed, quantity("Deployment", help="What to deploy.")]
     max_rps: Annotated[

@@ -56,8 +56,6 @@ def architecture(fields: Fields) -> Architecture:
     )
 
 
-DENSE_BESIDE_EXPERTS = ("enable_moe_block", "residual_moe", "parallel_attn_mlp_res")
-"""Flags that say that each layer has a dense MLP beside its experts (Gemma 4, Grok 2, Arctic)."""
 BOTH_HALVES = ("hf_olmo", "molmo")
 """The first OLMo and its kin, whose width of an MLP is that of gate and up together."""
 

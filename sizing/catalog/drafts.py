@@ -18,7 +18,9 @@ from sizing.catalog.files import typed_rows
 DraftMethod = Literal["mtp", "eagle3", "dspark"]
 WorkloadKind = Literal["chat", "mixed", "math", "coding", "long_context", "random", "threshold"]
 
-METHOD_LABELS: Mapping[str, str] = MappingProxyType({"mtp": "MTP heads", "eagle3": "EAGLE-3", "dspark": "DSpark"})
+METHOD_LABELS: Mapping[DraftMethod, str] = MappingProxyType(
+    {"mtp": "MTP heads", "eagle3": "EAGLE-3", "dspark": "DSpark"}
+)
 """Methods as people call them."""
 
 DEPTHS = (1, 3)
@@ -43,7 +45,7 @@ class Acceptance:
     """One published acceptance length of a model's draft at so many draft tokens a step."""
 
     model: str
-    method: str
+    method: DraftMethod
     draft_tokens: int
     acceptance_length: float
     workload: str
@@ -64,7 +66,7 @@ class ModelDraft:
     """
 
     model: str
-    method: str
+    method: DraftMethod
     checkpoint: str
     acceptance_of: tuple[str, ...]
     draft_cost: float | None
@@ -82,7 +84,7 @@ class Draft:
     prediction heads counts. ``converted``: from another depth, or from code or mathematics.
     """
 
-    method: str
+    method: DraftMethod
     checkpoint: str
     draft_tokens: int
     tokens_per_step: float
@@ -225,7 +227,7 @@ class DraftedRun:
     engine: str
     weight_precision: str
     tp: int
-    method: str
+    method: DraftMethod
     draft_tokens: int
     tokens_per_step: float
     concurrency: float

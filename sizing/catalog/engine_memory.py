@@ -43,7 +43,7 @@ class EngineMemory:
     since: str
     year: float | None
     fraction: float | None
-    fraction_of: str
+    fraction_of: FractionOf
     sampler_bytes: float
     outside_gib_1: float
     outside_gib_2: float

@@ -87,12 +87,6 @@ class Precision:
         """Whether answers are as good as those of the 16-bit model, or as good as measurable."""
         return self.accuracy in ("reference", "very low loss")
 
-    def multiplies_on(self, gpu: Gpu) -> bool:
-        """Whether the GPU's matrix units multiply in the format itself; else weights are widened to 16 bit first."""
-        if self.compute == "mxfp4":
-            return gpu.supports_fp4
-        return self.compute != "wide" or self.bytes == WIDE_BYTES
-
     @property
     def is_narrow(self) -> bool:
         """Whether it multiplies in FP8 or below, beside which engines keep the KV cache in FP8."""

@@ -75,7 +75,7 @@ class Compared(Result):
 
 
 class Comparison(Result):
-    """Two to five scenarios."""
+    """Two to five scenarios side by side, with what drives their difference."""
 
     differences: Annotated[
         tuple[Difference, ...], quantity("Differences", help="Inputs that are not the same everywhere.")

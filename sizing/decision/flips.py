@@ -49,7 +49,7 @@ class Searched(Result):
 
 
 class Flips(Result):
-    """What flips the answer."""
+    """For each input, the nearest value at which another answer comes first."""
 
     nearest: Annotated[tuple[Flip, ...], quantity("Flips", help="The nearest first.")]
     unmoved: Annotated[tuple[Searched, ...], quantity("No flip", help="Sides on which none was found.")]

@@ -296,7 +296,7 @@ class StagesBeside(Result):
 
 
 class CostAnswer(Result):
-    """What a plan costs."""
+    """What a plan costs a month by each way to pay, over months, and against an API."""
 
     answer: Annotated[str, quantity("Answer", help="The finding in a few sentences.")]
     usd_per_month: Annotated[

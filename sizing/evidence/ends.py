@@ -113,7 +113,7 @@ def _simulated(points: PointTable, apart: Floats, source: AnySource) -> PointEnd
     return PointEnds(ends, endless & (slow.rps[:, 0] < HEAVIEST * points.rate_rps[:, 0]))
 
 
-def _factors(points: PointTable, apart: Floats, metric: Metric, modes: list[str]) -> tuple[Floats, Floats]:
+def _factors(points: PointTable, apart: Floats, metric: Metric, modes: Sequence[str]) -> tuple[Floats, Floats]:
     """Low and high factors (C,) of every point, as if it were of its mode in ``modes``."""
     cases = point_cases(points, apart, modes)
     ends = [stratum_interval(metric, mode, case) for mode, case in zip(modes, cases, strict=True)]

@@ -73,7 +73,7 @@ def _in_flight(points: PointTable, source: AnySource) -> Expected:
 
 
 def _queued(points: PointTable, source: AnySource) -> Expected:
-    """Offline runs."""
+    """Offline runs: every request is queued from the start."""
     return offline(points, step_times(points, offline_sizes(points), source))
 
 

@@ -88,7 +88,7 @@ class PointTable(Columns):
 
 
 def point_table(points: Sequence[Point]) -> PointTable:
-    """Columns from points."""
+    """The table that evaluates all points at once: a row for each, (C,)."""
     rows = [p.configuration for p in points]
     candidates = table(rows)
 

@@ -72,7 +72,7 @@ class Expected:
 
 
 def without_percentiles(ttft: Floats, itl: Floats, e2e: Floats, rps: Floats) -> Expected:
-    """Means alone."""
+    """Expected values of which means alone are known: percentiles are NaN. All columns (C, 1)."""
     unknown = np.full_like(ttft, np.nan)
     return Expected(ttft_s=ttft, itl_s=itl, e2e_s=e2e, rps=rps, ttft_p99_s=unknown, itl_p99_s=unknown)
 

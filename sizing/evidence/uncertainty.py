@@ -18,7 +18,6 @@ from typing import Literal
 import numpy as np
 
 from sizing.base.arrays import Floats
-from sizing.base.choices import PublishedMode
 from sizing.catalog import Model
 from sizing.catalog.measured import fitted_intervals, measured, well_measured
 from sizing.evidence.cases import NEAR_WORDS, Case, Nearness, case_of
@@ -38,7 +37,7 @@ MEASURES: Mapping[str, tuple[Metric, str]] = MappingProxyType(
 """What the plan asks for, and the protocol whose errors answer: metric and mode."""
 
 METRIC_WORDS = {"ttft": "TTFT", "itl": "ITL", "e2e": "E2E"}
-MODE_WORDS: Mapping[PublishedMode, str] = {
+MODE_WORDS = {
     "fixed_concurrency": "closed-loop",
     "static_batch": "static-batch",
     "fixed_rate": "open-loop",

@@ -73,7 +73,7 @@ class PoolSystem(Result):
 
 
 class SharedPool(Result):
-    """The shared pool."""
+    """Systems that several workloads share, with what serves each."""
 
     answer: Annotated[str, quantity("Answer", help="The pool in one sentence.")]
     feasible: Annotated[bool, quantity("Feasible", help="Whether every workload can be served.")]

@@ -56,7 +56,7 @@ class _Arrangement:
 
     @property
     def gpus(self) -> int:
-        """Of all types."""
+        """GPUs of all types together."""
         return sum(len(one.cards) for one in self.placements)
 
 

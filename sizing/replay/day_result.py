@@ -53,7 +53,7 @@ class ScaleOut(Result):
 
 
 class DayPlan(Result):
-    """Capacity over the day."""
+    """How many instances run over a day of changing load, and what that saves."""
 
     answer: Annotated[str, quantity("Answer", help="The finding in one sentence.")]
     deployment: Annotated[str, quantity("Deployment", help="What one instance is.")]

@@ -49,13 +49,8 @@ class Saturated:
     events: int
 
 
-def saturated_rps(replica: Replica, sample: Floats, *, prefill_only: bool = False, decode_only: bool = False) -> float:
-    """Requests/s of one replica that never runs out of work; ``sample`` (4, n) are lengths as they come."""
-    return saturated(replica, sample, prefill_only=prefill_only, decode_only=decode_only).rps
-
-
 def saturated(replica: Replica, sample: Floats, *, prefill_only: bool = False, decode_only: bool = False) -> Saturated:
-    """As :func:`saturated_rps`, with the work.
+    """What one replica serves that never runs out of work; ``sample`` (4, n) are lengths as they come.
 
     All requests wait from the start. Counted from the first to the last admission: all that entered in this time, over
     the time. 0 when no request of the sample fits.

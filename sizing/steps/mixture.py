@@ -57,7 +57,7 @@ class Mixed:
 
 @cache
 def trust() -> Trust:
-    """The committed weight."""
+    """How far the kernel tables are trusted against the roofline, as ``mixture.yaml`` was fitted."""
     return Trust(**read_yaml("mixture.yaml")["trust"])
 
 
@@ -100,7 +100,7 @@ class Mixture:
 
     @property
     def source(self) -> str:
-        """Both by name."""
+        """Names of the kernel tables and of the roofline's fit."""
         return f"{kernel_name()} and {self.base.source}"
 
     def of_year(self, software_year: float) -> Mixture:

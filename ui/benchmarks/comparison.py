@@ -22,7 +22,7 @@ from sizing.scenario.schema import Benchmark
 from ui import state
 from ui.benchmarks.notes import notes_on
 from ui.benchmarks.scenario import MOST_POINTS, benchmark_of, use_with_model
-from ui.figures.benchmark import benchmark_alt_text, build_benchmark, load_of, load_title, words
+from ui.figures.benchmark import LOAD_TITLES, benchmark_alt_text, build_benchmark, load_of, words
 from ui.format import as_markdown, counted
 from ui.shell import draw_chart, draw_choice, draw_download, draw_problems, grouped, in_percent
 
@@ -180,7 +180,7 @@ def comparison_table(benchmark: Benchmark, checked: Check, quantity: Quantity) -
     for r in (r for r in checked.rows if r.quantity == quantity):
         point = benchmark.points[r.point]
         row = {
-            load_title(point.mode): rounded(load_of(point, r)),
+            LOAD_TITLES[point.mode]: rounded(load_of(point, r)),
             f"Measured ({unit})": rounded(r.measured),
             f"Predicted ({unit})": rounded(r.predicted),
             f"80 % interval ({unit})": interval(r.low, r.high),

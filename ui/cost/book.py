@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import pandas as pd
 import streamlit as st
 from pydantic import ValidationError
 
-from sizing.base.choices import Facility, LeftOut, Licence, Purchase
+from sizing.base.choices import Facility, HybridBase, LeftOut, Licence, Purchase
 from sizing.catalog.payment_terms import TERMS
 from sizing.economics.api import offers_of
 from sizing.economics.assumptions import Assumption, assumptions_for, default_region, regions
@@ -24,10 +24,10 @@ from ui.shell.notes import draw_wrong_in_link
 GIVEN, _EDITION = state.COST_BOOK, "cost_book_edition"
 """Session keys: what was typed into the book by constant, and a number that makes its table start over."""
 
-PURCHASES: Mapping[Purchase, str] = {name: term.label for name, term in TERMS.items()}
+PURCHASES: Mapping[str, str] = {name: term.label for name, term in TERMS.items()}
 BASES: Mapping[str, str] = {"on_prem": "Own systems"} | {n: term.label for n, term in TERMS.items() if term.commits}
-FACILITIES: Mapping[Facility, str] = {"own": "Own data centre", "colocation": "Colocation"}
-LICENCES: Mapping[Licence, str] = {"none": "None", "nvidia_ai_enterprise": "NVIDIA AI Enterprise"}
+FACILITIES: Mapping[str, str] = {"own": "Own data centre", "colocation": "Colocation"}
+LICENCES: Mapping[str, str] = {"none": "None", "nvidia_ai_enterprise": "NVIDIA AI Enterprise"}
 LEFT_OUT: Mapping[LeftOut, str] = {
     "support": "Support",
     "switches": "Switches",
@@ -37,6 +37,8 @@ LEFT_OUT: Mapping[LeftOut, str] = {
 }
 ABOUT_RAMP = "The load grows evenly to the planned one; what is owned or committed to is paid for from the first month."
 RAMPS: Mapping[str, str] = {"0": "None", "3": "3 months", "6": "6 months", "12": "12 months"}
+for _words, _type in ((PURCHASES, Purchase), (BASES, HybridBase), (FACILITIES, Facility), (LICENCES, Licence)):
+    assert set(_words) == set(get_args(_type)), _type
 GROWTHS: Mapping[str, str] = {"0": "None", "10": "10 %", "25": "25 %", "50": "50 %", "100": "100 %"}
 
 

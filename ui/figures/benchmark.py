@@ -13,11 +13,12 @@ from sizing.scenario.schema import BenchmarkPoint
 from ui.figures.template import INK, NEUTRAL, alpha, axis, layout, message, palette, spread_out
 
 _NOTHING = "Nothing of this kind was measured."
-_LOADS: Mapping[BenchmarkMode, str] = {
+LOAD_TITLES: Mapping[BenchmarkMode, str] = {
     "fixed_concurrency": "Requests in flight (concurrency)",
     "fixed_rate": "Load asked for (requests/s)",
     "offline": "Requests in flight (predicted)",
 }
+"""The load axis of each mode."""
 
 
 class Words(NamedTuple):
@@ -46,19 +47,13 @@ def load_of(point: BenchmarkPoint, row: CheckedQuantity) -> float:
     """The load that was asked; offline, the requests in flight that fit."""
     match point.mode:
         case "fixed_concurrency":
-            asked = point.concurrency
+            return point.concurrency or row.load
         case "fixed_rate":
-            asked = point.request_rate_rps
+            return point.request_rate_rps or row.load
         case "offline":
-            asked = None
+            return row.load
         case unknown:
             assert_never(unknown)
-    return asked or row.load
-
-
-def load_title(mode: BenchmarkMode) -> str:
-    """The load axis of a mode."""
-    return _LOADS[mode]
 
 
 def build_benchmark(
@@ -86,7 +81,7 @@ def build_benchmark(
         layout=layout(
             dark=dark,
             height=360,
-            xaxis=axis(load_title(mode), **scale),
+            xaxis=axis(LOAD_TITLES[mode], **scale),
             yaxis=axis(title, **spread_out([v for r in compared for v in (r.measured, r.predicted)])),
         ),
     )

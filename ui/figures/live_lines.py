@@ -96,7 +96,7 @@ class Chart:
 
     @property
     def title(self) -> str:
-        """What the axis says."""
+        """The title of the axis, with its unit."""
         return f"{self.quantity} ({self.unit})" if self.quantity else self.unit
 
     @property

@@ -117,7 +117,7 @@ def hardware_look(gpu_id: str, *, name: str = "", dark: bool = False) -> Look:
 
 
 def _colour(gpu: Gpu | None) -> int:
-    """Place in the palette."""
+    """The place of an accelerator's family in the palette."""
     colour = gpu_families()[gpu.family].colour if gpu else None
     return _OTHER_COLOUR if colour is None else colour
 

@@ -49,7 +49,7 @@ class Sessions:
         self._open[address] += 1
 
     def leave(self, address: str) -> None:
-        """It is closed."""
+        """A web socket is closed, and no longer counts for its address."""
         self._open[address] -= 1
         if not self._open[address]:
             del self._open[address]

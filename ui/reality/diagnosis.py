@@ -171,7 +171,11 @@ def _figures(diagnosis: Diagnosis) -> None:
             UNKNOWN if more is None else signed(count(abs(more)), more),
             "What this traffic needs of the planned replicas, less those planned.",
         ),
-        ("Cost vs plan, a month", month(diagnosis.gap_usd_per_month), "Of these replicas, by what a replica of the plan costs."),
+        (
+            "Cost vs plan, a month",
+            month(diagnosis.gap_usd_per_month),
+            "Of these replicas, by what a replica of the plan costs.",
+        ),
         (
             "New plan vs plan, a month",
             month(None if anew is None else anew.more_usd_per_month),

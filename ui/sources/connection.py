@@ -191,7 +191,7 @@ class Connections:
         return connection.generation if connection else 0
 
     def close(self) -> None:
-        """Close everything."""
+        """Stop refreshing, and close every open connection."""
         self._closed.set()
         with self._lock:
             for connection in self._open.values():

@@ -24,7 +24,7 @@ def serve(settings: Settings) -> None:
 
 @cache
 def _counted() -> None:
-    """Once in a process."""
+    """The counters, made once in a process."""
     register(Counted())
 
 

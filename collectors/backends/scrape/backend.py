@@ -19,7 +19,7 @@ MAX_RANGE_STEPS = 1_000
 
 
 class RingBackend:
-    """See collectors.backends.backend.Backend."""
+    """Answers to queries from the samples that were scraped: a :class:`collectors.backends.backend.Backend`."""
 
     dedicated = True
 

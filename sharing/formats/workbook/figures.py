@@ -49,7 +49,7 @@ class WorkbookFigures:
 
     @property
     def bought(self) -> int:
-        """Bought systems."""
+        """How many systems are bought for the first month."""
         return self.calculator.months[0].bought
 
     @property
