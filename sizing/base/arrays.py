@@ -75,9 +75,10 @@ Table = TypeVar("Table", bound=Columns)
 def _with(table: Table, changed: Mapping[str, Any]) -> Table:
     """A copy of a table with other columns: as dataclasses.replace, without setting every field by a call of its own,
     which a question does some thousand times."""
-    copy: Table = object.__new__(type(table))
+    kind: Any = type(table)
+    copy: Table = object.__new__(kind)
     values = vars(table)
-    vars(copy).update({name: values[name] for name in _declared(type(table))}, **changed)
+    vars(copy).update({name: values[name] for name in _declared(kind)}, **changed)
     return copy
 
 

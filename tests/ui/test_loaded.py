@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_first_page_does_not_wait_for_what_later_pages_need() -> None:
-    later = ("sqlalchemy", "alembic", "xlsxwriter", "pptx", "scipy.stats", "matplotlib")
+    later = ("sqlalchemy", "alembic", "xlsxwriter", "pptx", "scipy.stats", "scipy.optimize", "matplotlib")
     later += ("sharing.report.build", "collectors.prometheus")
     code = f"import ui.size.page, ui.home.page, sys; print([m for m in {later!r} if m in sys.modules])"
     done = subprocess.run(
