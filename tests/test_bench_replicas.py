@@ -21,10 +21,10 @@ def test_two_replicas_serve_their_own_users() -> None:
 
 
 def test_a_further_replica_is_told_against_the_first_round_by_round() -> None:
-    def sides(*per_replica: float) -> list[Side]:
-        return [Side(load=Load(), per_replica=one, cpu_s=0.1) for one in per_replica]
+    def sides(*cpu_s: float) -> list[Side]:
+        return [Side(load=Load(), per_replica=4.0, cpu_s=one) for one in cpu_s]
 
-    (row,) = _linear({1: sides(4.0, 6.0), 2: sides(2.0, 6.0)})
+    (row,) = _linear({1: sides(0.25, 0.5), 2: sides(0.5, 0.5)})
     assert row.samples == (2.0, 1.0)
     assert row.ratio is not None
     assert row.ratio > 1

@@ -6,7 +6,7 @@ know them, and Streamlit answers nothing: what was on the screen would stay ther
 
 from __future__ import annotations
 
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from starlette.types import Message, Receive
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
@@ -41,4 +41,4 @@ def _run_of(sent: bytes) -> BackMsg | None:
 def _whole(asking: BackMsg) -> bytes:
     asking.rerun_script.ClearField("fragment_id")
     asking.rerun_script.ClearField("is_auto_rerun")
-    return asking.SerializeToString()
+    return bytes(asking.SerializeToString())

@@ -146,7 +146,7 @@ def write_address() -> None:
 def _open(page: str, brought: Mapping[str, list[str]]) -> None:
     """Take over what the address says, and the inputs that the browser brings along. An address that says nothing of
     inputs leaves those of the session as they are."""
-    address = _address() | (brought if page in WITH_INPUTS else {})
+    address = {**_address(), **(brought if page in WITH_INPUTS else {})}
     if sentence := too_much(address):
         views.open_page(page, {})
         st.session_state[_NOTES] = _Notes(sentences=(sentence,), page=page)
