@@ -30,30 +30,37 @@ class Interval(Result):
     high: Annotated[float | None, quantity("High", UNIT_OF_ROW, "see the row", "Upper end; none where it is open.")]
 
 
+RowKey = Annotated[str, quantity("Key", help="Stable identifier of the row.")]
+MeasuredAs = Annotated[
+    str, quantity("Measured as", help="Quantity of the observation that it is read from.", exclude=True)
+]
+MeasuredInterval = Annotated[
+    Interval,
+    quantity(
+        "Measured",
+        UNIT_OF_ROW,
+        "80 % interval from the number of requests, and the bucket a quantile fell in",
+        "What was measured over the window.",
+    ),
+]
+RequestsBehind = Annotated[
+    float | None, quantity("Requests behind it", "requests", "counted", "Requests the value rests on.")
+]
+"""What traffic and performance rows state alike."""
+
+
 class TrafficRow(Result):
     """One property of the traffic: planned, and as it is."""
 
-    key: Annotated[str, quantity("Key", help="Stable identifier of the row.")]
-    measured_as: Annotated[
-        str, quantity("Measured as", help="Quantity of the observation that it is read from.", exclude=True)
-    ]
+    key: RowKey
+    measured_as: MeasuredAs
     label: Annotated[str, quantity("Quantity", help="What is compared, with its statistic.")]
     unit: Annotated[str, quantity("Unit", help="Unit of planned and measured values.")]
     planned: Annotated[
         float | None, quantity("Planned", UNIT_OF_ROW, "from the scenario", "None where the plan says nothing.")
     ]
-    measured: Annotated[
-        Interval,
-        quantity(
-            "Measured",
-            UNIT_OF_ROW,
-            "80 % interval from the number of requests, and the bucket a quantile fell in",
-            "What was measured over the window.",
-        ),
-    ]
-    count: Annotated[
-        float | None, quantity("Requests behind it", "requests", "counted", "Requests the value rests on.")
-    ]
+    measured: MeasuredInterval
+    count: RequestsBehind
     difference: Annotated[
         float | None,
         quantity(
@@ -75,10 +82,8 @@ class TrafficRow(Result):
 class PerformanceRow(Result):
     """One property of the deployment: what the plan's engine predicts for the observed traffic, and as it is."""
 
-    key: Annotated[str, quantity("Key", help="Stable identifier of the row.")]
-    measured_as: Annotated[
-        str, quantity("Measured as", help="Quantity of the observation that it is read from.", exclude=True)
-    ]
+    key: RowKey
+    measured_as: MeasuredAs
     label: Annotated[str, quantity("Quantity", help="What is compared, with its statistic and where it is measured.")]
     unit: Annotated[str, quantity("Unit", help="Unit of predicted and measured values.")]
     predicted: Annotated[
@@ -90,18 +95,8 @@ class PerformanceRow(Result):
             "What the plan's engine says for the observed traffic.",
         ),
     ]
-    measured: Annotated[
-        Interval,
-        quantity(
-            "Measured",
-            UNIT_OF_ROW,
-            "80 % interval from the number of requests, and the bucket a quantile fell in",
-            "What was measured over the window.",
-        ),
-    ]
-    count: Annotated[
-        float | None, quantity("Requests behind it", "requests", "counted", "Requests the value rests on.")
-    ]
+    measured: MeasuredInterval
+    count: RequestsBehind
     error: Annotated[
         float | None, quantity("Error", "fraction", "predicted / measured - 1", "Error of the prediction.")
     ]

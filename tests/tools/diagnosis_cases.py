@@ -17,7 +17,7 @@ from collectors.backends.scrape.promql.samples import Track, Tracks
 from collectors.backends.scrape.scraper import ScrapeTarget
 from collectors.source import Source, source_from
 from reality.compare import Planned, planned_of
-from reality.diagnosis.causes import Cause
+from reality.diagnosis.causes import FIELDS, Cause
 from reality.diagnosis.worlds import Circumstances, Worlds
 from sizing.base.arrays import Floats
 from sizing.catalog.precisions import precisions
@@ -28,20 +28,7 @@ from tests.tools.deployment_metrics import series_of
 from tests.tools.deployment_truth import History, StepTimes, World, run, step_times_of
 
 NOW, WINDOW_S, LEAD_S = 1_800_000_000.0, 1800.0, 600.0
-SINGLE: tuple[Cause, ...] = (
-    "load",
-    "prompts",
-    "outputs",
-    "cache_hits",
-    "burstiness",
-    "replicas",
-    "kv_cache",
-    "batch_limit",
-    "routing",
-    "slow_gpu",
-    "weights",
-    "engine",
-)
+SINGLE: tuple[Cause, ...] = tuple(FIELDS)
 SCENARIOS: Mapping[str, Mapping[str, Any]] = {
     "llama-70b": {
         "model": "meta-llama/Llama-3.3-70B-Instruct",
