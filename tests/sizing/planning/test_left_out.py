@@ -110,7 +110,9 @@ def test_a_gpu_that_runs_the_model_in_lossy_formats_alone_says_so() -> None:
 def test_gpus_that_could_be_cheaper_say_what_all_of_them_would(rps: float, objective: str) -> None:
     for _, question in _kinds(understand(asked(rps=rps, objective=objective))):
         whole = _first_of(question)
-        assert whole is not None
+        if whole is None:
+            assert _cheaper(question, 1e12) is None
+            continue
         for share in (0.5, 0.99, 1.01, 1.5, 20.0):
             most = share * whole.usd_per_month
             assert _cheaper(question, most) == (whole if share > 1.0 else None)
