@@ -7,6 +7,8 @@ from sizing import Scenario, plan
 from sizing.base.result import Plan
 from sizing.catalog.measured import well_measured
 from sizing.catalog.precisions import precisions
+from sizing.planning.left_out import _cheaper, _first_of, _kinds
+from sizing.question.understand import understand
 
 MODELS = ("meta-llama/Meta-Llama-3-8B-Instruct", "meta-llama/Llama-3.3-70B-Instruct", "Qwen/Qwen3-32B")
 LLAMA_405B = "meta-llama/Llama-3.1-405B-Instruct"
@@ -101,3 +103,16 @@ def test_a_gpu_that_runs_the_model_in_lossy_formats_alone_says_so() -> None:
     assert out.fix is not None
     assert (out.fix.key, out.fix.value) == ("deployment.accurate_formats_only", False)
     assert plan(with_change(before, out.fix.key, False)).feasible
+
+
+@pytest.mark.parametrize("objective", ["cost", "gpus"])
+@pytest.mark.parametrize("rps", [0.5, 70.0])
+def test_gpus_that_could_be_cheaper_say_what_all_of_them_would(rps: float, objective: str) -> None:
+    for _, question in _kinds(understand(asked(rps=rps, objective=objective))):
+        whole = _first_of(question)
+        if whole is None:
+            assert _cheaper(question, 1e12) is None
+            continue
+        for share in (0.5, 0.99, 1.01, 1.5, 20.0):
+            most = share * whole.usd_per_month
+            assert _cheaper(question, most) == (whole if share > 1.0 else None)

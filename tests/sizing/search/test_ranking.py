@@ -57,6 +57,9 @@ def test_deployments_are_ordered_by_the_objective_and_what_is_preferred(objectiv
     known = np.isfinite(counted)
     assert counted[known] == pytest.approx((itself * factors)[known])
     assert (factors >= 1.0).all()
+    for keys in (kind.keys() for kind in seen.kinds):
+        for count in (1, 7, 200, len(keys.cost) + 1):
+            assert (keys.first_few(objective, count) == keys.order(objective)[:count]).all()
 
 
 def test_the_best_of_every_other_gpu_comes_before_variants_on_the_same():
