@@ -73,7 +73,7 @@ def test_what_was_said_to_be_saved_is_there(place: str, tmp_path: Path, kills: i
 
 
 def test_a_page_whose_server_started_anew_says_so_and_goes_on(tmp_path: Path) -> None:
-    """An idle page says nothing of its own accord; a fresh server may undo the one change that it is asked for first."""
+    """An idle page says nothing of its own accord; a fresh server may undo the first change."""
 
     async def goes_on() -> tuple[str, list[str]]:
         async with SocketUser(dashboard.origin) as user:
