@@ -2,7 +2,6 @@
 the people on it go on at the others, what was saved is there, and what only its sessions held is said."""
 
 import asyncio
-import re
 import shutil
 import socket
 import subprocess
@@ -189,15 +188,3 @@ def test_a_page_finds_another_replica_and_says_what_it_has_lost(site: Site, page
     expect(main).to_contain_text(GONE, timeout=PATIENCE_MS)
     expect(main).not_to_contain_text("Read 1 run")
     assert "isl=4321" in page.url
-
-    page.goto(f"{site.url}/live", wait_until="load")
-    settle(page)
-    page.get_by_role("button", name="Connect").click()
-    page.get_by_label("URL; several metrics pages: one per line", exact=True).fill("http://127.0.0.1:9")
-    page.get_by_label("Name (optional)", exact=True).fill("mine")
-    page.get_by_test_id("stForm").get_by_role("button", name="Connect").click()
-    settle(page)
-    expect(page).to_have_url(re.compile("source=mine"), timeout=PATIENCE_MS)
-    lose_replica(site, page)  # what refreshes by itself finds out by itself
-    expect(main).to_contain_text(GONE, timeout=PATIENCE_MS)
-    expect(main).to_contain_text("This dashboard has no source “mine”", timeout=PATIENCE_MS)
