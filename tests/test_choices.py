@@ -23,6 +23,9 @@ CHOICE = re.compile(r"^(\w+ = Literal\[)", re.MULTILINE)
 CLOSED = re.compile(r"assert_never\(\w+\)")
 PARTIAL = {
     "reality.diagnosis.causes.FIELDS": "what is unexplained changes nothing",
+    "sharing.manifests.balancer.LITELLM_METHODS": "the others are what LiteLLM does unasked: a pick by weight",
+    "sharing.manifests.balancer.NGINX_METHODS": "the others are what nginx does unasked: in turn, by weight",
+    "sizing.decision.lever_text.RUNS": "the others change no software that has to run them",
     "sharing.form.problems._AT": "the sentence on a p95 stands under the length that it is of",
     "sizing.catalog.layer_lists._NAMES": "no file names a layer that is not there",
     "sizing.decision.keep_hardware._KEYS": "the load has the key that it was given by",

@@ -187,4 +187,4 @@ def test_the_example_for_an_agent_in_the_readme(programs: Path, elsewhere: Path)
             await client.initialize()
             return {tool.name for tool in (await client.list_tools()).tools}
 
-    assert awaited(names) == {"plan", "compare", "explain", "find_model", "open_link"}
+    assert awaited(names) == {"plan", "compare", "explain", "find_model", "levers", "open_link"}

@@ -34,6 +34,10 @@ COSTLY = 2.0
 """How many times the cost without a limit must be exceeded for a warning. Chosen: from there on it is the limit that
 decides what is spent, not the load."""
 
+EASED = 1.6
+"""How many times the cost without a limit a loosened one may cost by estimate. Chosen: the plan that simulation makes of
+it is up to a fourth dearer than the estimate, and is not to be called costly again."""
+
 LOOSENED = (1.25, 1.5, 2.0, 3.0, 5.0)
 """Multiples of a limit that are tried, the smallest first. Chosen: what may still be agreed to, step by step."""
 
@@ -68,7 +72,7 @@ def costly_limits(question: Question, evaluated: Evaluated, now_usd_per_hour: fl
         for factor in LOOSENED:
             loosened = limit * factor
             cost = _cheapest(question, evaluated, dataclasses.replace(question.limits, **{field: loosened}))
-            if cost <= COSTLY * without:
+            if cost <= EASED * without:
                 break
         else:
             loosened, cost = math.inf, without

@@ -78,7 +78,6 @@ def hardware(candidates: Candidates) -> Hardware:
     domain, linked = col(lambda k: float(k.gpu.domain_gpus))[:, 0], col(lambda k: float(k.gpu.has_fast_link))[:, 0] > 0
     fast = linked & (candidates.tp <= domain)
     nodes = np.where(linked, np.ceil(candidates.tp * candidates.dp / domain), 1.0)
-    fast_link = col(lambda k: k.gpu.link_bytes_per_s or 0.0)
     slow_link = col(lambda k: k.gpu.pcie_bytes_per_s * (THROUGH_HOST if k.gpu.consumer else 1.0))
     return Hardware(
         matrix=col(_matrix_flops),
@@ -88,7 +87,7 @@ def hardware(candidates: Candidates) -> Hardware:
         power_within=col(_power_within),
         launched=col(lambda k: _launched(k.gpu)),
         memory=col(lambda k: k.gpu.memory_bandwidth),
-        link=np.where(fast[:, None], fast_link, slow_link),
+        link=np.where(fast[:, None], col(lambda k: k.gpu.link_bytes_per_s or 0.0), slow_link),
         network=slow_link,
         nodes=nodes[:, None],
         fast=fast[:, None],

@@ -177,6 +177,7 @@ DEFAULTS = {
     "lora_gbs": "8",
     "lora_n": "50",
     "lora_on": "all",
+    "mixed": "1",
     "lora_rank": "16",
     "lora_zipf": "1",
     "off_tier": "host_memory",

@@ -33,7 +33,7 @@ from tests.sharing.test_report_files import Page
 TEXT = " ".join(TYPED)
 RESOLVED = re.compile(
     r"deployment\.(gpus|slice|engines|precisions|kv_precisions)|benchmark\.(gpu|engine|model|\w+_precision)|measured\.system"
-    r"|prices\.(system|gpu)|pipeline\.gpu|prices\.\w+\.\w+\.(system|gpu|date)|costs\..*|model"
+    r"|prices\.(system|gpu)|pipeline\.(gpu|slice)|prices\.\w+\.\w+\.(system|gpu|date)|costs\..*|model"
 )
 """Keys whose texts have to be names that the catalogue knows, or a day."""
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
+TYPES_S = 4.0 * PATIENCE_S
+"""Longest that a run over the house may take beside other work; a minute alone."""
 HEAVY = ["numpy.*", "pandas.*", "plotly.*", "pyarrow.*", "scipy.*", "streamlit.*"]
 """No result or choice holds their types, and reading them takes a third of the time."""
 
@@ -22,7 +24,7 @@ def type_errors(folder: Path, *arguments: str) -> str:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=PATIENCE_S,
+        timeout=TYPES_S,
         check=False,
     )
     assert run.returncode in (0, 1), run.stdout + run.stderr

@@ -75,10 +75,13 @@ def test_attention_of_prompts_is_recovered(tmp_path: Path) -> None:
         num_key_value_heads=[1, 2, 4],
     )
     rows = rows.assign(head_dim=128, kv_cache_dtype="bfloat16", window_size=0, step=0)
-    rows["latency"] = 1e3 * (prompt_s(rows, H100, 0.55, 0.9) + 1e-5)
+    rows["latency"] = 1e3 * (prompt_s(rows, H100, {"share": 0.55, "query_pairs": 150.0}, 0.9, 0.6) + 1e-5)
     path = wheel(tmp_path, {"h100_sxm/attention/vllm/0.1.0/context_attention_perf": rows})
-    (found,) = prompts(path, {"hopper": 0.9})
+    (found,) = prompts(path, {"hopper": 0.9}, 0.6)
     assert found.fit.values["share"] == pytest.approx(0.55, rel=0.01)
+    assert found.fit.values["query_pairs"] == pytest.approx(150.0, rel=0.05)
+    (given,) = prompts(path, {"hopper": 0.9}, 0.6, 150.0)
+    assert given.fit.values == pytest.approx({"share": 0.55, "start": 1e-5}, rel=0.01)
 
 
 def test_cache_reads_are_recovered_from_those_that_no_cache_of_the_gpu_holds(tmp_path: Path) -> None:
