@@ -35,8 +35,8 @@ COSTLY = 2.0
 decides what is spent, not the load."""
 
 EASED = 1.6
-"""How many times the cost without a limit a loosened one may cost by estimate. Chosen: the plan that simulation makes of
-it is up to a fourth dearer than the estimate, and is not to be called costly again."""
+"""How many times the cost without a limit a loosened one may cost by estimate. Chosen: the plan that simulation makes
+of it is up to a fourth dearer than the estimate, and is not to be called costly again."""
 
 LOOSENED = (1.25, 1.5, 2.0, 3.0, 5.0)
 """Multiples of a limit that are tried, the smallest first. Chosen: what may still be agreed to, step by step."""
