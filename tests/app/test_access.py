@@ -232,12 +232,12 @@ def test_typed_sources_and_promql_are_for_editors(
     for claims, may in ((VIEWER, False), (EDITOR, True)):
         app = log_in(claims, "live")
         assert not app.exception
-        assert any(one.key == "own_urls" for one in app.text_area) == may
+        assert any(one.key == "connect_urls" for one in app.text_area) == may
         assert ("Addresses cannot be typed here" in " ".join(one.value for one in app.markdown)) == (not may)
     monkeypatch.setenv("LIVE_TYPED_SOURCES", "viewers")
-    assert any(one.key == "own_urls" for one in log_in(VIEWER, "live").text_area)
+    assert any(one.key == "connect_urls" for one in log_in(VIEWER, "live").text_area)
     monkeypatch.setenv("LIVE_TYPED_SOURCES", "off")
-    assert not any(one.key == "own_urls" for one in log_in(ADMIN, "live").text_area)
+    assert not any(one.key == "connect_urls" for one in log_in(ADMIN, "live").text_area)
 
 
 def test_what_was_typed_goes_with_the_role(log_in: LogIn, tmp_path: Path, registry: Registry) -> None:
@@ -249,15 +249,6 @@ def test_what_was_typed_goes_with_the_role(log_in: LogIn, tmp_path: Path, regist
     (tmp_path / "access.yaml").write_text(RULES.replace("editors", "others"))
     app.run()
     assert "mine" not in app.selectbox(key="source").options
-
-
-def test_a_viewer_reads_by_names_of_metrics_alone(log_in: LogIn, registry: Registry) -> None:
-    for claims, kinds in ((VIEWER, 3), (EDITOR, 5)):
-        app = log_in(claims, "live")
-        app.query_params["tab"] = "Mapping"
-        app.run()
-        found = [one for one in app.selectbox if one.key == "map_kind"]
-        assert not found or len(found[0].options) == kinds
 
 
 def test_logging_out_ends_every_copy_of_the_login(log_in: LogIn, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from tests.collectors.fake_prometheus import FakePrometheus
 from tests.collectors.feeds import NOW, Feed
 from tests.collectors.servers import Server, serving
 from ui.live.mapping import candidate_of
+from ui.sources import known as sessions
 from ui.sources.reading import Registry
 
 
@@ -82,3 +83,11 @@ def test_no_name_of_a_metric_leaves_the_selector(kind: str, text: str) -> None:
     with pytest.raises(ValueError, match="letters, digits, underscores and colons"):
         candidate_of(kind, text, "1")
     assert candidate_of(kind, "my_gateway:ttft_ms", "1").kind == kind
+
+
+@pytest.mark.parametrize(("writes", "kinds"), [(True, 5), (False, 3)])
+def test_a_viewer_reads_by_names_of_metrics_alone(
+    server: Server, registry: Registry, monkeypatch: pytest.MonkeyPatch, writes: bool, kinds: int
+) -> None:
+    monkeypatch.setattr(sessions, "may_write", lambda: writes)
+    assert len(open_live(registry, tab="Mapping").selectbox(key="map_kind").options) == kinds

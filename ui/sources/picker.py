@@ -135,30 +135,30 @@ def _draw_form() -> None:
         st.radio(
             "What answers there",
             ["Prometheus", "Metrics pages"],
-            key="own_kind",
+            key="connect_kind",
             horizontal=True,
             help="A Prometheus-compatible API (Prometheus, Thanos, Mimir, VictoriaMetrics), or /metrics "
             "pages of engines and GPU exporters, read every 5 s.",
         )
         st.text_area(
             "URL; several metrics pages: one per line",
-            key="own_urls",
+            key="connect_urls",
             height=90,
             placeholder="http://prometheus:9090",
             help="Read by this server, not by your browser.",
         )
         st.text_input(
             "Model name (optional)",
-            key="own_model",
+            key="connect_model",
             placeholder="meta-llama/Llama-3.3-70B-Instruct",
             help="Selects one deployment, by the model label of its engine.",
         )
-        st.text_input("Name (optional)", key="own_name", help="What it is called in the choice of sources.")
+        st.text_input("Name (optional)", key="connect_name", help="What it is called in the choice of sources.")
         with st.expander("Credentials (optional, kept in this session only)", icon=":material/key:"):
-            st.text_input("User name", key="own_user")
-            st.text_input("Password", key="own_password", type="password")
-            st.text_input("Bearer token", key="own_token", type="password")
-            st.text_input("Tenant (X-Scope-OrgID)", key="own_tenant")
+            st.text_input("User name", key="connect_user")
+            st.text_input("Password", key="connect_password", type="password")
+            st.text_input("Bearer token", key="connect_token", type="password")
+            st.text_input("Tenant (X-Scope-OrgID)", key="connect_tenant")
         draw_problems(st.session_state.pop(_PROBLEMS, ()))
         st.form_submit_button("Connect", type="primary", on_click=_add, icon=":material/add_link:")
 
@@ -166,7 +166,7 @@ def _draw_form() -> None:
 def _add() -> None:
     """Keep what was typed; a problem is a sentence in the form."""
     text = {
-        name: str(st.session_state.get(f"own_{name}") or "").strip()
+        name: str(st.session_state.get(f"connect_{name}") or "").strip()
         for name in ("kind", "urls", "model", "name", "user", "password", "token", "tenant")
     }
     try:
@@ -178,7 +178,7 @@ def _add() -> None:
     st.session_state.pop(DEPLOYMENT, None)
     st.session_state[_CONNECT] = False
     for secret in ("password", "token"):
-        st.session_state[f"own_{secret}"] = ""
+        st.session_state[f"connect_{secret}"] = ""
 
 
 def _raw(text: dict[str, str]) -> dict[str, Any]:

@@ -27,10 +27,10 @@ def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AppTest:
 
 
 def connect(app: AppTest, **fields: str) -> AppTest:
-    app.radio(key="own_kind").set_value(fields.pop("kind", "Prometheus"))
-    app.text_area(key="own_urls").set_value(fields.pop("urls", ""))
+    app.radio(key="connect_kind").set_value(fields.pop("kind", "Prometheus"))
+    app.text_area(key="connect_urls").set_value(fields.pop("urls", ""))
     for key, value in fields.items():
-        app.text_input(key=f"own_{key}").set_value(value)
+        app.text_input(key=f"connect_{key}").set_value(value)
     return app.button[0].click().run()
 
 
@@ -57,7 +57,7 @@ def test_credentials_are_kept_but_never_shown(app: AppTest) -> None:
     connect(app, urls="http://prometheus:9090", user="me", password="hunter2", tenant="team-9")
     assert app.text[0].value == "prometheus:9090"
     assert "hunter2" not in app.json[0].value
-    assert app.text_input(key="own_password").value == ""
+    assert app.text_input(key="connect_password").value == ""
     source = app.session_state["typed_sources"][0]
     assert source.prometheus.auth.password.get_secret_value() == "hunter2"
     assert "hunter2" not in repr(source)
