@@ -62,6 +62,7 @@ def test_axe_finds_a_planted_fault(page: Page) -> None:
 def answer_stands_above_the_form(page: Page) -> None:
     answered, form = page.locator("h2").first, page.get_by_label("Prompt (tokens)", exact=True)
     expect(form).to_be_visible()
+    expect(answered).to_be_visible()
     above, below = answered.bounding_box(), form.bounding_box()
     assert above is not None
     assert below is not None

@@ -1,7 +1,7 @@
 """From a real vLLM result file to a scenario that is sized with it, in a real browser."""
 
 from pathlib import Path
-from urllib.parse import urlparse
+from urllib.parse import parse_qs, urlparse
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -42,7 +42,9 @@ def test_a_real_vllm_benchmark_calibrates_the_scenario(open_page: OpenPage, widt
     page.get_by_role("link", name="Back to Size").click()
     settle(page)
     assert urlparse(page.url).path == "/size"
-    assert "benchmark" not in urlparse(page.url).query
+    asked = parse_qs(urlparse(page.url).query)
+    assert "benchmark" not in asked
+    assert asked["given"] == ["benchmark"], "the address names what it leaves behind"
     expect(main).to_contain_text("Measured benchmark in use")
     page.get_by_role("button", name="Only this deployment").click()
     settle(page)
