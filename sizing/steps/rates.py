@@ -197,8 +197,8 @@ def _matrix_rates(of: _Fitted) -> tuple[Floats, Floats]:
 
 def _attention_share(of: _Fitted) -> Floats:
     """Share of the dense 16-bit rate that attention's products reach, (C, 1): within a family, as dense products, what
-    the power limit leaves of the clock. An H20 keeps its clock, its rate being a seventh of the H100's at most of its
-    power: 0.93 in prompts of a million tokens (LMSYS blog, 2026-01-15)."""
+    the power limit leaves of the clock. An H20 has a seventh of the H100's rate with most of its power, so that it
+    keeps its clock: 0.93 in prompts of a million tokens (LMSYS blog, 2026-01-15)."""
     within = of.facts.power_within**of.fit.common.power_within
     return np.asarray(np.minimum(of.device(lambda d: d.attention) * within, 1.0))
 
