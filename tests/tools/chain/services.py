@@ -14,6 +14,8 @@ from typing import Any
 import requests
 
 MODEL = "tiny"
+ENGINE_FORMAT = "float32"
+"""Chosen: because a processor without AVX-512 computes BF16 four times more slowly."""
 START_S = 400.0
 """Time within which a service has to answer: vLLM compiles on its first start."""
 
@@ -55,7 +57,7 @@ def engine(folder: Path, port: int, sequences: int = 16) -> Iterator[str]:
         "port": port,
         "max-model-len": 2048,
         "max-num-seqs": sequences,
-        "dtype": "bfloat16",
+        "dtype": ENGINE_FORMAT,
     }
     command = [str(folder / "venv/bin/vllm"), "serve", str(folder / "model"), "--enforce-eager"]
     command += [part for key, value in options.items() for part in (f"--{key}", str(value))]
