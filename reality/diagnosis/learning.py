@@ -103,6 +103,11 @@ class Windows:
     spans_s: tuple[tuple[float, float], ...]
     drift: str | None = None
 
+    @property
+    def loads(self) -> list[float]:
+        """Requests/s of a replica in each."""
+        return [one.circumstances.rps / one.circumstances.replicas for one in self.targets]
+
     def since(self, at: int, drift: str) -> Windows:
         """The windows from number ``at`` on, with the drift that left the earlier ones out."""
         return Windows(targets=self.targets[at:], spans_s=self.spans_s[at:], drift=drift)
@@ -186,13 +191,14 @@ def _misfits_at(targets: Sequence[MeasuredSteps], worlds: Worlds, solution: Floa
 
 def _without_older(windows: Windows, misfits: Sequence[float], accepted: Calibration | None) -> Windows:
     """The windows since the last change of step times, with a sentence about it; all where there was none."""
-    at = change_of(misfits, GAP_NOISE, before=0 if accepted is None else accepted.windows)
-    if at is None:
+    before = 0 if accepted is None else accepted.windows
+    change = change_of(misfits, GAP_NOISE, loads=windows.loads, before=before)
+    if change is None:
         return windows
-    older = [*([0.0] if accepted is not None else []), *misfits[:at]]
-    times = math.exp(float(np.mean(misfits[at:]) - np.mean(older)))
+    times = math.exp(change.log_times)
     what = "those learned before" if accepted is not None else "in the windows before"
-    return windows.since(at, f"Since {utc(windows.spans_s[at][0])} steps take {times:.2f} times as long as {what}.")
+    since = utc(windows.spans_s[change.at][0])
+    return windows.since(change.at, f"Since {since} steps take {times:.2f} times as long as {what}.")
 
 
 def _too_few(windows: Windows, known: Known) -> Learned:
@@ -237,7 +243,7 @@ def _judged(windows: Windows, worlds: Worlds, known: Known, fitted: Fitted) -> L
     """Whether the fit may be used: the windows tell decode and prefill apart, and it predicts those left out."""
     targets, one = windows.targets, known.accepted
     refining = one is not None and windows.drift is None
-    spread = _spread(targets)
+    spread = max(windows.loads) / min(windows.loads)
     errors = _errors_alone(fitted, with_prior=refining)
     identifiable = (refining or spread >= LEAST_SPREAD) and errors[0] <= MOST_ERROR[0] and errors[1] <= MOST_ERROR[1]
     before, after = _left_out(targets, fitted, worlds)
@@ -274,12 +280,6 @@ def _judged(windows: Windows, worlds: Worlds, known: Known, fitted: Fitted) -> L
         why=why,
     )
     return Learned(recalibration=recalibration, targets=targets)
-
-
-def _spread(targets: Sequence[MeasuredSteps]) -> float:
-    """The highest load of a replica over the lowest."""
-    loads = [target.circumstances.rps / target.circumstances.replicas for target in targets]
-    return max(loads) / min(loads)
 
 
 def _errors_alone(fitted: Fitted, *, with_prior: bool) -> tuple[float, float]:

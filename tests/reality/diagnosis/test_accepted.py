@@ -140,7 +140,25 @@ def test_step_times_of_another_plan_are_not_used(offered: Diagnosis) -> None:
     ],
 )
 def test_a_change_is_found_where_it_is(misfits: list[float], before: int, at: int | None) -> None:
-    assert change_of(misfits, 0.03, before=before) == at
+    found = change_of(misfits, 0.03, before=before)
+    assert (found and found.at) == at
+
+
+def test_a_change_without_loads_is_the_difference_of_the_means() -> None:
+    found = change_of([0.01, -0.02, 0.02, 0.0, 0.2, 0.18, 0.21], 0.03)
+    assert found.log_times == pytest.approx((0.2 + 0.18 + 0.21) / 3 - 0.01 / 4)
+
+
+def test_steps_that_rise_more_steeply_than_planned_are_no_change() -> None:
+    rising = [-0.11, -0.10, 0.11, 0.10]
+    assert change_of(rising, 0.03, loads=[1.0, 1.0, 1.0, 1.0]).at == 2
+    assert change_of(rising, 0.03, loads=[2.5, 2.5, 4.3, 4.3]) is None
+
+
+def test_a_change_is_told_from_the_load_where_loads_repeat() -> None:
+    found = change_of([0.0, 0.05, 0.01, 0.25, 0.2, 0.24], 0.03, loads=[2.0, 4.0, 2.0, 4.0, 2.0, 4.0])
+    assert found.at == 3
+    assert found.log_times == pytest.approx(0.2, abs=0.02)
 
 
 def test_chance_shows_a_change_in_one_history_of_some_hundred() -> None:
