@@ -22,13 +22,14 @@ START_S = 400.0
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """What is sent: Poisson arrivals at ``rps``, lengths within 30 % of the mean."""
+    """What is sent: Poisson arrivals at ``rps``, ``at_once`` in flight at most, lengths within 30 % of the mean."""
 
     requests: int = 160
     rps: float = 2.0
     input_tokens: int = 128
     output_tokens: int = 96
     seed: int = 1
+    at_once: int | None = None
 
 
 def _environment(folder: Path) -> dict[str, str]:
@@ -108,6 +109,8 @@ def send(folder: Path, url: str, load: Load) -> dict[str, Any]:
         "result-dir": str(folder),
         "result-filename": "generator.json",
     }
+    if load.at_once is not None:
+        options["max-concurrency"] = load.at_once
     command = [str(folder / "venv/bin/vllm"), "bench", "serve", "--ignore-eos", "--save-result", "--save-detailed"]
     command += [part for key, value in options.items() for part in (f"--{key}", str(value))]
     done = subprocess.run(command, env=_environment(folder), cwd=folder, capture_output=True, text=True, check=False)

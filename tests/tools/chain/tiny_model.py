@@ -1,4 +1,4 @@
-"""``tiny_model.py FOLDER``: a Llama of three layers with random weights and its tokenizer. Run with the Python of vLLM."""
+"""``tiny_model.py FOLDER``: a Llama of three layers, random weights and its tokenizer. Run with the Python of vLLM."""
 
 import json
 import sys
