@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from reality.compare import Planned, compare_source, planned_of
 from reality.diagnosis.diagnose import diagnose_source
 from reality.diagnosis.learning import FEWEST_REQUESTS
 from reality.learned.acceptance import calibration_of
+from reality.step_times import factors_in_words
 from sharing.bonds.records import Calibration
 from sharing.errors import SharingError
 from sizing.catalog.engines import engines
@@ -45,7 +46,7 @@ OF_A_WINDOW = 1.1 * FEWEST_REQUESTS
 """Requests of a window at the lowest rate, from which its length follows: a round one, as past windows have."""
 WITHIN = 0.15
 MEANS = {"ttft_ms.mean": "TTFT", "tpot_ms.mean": "ITL", "e2e_ms.mean": "E2E"}
-CORES = {"id": "cores", "memory_gb": 16, "bandwidth_gbs": 10, "fp16_tflops": 0.07, "price_usd": 1000}
+CORES = {"id": "cores", "memory_gb": 16, "bandwidth_gbs": 10, "fp16_tflops": 0.07, "bf16_tflops": 0.07}
 """One core with AVX2, as matrix products and sums of numpy show it."""
 SCENARIO = {
     "name": "Chain",
@@ -169,40 +170,47 @@ def table(rows: Sequence[Held]) -> str:
     return "\n".join(lines).replace("% |", " % |")
 
 
+def measured_rows(folder: Path, address: str, url: str, planned: Planned, carried: float) -> list[Held]:
+    """Loads at shares of the rate that the engine carries at once; what a Prometheus saw of the first ones predicts the
+    others. Raises InvalidEntry where nothing was learned."""
+    least_s = OF_A_WINDOW / (LEARNED_AT[0] * carried)
+    window_s = step_for(PAST_WINDOWS * least_s, interval_s=least_s, points=PAST_WINDOWS + 1)
+    source = source_from({"schema_version": 1, "name": "chain", "prometheus": {"url": url}, "window_s": window_s})
+    print(f"{carried:.2f} requests/s at once: windows of {window_s:g} s", file=sys.stderr)
+
+    def sent(share: float, duration_s: float, seed: int) -> float:
+        rps = round(share * carried, 2)
+        send(folder, address, Load(requests=round(rps * duration_s), rps=rps, seed=seed))
+        return rps
+
+    for seed, share in enumerate(LEARNED_AT):
+        sent(share, 2.5 * window_s, seed)
+    learned = learned_of(planned, source, at_s=time.time(), window_s=window_s)
+    print(factors_in_words(learned), file=sys.stderr)
+    rows = []
+    for seed, share in enumerate(HELD_AGAINST, start=10):
+        rps = sent(share, window_s + 20.0, seed)
+        rows += held(planned, learned, source, at_s=time.time(), window_s=window_s, rps=rps)
+    return rows
+
+
 def main() -> int:
     """Returns 1 where a mean is off by more than :data:`WITHIN`, 2 where nothing was learned."""
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".chain").resolve()
     port = free_port()
     jobs = [{"job_name": "vllm", "static_configs": [{"targets": [f"127.0.0.1:{port}"]}]}]
     sequences = engines()["vllm"].sequences(gpu_of(Scenario.model_validate(SCENARIO).deployment.custom_gpus[0]))
-    with (
-        tempfile.TemporaryDirectory(dir=folder) as data,
-        engine(folder, port, sequences) as address,
-        prometheus(Path(data) / "tsdb", jobs=jobs, interval=f"{INTERVAL_S}s") as (url, _),
-    ):
-        one = Load(requests=40, rps=4.0, seed=99)
-        send(folder, address, one)
-        alone = send(folder, address, replace(one, requests=ALONE, rps=math.inf, at_once=1))
-        crowd = send(folder, address, replace(one, requests=AT_ONCE, rps=math.inf))
+    with tempfile.TemporaryDirectory(dir=folder) as data, engine(folder, port, sequences) as address:
+        send(folder, address, Load(requests=40, rps=4.0, seed=99))
+        alone = send(folder, address, Load(requests=ALONE, rps=math.inf, at_once=1))
+        crowd = send(folder, address, Load(requests=AT_ONCE, rps=math.inf))
         planned = planned_of(Answer.of(benchmarked(alone, crowd), analytic_plan))
-        carried = float(crowd["request_throughput"])
-        least_s = OF_A_WINDOW / (LEARNED_AT[0] * carried)
-        window_s = step_for(PAST_WINDOWS * least_s, interval_s=least_s, points=PAST_WINDOWS + 1)
-        source = source_from({"schema_version": 1, "name": "chain", "prometheus": {"url": url}, "window_s": window_s})
-        print(f"{carried:.2f} requests/s at once: windows of {window_s:g} s", file=sys.stderr)
-        for seed, share in enumerate(LEARNED_AT):
-            rps = round(share * carried, 2)
-            send(folder, address, replace(one, requests=round(rps * 2.5 * window_s), rps=rps, seed=seed))
-        try:
-            learned = learned_of(planned, source, at_s=time.time(), window_s=window_s)
-        except SharingError as problem:
-            print(problem, file=sys.stderr)
-            return 2
-        rows = []
-        for seed, share in enumerate(HELD_AGAINST, start=10):
-            rps = round(share * carried, 2)
-            send(folder, address, replace(one, requests=round(rps * (window_s + 20.0)), rps=rps, seed=seed))
-            rows += held(planned, learned, source, at_s=time.time(), window_s=window_s, rps=rps)
+        with prometheus(Path(data) / "tsdb", jobs=jobs, interval=f"{INTERVAL_S}s") as (url, _):  # sees no benchmark
+            try:
+                rows = measured_rows(folder, address, url, planned, float(crowd["request_throughput"]))
+            except SharingError as problem:
+                print(problem, file=sys.stderr)
+                return 2
     print(table(rows))
     return int(any(abs(row.error) > WITHIN for row in rows))
 
