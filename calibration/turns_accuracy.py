@@ -145,14 +145,14 @@ def _replayed(source: str, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _in_rounds(of: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """TTFT by turn, what caches hold by turn, and what tiers gain."""
-    found = {name: _rounds(of, tier) for name, tier in of["tiers"].items()}
+    by_tier = {name: _rounds(of, tier) for name, tier in of["tiers"].items()}
     for tier, turn, share, ttft_s in of["rows"]:
-        shares, times = found[tier]
+        shares, times = by_tier[tier]
         setting = f"Qwen3-8B on A100 40 GB, {tier}, turn {turn + 1}"
         yield _row("share found", of["source"], setting, share, float(shares[turn]))
         yield _row("TTFT by turn, s", of["source"], setting, ttft_s, float(times[turn]))
     for better, worse, ttft, rate in of["gains"]:
-        (_, fast), (_, slow) = found[better], found[worse]
+        (_, fast), (_, slow) = by_tier[better], by_tier[worse]
         setting = f"{better} over {worse}"
         yield _row("gain of a second tier, TTFT", of["source"], setting, ttft, float(fast.mean() / slow.mean()))
         if rate is not None:
@@ -171,12 +171,12 @@ def _rounds(of: Mapping[str, Any], tier: Mapping[str, float]) -> tuple[Floats, F
     trace = BlockTrace.of(prompts, blocks, page)
     on_gpu = _found(trace, instance.kv.capacity)
     second = instance.tier(tier["gib"], tier["gb_per_s"]) if tier else None
-    found = on_gpu if second is None else np.maximum(_found(trace, second.capacity), on_gpu)
-    saved = found if second is None else on_gpu + second.saves(found - on_gpu)
+    held = on_gpu if second is None else np.maximum(_found(trace, second.capacity), on_gpu)
+    saved = held if second is None else on_gpu + second.saves(held - on_gpu)
     shares, times = [], []
     for turn in range(1, of["rounds"] + 1):
         this = turns == turn
-        shares.append(found[this].sum() / prompts[this].sum())
+        shares.append(held[this].sum() / prompts[this].sum())
         times.append(_ttft_s(instance.loop(of["at_once"], prompts[this], np.ones(clients), saved[this])))
     return np.array(shares), np.array(times)
 
