@@ -24,8 +24,8 @@ Option = str | int | bool
 
 
 def llamacpp(facts: Facts, group: Group) -> dict[str, Option]:
-    """Options of llama-server (ggml-org/llama.cpp@00dc805, tools/server/README.md). Its slots share one KV cache, so that a
-    long request may use what others leave."""
+    """Options of llama-server (ggml-org/llama.cpp@00dc805, tools/server/README.md). Its slots share one KV cache, so
+    that a long request may use what others leave."""
     each = facts.plan.per_instance
     slots = group.max_sequences * facts.context
     held = each.kv_tokens if each is not None and each.kv_tokens else slots
