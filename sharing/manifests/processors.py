@@ -24,8 +24,8 @@ Option = str | int | bool
 
 
 def llamacpp(facts: Facts, group: Group) -> dict[str, Option]:
-    """Options of llama-server (ggml-org/llama.cpp, tools/server/README.md). Its slots share one KV cache, so that a
-    long request may use what others leave."""
+    """Options of llama-server (ggml-org/llama.cpp@00dc805, tools/server/README.md). Its slots share one KV cache, so
+    that a long request may use what others leave."""
     each = facts.plan.per_instance
     slots = group.max_sequences * facts.context
     held = each.kv_tokens if each is not None and each.kv_tokens else slots
@@ -44,7 +44,8 @@ def llamacpp(facts: Facts, group: Group) -> dict[str, Option]:
 
 
 def openvino(facts: Facts, group: Group) -> dict[str, Option]:
-    """Options of OpenVINO Model Server (docs.openvino.ai, model server parameters, text generation)."""
+    """Options of OpenVINO Model Server (openvinotoolkit/model_server, tag v2025.4, docs/parameters.md and
+    src/graph_export/graph_cli_parser.cpp; the same at 7e4df0c of 2026-08-21)."""
     each = facts.plan.per_instance
     options: dict[str, Option] = {
         "--source_model": facts.checkpoint.name,

@@ -26,11 +26,13 @@ From simulations of 10 to 150 whole sequences, prompts of 200 to 4,000 tokens an
 class RunningFit(MemoryFit):
     """Memory per GPU, and the sequences that one instance runs at once (``max_concurrency``).
 
-    ``held_per_sequence``: KV cache of one in flight, mean over its life; ``cached``: how many of them the KV cache of
-    the instance holds; ``evictions``: of each request, while more wait than it holds. All (C,).
+    ``held_per_sequence``: KV cache of one in flight, mean over its life, beside what all hold ``together``; ``cached``:
+    how many of them the KV cache of the instance holds; ``evictions``: of each request, while more wait than it holds.
+    All (C,).
     """
 
     held_per_sequence: Floats
+    together: Floats
     cached: Floats
     evictions: Floats
 
@@ -48,20 +50,34 @@ def evicted_share(at_once: Floats, cached: Floats) -> Floats:
 
 
 def running_fit(model: Model, candidates: Candidates, traffic: Traffic) -> RunningFit:
-    """Memory of every candidate with the sequences that it runs at once; none where not one of full length fits."""
+    """Memory of every candidate with the sequences that it runs at once; none where not one of full length fits.
+
+    What all prompts begin with is held once on each rank, and by no sequence.
+    """
     memory = memory_fit(model, candidates, traffic.resident_kv_tokens)
-    held = held_bytes(model, candidates, traffic, memory.kv_per_sequence)
-    available = memory.kv_available - memory.kv_in_flight
-    of_rank = sequences_at_once(available, held, memory.kv_per_sequence)
+    together = together_bytes(model, candidates, traffic)
+    held = held_bytes(model, candidates, traffic, memory.kv_per_sequence) - together
+    available = memory.kv_available - memory.kv_in_flight - together
+    of_rank = sequences_at_once(available, held, memory.kv_per_sequence - together)
     cached = of_rank * candidates.dp
     scheduled = candidates.column(lambda r: r.engine.sequences(r.gpu)) * candidates.dp
     known = {f.name: getattr(memory, f.name) for f in fields(MemoryFit)}
     return RunningFit(
         **known | {"max_concurrency": np.minimum(cached, scheduled)},
         held_per_sequence=held,
+        together=together,
         cached=cached,
         evictions=evictions(candidates, traffic, of_rank),
     )
+
+
+def together_bytes(model: Model, candidates: Candidates, traffic: Traffic) -> Floats:
+    """KV cache per GPU of what all prompts begin with, (C,): what so many tokens more than a prompt would take, so that
+    of windows that a prompt fills already nothing counts."""
+    if traffic.shared_tokens <= 0.0:
+        return np.zeros(len(candidates))
+    longer = kv_of_sequence(model, candidates, traffic.input_tokens + traffic.shared_tokens)
+    return longer - kv_of_sequence(model, candidates, traffic.input_tokens)
 
 
 def held_bytes(model: Model, candidates: Candidates, traffic: Traffic, whole: Floats) -> Floats:
@@ -92,7 +108,7 @@ def sequences_at_once(available: Floats, held: Floats, whole: Floats) -> Floats:
 
 def evictions(candidates: Candidates, traffic: Traffic, at_once: Floats) -> Floats:
     """How often each request is evicted while more wait than the KV cache holds: max(OSL - N, 0) / ISL, with N
-    ``at_once`` in the KV cache of a rank.
+    ``at_once`` in the KV cache of a rank, ISL the part of a prompt that others do not hold, too.
 
     An engine that admits a request once its prompt fits fills all room with prompts; then a token that is generated
     needs room that an eviction makes, the newest sequence going first, which has little more than its prompt. OSL
@@ -101,4 +117,5 @@ def evictions(candidates: Candidates, traffic: Traffic, at_once: Floats) -> Floa
     lengths as many tokens are freed as are generated. Validity: against the simulator, ``docs/LOAD_MODEL.md``.
     """
     greedy = candidates.column(lambda r: float(r.engine.evicts and r.engine.promises.of_new == 0.0))
-    return greedy * np.maximum(traffic.output_tokens - at_once, 0.0) / max(traffic.input_tokens, 1.0)
+    own = max(traffic.input_tokens - traffic.shared_tokens, 1.0)
+    return greedy * np.maximum(traffic.output_tokens - at_once, 0.0) / own

@@ -128,22 +128,26 @@ def _per_sequence(row: Configuration, one: PerInstance, model: Model, fit: Runni
 def _sequences(row: Configuration, one: PerInstance, fit: RunningFit) -> Explained:
     """How many sequences the KV cache holds at once."""
     unit, stages = memory_unit(one.memory_per_gpu_gb), row.tp * row.pp / GB
-    held, kept = (float(part[0]) * stages for part in (fit.held_per_sequence, fit.kv_in_flight))
-    kv, whole, each, prompts = (unit.of(size) for size in (one.kv_gb, one.kv_per_sequence_gb, held, kept))
+    parts = (fit.held_per_sequence, fit.kv_in_flight, fit.together)
+    sizes = (one.kv_gb, one.kv_per_sequence_gb, *(float(part[0]) * stages for part in parts))
+    kv, whole, each, prompts, shared = (unit.of(size) for size in sizes)
     most = row.batch_limit or int(row.engine.sequences(row.gpu) * row.dp)
     ranks = f" / {row.dp}" if row.dp > 1 else ""
     times = f" x {row.dp}" if row.dp > 1 else ""
     most = max(most, one.max_concurrency)
     cap = "the batch limit" if row.batch_limit else "what is scheduled"
     windows = f" - {number(prompts)}" if prompts > SAME * kv else ""
+    once = f" - {number(shared)}" if shared > 0.0 else ""
     but = " and what windows keep of prompts in flight" if windows else ""
+    but += " and what all prompts begin with, held once" if once else ""
+    longest = f"({number(whole)}{once})" if once else number(whole)
     return entry(
         "max_concurrency",
         count(one.max_concurrency),
         "floor((KV memory - KV per sequence / 2) / KV that one in flight holds + 1/2), at most what is scheduled",
         step(
             f"KV memory but for half a sequence{but}, over what one in flight holds ({_share(row)}), at most {cap}",
-            f"min(floor(({number(kv)}{ranks}{windows} - {number(whole)} / 2) / {number(each)} + 0.5){times}; {most})",
+            f"min(floor(({number(kv)}{ranks}{windows}{once} - {longest} / 2) / {number(each)} + 0.5){times}; {most})",
             count(one.max_concurrency),
         ),
         source=f"{MEMORY_SOURCE}; {row.engine.source}; {row.engine.eviction_source}",

@@ -49,11 +49,14 @@ class Traffic(Lengths[float]):
     ``output_variation`` is the squared coefficient of variation of the output: of the sequences in flight, more are
     long
     ones than of those that arrive, because they stay longer. ``media``: images and sound of a request, whose tokens are
-    part of the prompt.
+    part of the prompt. ``shared_tokens``: beginning of every prompt that all have, whose blocks requests in flight hold
+    together, once: engines count who uses a block (Kwon et al., "Efficient memory management for large language model
+    serving with PagedAttention", SOSP 2023, section 4.4).
     """
 
     cached_tokens: float = 0.0
     media: Media = NO_MEDIA
+    shared_tokens: float = 0.0
 
     def take(self, index: Rows) -> Traffic:
         """The lengths of the rows at ``index``: the same for all."""

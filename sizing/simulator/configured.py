@@ -35,7 +35,8 @@ class KvTokens(NamedTuple):
 def configured_replica(
     model: Model, row: Configuration, traffic: Traffic, *, source: Roofline | None = None
 ) -> Replica:
-    """A configuration as a replica, for requests of the mean lengths of ``traffic``.
+    """A configuration as a replica, for requests of the mean lengths of ``traffic``, of which what all prompts begin
+    with is in the KV cache once on each rank.
 
     Pipeline stages and attention-DP ranks take a token budget each; DP ranks a full set of sequences each. Step times
     are those of ``source``, the committed roofline unless given.
@@ -50,8 +51,8 @@ def configured_replica(
         grid=grid if extras is None else with_extras_of_row(grid, extras, traffic.new_tokens),
         max_sequences=sequences,
         token_budget=max(float(engine.budget(row.gpu) * row.pp * row.dp), sequences * speculation.rows_per_sequence),
-        kv_tokens=kv.capacity,
-        sequence_tokens=kv.of_sequence,
+        kv_tokens=max(kv.capacity - traffic.shared_tokens * row.dp, float(engine.block_tokens)),
+        sequence_tokens=kv.of_sequence - traffic.shared_tokens,
         block_tokens=float(engine.block_tokens),
         speculation=speculation,
         reserve_output=not engine.evicts,

@@ -44,6 +44,17 @@ def test_what_a_sequence_in_flight_holds(engine, tokens, by_hand):
     assert found.kv_per_sequence[0] == 3200 * TOKEN
 
 
+def test_what_all_prompts_begin_with_is_held_once():
+    """960 of 1,600 tokens are those of every prompt: sequences of vLLM hold 1,600 + 800 - 960 each beside them."""
+    alike = Traffic(input_tokens=1600, output_tokens=1600, shared_tokens=960)
+    found = running_fit(model_named(LLAMA_8B), table([row("vllm")]), alike)
+    assert found.together[0] == 960 * TOKEN
+    assert found.held_per_sequence[0] == pytest.approx(1440 * TOKEN)
+    assert found.kv_per_sequence[0] == 3200 * TOKEN
+    room = found.kv_available[0] - 960 * TOKEN
+    assert found.cached[0] == at_once(room, 1440 * TOKEN, 2240 * TOKEN)
+
+
 def test_varying_answers_are_held_as_long_as_they_run():
     """A squared variation of 1 doubles the answer of a sequence in flight: 1,600 + 3,200 / 2 tokens are held."""
     vary = Traffic(input_tokens=1600, output_tokens=1600, output_variation=1.0)

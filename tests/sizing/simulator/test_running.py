@@ -14,6 +14,7 @@ from sizing.question.understand import understand
 from sizing.scenario import Scenario
 from sizing.search.replicas import lengths_of, replica_at
 from sizing.search.screen import evaluate_all
+from sizing.simulator.closed_loop import closed_loop
 from sizing.simulator.configured import configured_replica, kv_tokens
 from sizing.simulator.stability import stable_rps_of
 from tests.sizing.asking import LLAMA_8B, model_named
@@ -67,6 +68,29 @@ def test_full_attention_has_nothing_beside_its_tokens():
     replica, kv = replica_of(model_named(LLAMA_8B))
     assert kv.of_sequence == pytest.approx(0.0)
     assert replica.waste_tokens == pytest.approx(7.5)  # half of the rest of a block of 16
+
+
+def test_what_all_prompts_begin_with_is_simulated_once():
+    """As many run at once as where prompts are shorter by it and the cache holds it: 1,500 of 2,000 tokens."""
+    replica, kv = replica_of(model_named(LLAMA_8B), shared_tokens=1500)
+    assert replica.kv_tokens == pytest.approx(kv.capacity - 1500)
+    assert replica.sequence_tokens == pytest.approx(-1500)
+    alike, apart = replace(replica, kv_tokens=20_000.0), replace(replica, kv_tokens=20_000.0, sequence_tokens=0.0)
+    together = closed_loop(alike, prompts(2000, 1500), 60)
+    shorter = closed_loop(apart, prompts(500, 0), 60)
+    assert most_at_once(together) == pytest.approx(most_at_once(shorter), abs=1)
+    assert most_at_once(together) > 2 * most_at_once(closed_loop(apart, prompts(2000, 1500), 60))
+
+
+def prompts(tokens, cached):
+    return np.repeat([[tokens], [200.0], [cached], [-1.0]], 240, axis=1)
+
+
+def most_at_once(records):
+    """Requests that had begun and not ended, at most."""
+    times = np.concatenate([records["started"], records["finished"]])
+    steps = np.repeat([1, -1], len(records))
+    return int(np.cumsum(steps[np.lexsort((steps, times))]).max())
 
 
 def test_windows_that_are_full_are_a_constant():
