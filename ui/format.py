@@ -9,7 +9,7 @@ from sizing.base.format import count, percent, rounded
 from sizing.base.markdown import as_text
 
 _AFTER_A_NUMBER = re.compile(r"(?<=\d) (?=\S)")
-_UNITS = "ms|s|min|h|k?Wh?|MWh|[kMGT]i?B(?:/s)?|(?:tokens|requests)(?:/s)?|GPUs?"
+_UNITS = "ms|s|min|h|k?Wh?|MWh|[kMGT]i?B(?:/s)?|(?:tokens?|requests?)(?:/s)?|GPUs?"
 _BEFORE_A_UNIT = re.compile(rf"(?:(?<=\d)|(?<=\d[kMBT])) (?=%|(?:{_UNITS})(?![\w/-]))")
 """The space between a number, "1.56B" among them, and its unit."""
 
