@@ -61,7 +61,10 @@ def _wide(judged: Sequence[PerformanceRow]) -> str:
     if not within:
         return ""
     what = "1 of these intervals is" if len(within) == 1 else f"{len(within)} of these intervals are"
-    return f" {what} open or very wide, as the load is near the limit of slower step times: that says little."
+    return (
+        f" {what} open or very wide, so that lying within says little: with steps as slow as they may be, queues would "
+        "all but grow at this load."
+    )
 
 
 def _off(rows: Sequence[PerformanceRow]) -> str:

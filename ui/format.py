@@ -9,11 +9,17 @@ from sizing.base.format import count, percent, rounded
 from sizing.base.markdown import as_text
 
 _AFTER_A_NUMBER = re.compile(r"(?<=\d) (?=\S)")
+_UNITS = "ms|s|min|h|k?Wh?|MWh|[kMGT]i?B(?:/s)?|(?:tokens?|requests?)(?:/s)?|GPUs?"
+_BEFORE_A_UNIT = re.compile(rf"(?:(?<=\d)|(?<=\d[kMBT])) (?=%|(?:{_UNITS})(?![\w/-]))")
+"""The space between a number, "1.56B" among them, and its unit."""
 
 
 def as_markdown(text: str) -> str:
-    """``text`` as it is: two dollar signs are two prices, not a formula, and an address is no link."""
-    return as_text(text)
+    """``text`` as it is: two dollar signs are two prices, not a formula, and an address is no link.
+
+    No line of it ends between a number and its unit, as it would on a phone.
+    """
+    return as_text(_BEFORE_A_UNIT.sub("\N{NO-BREAK SPACE}", text))
 
 
 def bullets(lines: Iterable[str]) -> str:

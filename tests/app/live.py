@@ -1,6 +1,5 @@
 """The Live page on a Prometheus of the test, with a clock that moves when the test says so."""
 
-import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 from streamlit.testing.v1 import AppTest
 
 from tests.app.conftest import APP, WatchedLatest
+from tests.app.pages_text import plain
 from tests.collectors.feeds import Page, histogram, steady
 from tests.patience import PATIENCE_S
 from ui.sources.reading import Registry
@@ -59,7 +59,7 @@ def settled(app: AppTest, registry: Registry, *, until: Callable[[AppTest], bool
 def said(app: AppTest) -> str:
     """Every box and caption of the page, without Markdown's escapes."""
     parts = [*app.error, *app.warning, *app.info, *app.success, *app.caption]
-    return re.sub(r"\\(.)", r"\1", "\n".join(part.value for part in parts))
+    return plain("\n".join(part.value for part in parts))
 
 
 def figures(app: AppTest) -> dict[str, str]:

@@ -8,10 +8,15 @@ PREVIOUS = "previous inputs"
 """What marks an answer that is not for the inputs in the form."""
 
 
+def plain(markdown: str) -> str:
+    """Markdown as it is read: without escapes, and with spaces that break or not alike."""
+    return re.sub(r"\\(.)", r"\1", markdown).replace("\N{NO-BREAK SPACE}", " ")
+
+
 def answer(app: AppTest) -> str:
     """The answer sentence, without Markdown's escapes; "" when there is none."""
     found = [m.value for m in app.markdown if m.value.startswith("## ")]
-    return re.sub(r"\\(.)", r"\1", found[0].removeprefix("## ")) if found else ""
+    return plain(found[0].removeprefix("## ")) if found else ""
 
 
 def figure(app: AppTest, label: str) -> str:
@@ -21,7 +26,7 @@ def figure(app: AppTest, label: str) -> str:
 
 def problems(app: AppTest) -> list[str]:
     """The error sentences on the page."""
-    return [re.sub(r"\\(.)", r"\1", e.value) for e in app.error]
+    return [plain(e.value) for e in app.error]
 
 
 def is_previous(app: AppTest) -> bool:

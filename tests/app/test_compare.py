@@ -76,6 +76,8 @@ def test_numbers_of_the_charts_are_those_of_the_comparison() -> None:
     table = answers_table(comparison)
     assert table["All costs (USD a month)"][0] == pytest.approx(comparison.scenarios[0].outcome.usd_per_month, rel=0.01)
     assert table["Limited by"][1] == "nothing serves it within the limits"
+    costs = ["All costs (USD a month)", "low", "high", "more than the first (USD)"]
+    assert list(table)[:5] == ["Scenario", *costs], "what follows may lie beyond the edge of a laptop's window"
     assert differences_table(comparison)["Input"].tolist() == ["TTFT limit"]
     for measure in measures():
         bar = build_measure(named(comparison), measure).data[0]

@@ -92,6 +92,7 @@ def test_a_source_that_fails_midway_keeps_its_last_good_data_and_recovers(
     assert "Below: the last good data" in text
     assert "2 min ago" in text
     assert figures(app) == before
+    assert len(re.findall("^:material/history: ", text, re.MULTILINE)) == len(before), "every tile is marked as late"
     assert len(app.error) == 1
 
     fake.fault = None

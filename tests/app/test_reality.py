@@ -126,7 +126,7 @@ def test_a_source_that_is_down_is_one_answer_without_numbers(sources_folder: Pat
     assert answer(page).startswith("No verdict: mine cannot be reached.")
     assert columns(page, "Planned")["Measured"].isna().all()
     values = {m.label: m.value for m in page.metric}
-    assert (values["Load, requests/s"], values["Replicas"]) == ("unknown", "unknown")
+    assert (values["Queues grow from, requests/s"], values["Replicas"]) == ("unknown", "unknown")
 
 
 def test_a_name_that_says_nothing_can_be_stated(sources_folder: Path, app: AppTest) -> None:
@@ -174,6 +174,8 @@ def test_the_limits_come_first_with_a_way_to_size_again(app: AppTest) -> None:
     assert limits["Limit"].tolist() == ["p95 TTFT", "p95 TPOT"]
     assert set(limits["Verdict"]) <= {"met", "broken", "unclear"}
     assert columns(page, "Action")["Why"].str.len().min() > 10
+    loads = [figure.label for figure in page.metric if "requests/s" in figure.label]
+    assert loads == ["Load, requests/s", "Limits hold up to, requests/s", "Queues grow from, requests/s"]
     page.button(key="diagnosis_resize").click().run()
     assert not page.exception
     assert page.session_state["name"].endswith(", as measured")

@@ -53,7 +53,7 @@ def report(text: str = EVIL) -> Report:
         Facts(
             facts=(
                 Fact(label=text, value="8", note=text),
-                Fact(label="TTFT", value="1.2 s"),
+                Fact(label="TTFT", value="1.2\N{NO-BREAK SPACE}s"),
                 Fact(label="Name", value=text),
             )
         ),
@@ -106,7 +106,7 @@ def test_what_was_stored_is_shown_with_its_versions(anns_library, open_shared):
     app = open_shared(make(anns_library).token)
     assert not app.exception
     assert app.title[0].value == as_markdown(EVIL)
-    assert [one.value for one in app.metric] == ["8", "1.2 s", as_markdown(EVIL)]
+    assert [one.value for one in app.metric] == ["8", "1.2\N{NO-BREAK SPACE}s", as_markdown(EVIL)]
     table, figures = app.table[0].value, app.dataframe[0].value
     assert list(table.columns) == [as_markdown(EVIL), as_markdown("Cost (USD)"), "n"]
     assert table.values.tolist() == [[as_markdown(EVIL), "1,234.50", "0.123"], ["b", "–", "3"]]
@@ -132,7 +132,7 @@ def test_a_link_of_another_engine_opens_and_says_so(anns_library, open_shared, t
     stored = report().model_copy(update={"engine_version": then})
     app = open_shared(Links(anns_library).make(1, 1, stored, Terms(), by=owner("ann")).token)
     assert not app.exception
-    assert [one.value for one in app.metric] == ["8", "1.2 s", as_markdown(EVIL)]
+    assert [one.value for one in app.metric] == ["8", "1.2\N{NO-BREAK SPACE}s", as_markdown(EVIL)]
     captions = [one.value for one in app.caption]
     assert any(as_markdown(sentence) in one for one in captions)
     assert ("answers now" in " ".join(captions)) is bool(sentence)

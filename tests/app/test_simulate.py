@@ -17,6 +17,7 @@ from sizing.replay.simulation_result import SimulationResult
 from sizing.replay.what_if import AS_PLANNED
 from sizing.scenario.schema import Scenario
 from sizing.scenario.trace import read_trace
+from tests.app.pages_text import plain
 from tests.patience import PATIENCE_S
 from ui.figures.simulated import MOST_POINTS, build_simulated, simulated_alt_text, simulated_table
 from ui.size import jobs
@@ -249,7 +250,7 @@ def test_the_day_is_planned_beside_the_page(open_link) -> None:
     app.run()
     assert not app.exception
     assert any("base and up to" in text.value for text in app.markdown)
-    assert any("a working day of 8 h" in text.value for text in app.caption)
+    assert any("a working day of 8 h" in plain(text.value) for text in app.caption)
     assert int(app.metric[[m.label for m in app.metric].index("Burst (instances)")].value) > 0
     hours = " ".join(["5"] * 24)
     app.text_input(key="profile").set_value(hours).run()

@@ -1,6 +1,8 @@
 """What a user does on the pages, and what they read there."""
 
-from playwright.sync_api import Page
+import re
+
+from playwright.sync_api import Page, expect
 
 from tests.e2e.browser import settle
 
@@ -37,7 +39,19 @@ def pick(page: Page, option: str) -> None:
 def answer(page: Page) -> str:
     """The answer sentence; "" when there is none."""
     headline = page.get_by_test_id("stMain").locator("h2")
-    return headline.first.inner_text() if headline.count() else ""
+    return _read(headline.first.inner_text()) if headline.count() else ""
+
+
+def said(page: Page, pattern: str) -> str:
+    """The first text of the page with this pattern."""
+    text = page.get_by_test_id("stMarkdown").filter(has_text=re.compile(pattern)).first
+    expect(text).to_be_visible()
+    return _read(text.inner_text())
+
+
+def _read(text: str) -> str:
+    """Text with spaces that break or not alike."""
+    return " ".join(text.split())
 
 
 def figure(page: Page, label: str) -> str:

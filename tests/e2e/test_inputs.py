@@ -4,19 +4,12 @@ import re
 from urllib.parse import parse_qs, urlparse
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
-from tests.e2e.acting import enter, figure
+from tests.e2e.acting import enter, figure, said
 from tests.e2e.browser import Scheme, settle, sideways_px
 from tests.e2e.conftest import OpenPage
 from tests.e2e.test_accessibility import findings
-
-
-def said(page: Page, pattern: str) -> str:
-    """The first text of the page with this pattern."""
-    text = page.get_by_test_id("stMarkdown").filter(has_text=re.compile(pattern)).first
-    expect(text).to_be_visible()
-    return text.inner_text()
 
 
 def test_scanned_documents_from_the_card_to_twice_as_many_pages(open_page: OpenPage) -> None:

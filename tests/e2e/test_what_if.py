@@ -6,18 +6,12 @@ from urllib.parse import parse_qs, urlparse
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.e2e.acting import said
 from tests.e2e.browser import Scheme, settle, sideways_px
 from tests.e2e.conftest import OpenPage
 from tests.e2e.test_accessibility import findings
 
 INPUTS = "isl=3500&osl=500&gpu=H100+SXM5+80GB&prec=FP8+(W8A8)"
-
-
-def said(page: Page, pattern: str) -> str:
-    """The first text of the page with this pattern."""
-    text = page.get_by_test_id("stMarkdown").filter(has_text=re.compile(pattern)).first
-    expect(text).to_be_visible()
-    return text.inner_text()
 
 
 def move(page: Page, name: str, steps: int) -> None:

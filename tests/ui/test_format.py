@@ -38,3 +38,13 @@ def test_no_line_of_a_label_ends_between_a_number_and_its_unit() -> None:
 
 def test_the_sign_of_a_share_stays_on_the_line_of_its_number() -> None:
     assert unbroken_percent(0.98) == "98\N{NO-BREAK SPACE}%"
+
+
+def test_no_line_of_a_sentence_ends_between_a_number_and_its_unit() -> None:
+    """Names and other words may break: "40 x H100 SXM5 80GB" in one piece would not fit on a phone."""
+    space = "\N{NO-BREAK SPACE}"
+    shown = as_markdown("90 % of 31 requests/s within 590 ms (limit 2 s), 1.56B tokens, 36 of 40 GPUs, 40 x H100 80GB")
+    kept = f"90{space}% of 31{space}requests/s within 590{space}ms (limit 2{space}s), 1.56B{space}tokens, "
+    assert shown == kept + f"36 of 40{space}GPUs, 40 x H100 80GB"
+    others = "8 seconds, 2 GPU-hours, page 3 sorted, 5 MB/second"
+    assert as_markdown(others) == others

@@ -24,7 +24,7 @@ from ui.benchmarks.notes import notes_on
 from ui.benchmarks.scenario import MOST_POINTS, benchmark_of, use_with_model
 from ui.figures.benchmark import LOAD_TITLES, benchmark_alt_text, build_benchmark, load_of, words
 from ui.format import as_markdown, counted
-from ui.shell import draw_chart, draw_choice, draw_download, draw_problems, grouped, in_percent
+from ui.shell import draw_chart, draw_choice, draw_download, draw_figure, draw_problems, grouped, in_percent
 
 _SHORT: dict[Quantity, str] = {
     "itl_ms": "ITL",
@@ -105,7 +105,7 @@ def _figures(checked: Check) -> None:
     )
     with st.grid(4, min_column_width=150, gap="small", border=True):
         for title, value, help_text in figures:
-            st.metric(title, value, help=help_text)
+            draw_figure(title, value, help=help_text)
     st.caption(
         f"Calibration on {counted(calibrated.calibration_points, 'point')}: "
         f"decode step = {significant(calibrated.decode)} x predicted {'-' if calibrated.step_s < 0 else '+'} "

@@ -13,6 +13,7 @@ from sizing.economics.results import CostAnswer, CountedParts, LoadRange
 from sizing.economics.text import documents_priced
 from ui.currency import Currency
 from ui.format import as_markdown
+from ui.shell import draw_figure
 
 ALL: dict[CountedParts, str] = {
     "full": "All costs a month",
@@ -39,8 +40,7 @@ def draw_figures(cost: CostAnswer, currency: Currency) -> None:
     grid = st.grid(len(figures), min_column_width=150, gap="small", border=True)
     for figure in figures:
         with grid.cell(), st.container(gap=None):
-            st.caption(figure.label, help=figure.help)
-            st.metric(figure.label, figure.value, label_visibility="collapsed")
+            draw_figure(figure.label, figure.value, help=figure.help)
             st.markdown(f":small[{as_markdown(figure.note)}]")
 
 

@@ -146,7 +146,7 @@ def _shown(key: str, value: Any) -> str:
 
 
 def answers_table(comparison: Comparison, currency: Currency = DOLLARS) -> pd.DataFrame:
-    """What each scenario leads to, and how far that is from the first."""
+    """What each scenario leads to, and how far that is from the first; costs first, as a laptop has no room for all."""
     return pd.DataFrame([_row(one, currency.code) for one in comparison.scenarios])
 
 
@@ -164,16 +164,16 @@ def _row(one: Compared, code: str) -> dict[str, Any]:
     seconds = None if answer.e2e_ms is None else answer.e2e_ms / MS_PER_S
     return {
         "Scenario": one.name,
+        f"All costs ({code} a month)": answer.usd_per_month,
+        "low": known(answer.low),
+        "high": known(answer.high),
+        f"more than the first ({code})": one.usd_more,
         "GPUs": answer.gpus,
         "GPUs bought": answer.gpus_bought,
         "GPU": answer.gpu_name or "none",
         "Weights": label("prec", answer.precision),
         "Engine": label("engine", answer.engine),
         "Systems": answer.systems,
-        f"All costs ({code} a month)": answer.usd_per_month,
-        "low": known(answer.low),
-        "high": known(answer.high),
-        f"more than the first ({code})": one.usd_more,
         "TTFT (ms)": known(answer.ttft_ms),
         "ITL (ms)": known(answer.itl_ms),
         "E2E (s)": known(seconds),

@@ -13,7 +13,7 @@ from sizing.catalog.precisions import precisions
 from sizing.explore.frontier import FrontierCurve, OperatingPoints
 from sizing.explore.measured_points import MeasuredPoint
 from ui.figures.frontier_axes import AXES, allowed_label, allowed_region, percentile_of, scale, value_of
-from ui.figures.frontier_marks import coordinates, measured_points, own_points, planned_point, point_text
+from ui.figures.frontier_marks import coordinates, measured_points, own_points, planned_point, point_text, range_outline
 from ui.figures.template import DASHES, NEUTRAL, Look, alpha, axis, hardware_look, layout, message
 
 _NOTHING = "Nothing fits, or no price or power is known: there is no point to show."
@@ -142,9 +142,7 @@ def _ranged(curve: FrontierCurve, shown: OperatingPoints, ranges: Collection[str
 
 
 def _range(curve: FrontierCurve, shown: OperatingPoints, *, dark: bool) -> dict[str, Any]:
-    """A tint between the fast and the slow end of every point."""
-    ends = [(p.fast, p.slow) for p in curve.points if p.fast and p.slow]
-    way = [fast for fast, _ in ends] + [slow for _, slow in reversed(ends)]
+    """A tint over what lies between the fast and the slow end of every point."""
     return {
         "type": "scatter",
         "mode": "lines",
@@ -155,8 +153,7 @@ def _range(curve: FrontierCurve, shown: OperatingPoints, *, dark: bool) -> dict[
         "showlegend": False,
         "legendgroup": curve.gpu,
         "name": f"80 % range of {curve.gpu_name}",
-        "x": [value_of(p, shown.x) for p in way],
-        "y": [value_of(p, shown.y) for p in way],
+        **range_outline(curve.points, shown),
     }
 
 

@@ -6,6 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from sizing.base.arrays import Floats
 from sizing.base.format import UNKNOWN, count, ms, rounded, significant, tokens_per_s, usd
 from sizing.evidence.sources import SOURCES, source_day
 from sizing.explore.frontier import OperatingPoints
@@ -24,6 +27,50 @@ def range_end(point: OperatingPoint, axis_name: str, pick: Any) -> float | None:
     """The lower (``min``) or upper (``max``) end of the 80 % range of a point; None where one is unknown."""
     ends = [value_of(p, axis_name) for p in (point.fast, point.slow) if p]
     return rounded(pick(ends)) if ends and all(map(math.isfinite, ends)) else None
+
+
+def range_outline(points: Sequence[OperatingPoint], shown: OperatingPoints) -> dict[str, list[float]]:
+    """The outline of what the 80 % ranges of a curve sweep: along its upper edge, and back along the lower one.
+
+    A range moves a point on both axes, and one point further than its neighbour, so that a line through all fast ends
+    folds back. The outline has one upper and one lower end at every place across instead: the highest and lowest of the
+    lines from one point to the next, fast, expected and slow, and from the fast over the expected to the slow end of
+    each. Lines are those that are straight on the axes as they are drawn, logarithmic or not.
+    """
+    ends = np.array(
+        [
+            [[_on_axis(value_of(at, name), name) for name in (shown.x, shown.y)] for at in (p.fast, p.expected, p.slow)]
+            for p in points
+            if p.fast and p.slow
+        ]
+    ).reshape(-1, 3, 2)
+    ends = ends[np.isfinite(ends).all(axis=(1, 2))]
+    starts = np.concatenate([ends[:-1].reshape(-1, 2), ends[:, :-1].reshape(-1, 2)])
+    stops = np.concatenate([ends[1:].reshape(-1, 2), ends[:, 1:].reshape(-1, 2)])
+    across = np.unique(ends[..., 0])
+    # Lines by row, places across by column: how far along its line each place is, and which lines reach it.
+    width = stops[:, :1] - starts[:, :1]
+    along = (across - starts[:, :1]) / np.where(width == 0.0, 1.0, width)
+    heights = starts[:, 1:] + along * (stops[:, 1:] - starts[:, 1:])
+    reached = (across >= np.minimum(starts, stops)[:, :1]) & (across <= np.maximum(starts, stops)[:, :1])
+    upper = np.where(reached, heights, -np.inf).max(axis=0, initial=-np.inf)
+    lower = np.where(reached, heights, np.inf).min(axis=0, initial=np.inf)
+    return {
+        "x": _off_axis(np.concatenate([across, across[::-1]]), shown.x),
+        "y": _off_axis(np.concatenate([upper, lower[::-1]]), shown.y),
+    }
+
+
+def _on_axis(value: float, axis_name: str) -> float:
+    """Where a value lies along its axis; not finite where a logarithmic one has no place for it."""
+    if not AXES[axis_name].log:
+        return value
+    return math.log10(value) if value > 0.0 else math.nan
+
+
+def _off_axis(places: Floats, axis_name: str) -> list[float]:
+    """The values at these places along an axis."""
+    return [float(v) for v in (np.power(10.0, places) if AXES[axis_name].log else places)]
 
 
 def point_text(point: OperatingPoint, shown: OperatingPoints) -> str:

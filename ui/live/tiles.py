@@ -40,21 +40,21 @@ class Tile(NamedTuple):
 
 
 def draw_tiles(observed: Observation, lines: History | None, planned: PlannedQuantities | None, *, late: bool) -> None:
-    """Eight tiles; grey where the data is not of now."""
+    """Eight tiles, marked where the data is not of now; captions name them: the label of a metric is cut on a phone."""
     grid = st.grid(_PER_ROW, min_column_width=_NARROWEST, gap="small", border=True)
     for tile in tiles(observed):
         plan = planned.beside(tile.quantity, tile.quantile) if planned else ""
         line = spark_of(lines, tile.line)
         note = "; ".join(part for part in (tile.note, plan, spark_text(line, tile)) if part)
         with grid.cell(), st.container(gap="xsmall"):
+            st.caption(f"{':material/history: ' if late else ''}{tile.label}", help=_help(tile, observed))
             st.metric(
                 tile.label,
                 tile.value,
-                help=_help(tile, observed),
+                label_visibility="collapsed",
                 chart_data=line,
                 chart_type="line",
                 delta_color="off",
-                icon=":material/history:" if late else None,
             )
             if note:
                 st.caption(as_markdown(note))

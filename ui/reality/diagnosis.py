@@ -18,7 +18,7 @@ from ui import sources, state
 from ui.format import as_markdown
 from ui.library.opening import open_document
 from ui.reality.learned import draw_learned
-from ui.shell import chosen_currency, draw_chart, draw_problems, draw_rows, draw_table, refreshed
+from ui.shell import chosen_currency, draw_chart, draw_figure, draw_problems, draw_rows, draw_table, refreshed
 from ui.shell.progress import Held
 from ui.sources.moment import LinkedWindow
 from ui.sources.picker import Picked
@@ -162,9 +162,10 @@ def _figures(diagnosis: Diagnosis) -> None:
     figures = (
         ("Load, requests/s", significant(diagnosis.load_rps), "Mean of the arrivals over the window."),
         (
-            "Holds, requests/s",
+            "Limits hold up to, requests/s",
             significant(diagnosis.capacity_within_limits_rps),
-            "The largest load that keeps every limit as it runs now.",
+            "The largest load that keeps every limit as it runs now, with the step times that are measured. From which "
+            "load on queues would grow stands below, by those of the plan.",
         ),
         (
             "Replicas vs plan",
@@ -184,7 +185,7 @@ def _figures(diagnosis: Diagnosis) -> None:
     )
     with st.grid(5, min_column_width=150, gap="small", border=True):
         for title, value, help_text in figures:
-            st.metric(title, value, help=help_text)
+            draw_figure(title, value, help=help_text)
 
 
 def signed(text: str, value: float) -> str:

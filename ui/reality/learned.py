@@ -14,6 +14,7 @@ from ui.database import library
 from ui.format import as_markdown
 from ui.library.opening import KEPT, OpenedVersion
 from ui.reality.scenario import of_size
+from ui.shell import draw_figure
 
 if TYPE_CHECKING:
     from reality.diagnosis.result import Diagnosis, Recalibration
@@ -74,11 +75,11 @@ def _figures(one: Recalibration) -> None:
     )
     with st.grid(5, min_column_width=150, gap="small", border=True):
         for title, value, help_text in rows:
-            st.metric(title, f"{value:.2f}", help=help_text)
-        st.metric("Windows", one.windows, help=f"From {one.since} to {one.until}." if one.since else None)
+            draw_figure(title, f"{value:.2f}", help=help_text)
+        draw_figure("Windows", one.windows, help=f"From {one.since} to {one.until}." if one.since else None)
         if one.error_before is not None and one.error_after is not None:
             errors = f"{percent(one.error_before)} to {percent(one.error_after)}"
-            st.metric("Error on others", errors, help="Median error on windows that were left out, before and after.")
+            draw_figure("Error on others", errors, help="Median error on windows that were left out, before and after.")
 
 
 def _draw_accept(diagnosis: Diagnosis) -> None:

@@ -15,7 +15,7 @@ from sizing.base.units import S_PER_DAY, S_PER_HOUR, S_PER_MINUTE
 from ui.figures.verdicts import build_verdicts, drawn, performance_table, traffic_table, verdicts_alt_text
 from ui.format import as_markdown, bullets, counted
 from ui.live.verdict import OF_A_WINDOW, WORDS
-from ui.shell import draw_chart, draw_choice, draw_download
+from ui.shell import draw_chart, draw_choice, draw_download, draw_figure
 from ui.sources.moment import window_in_words
 
 CHART, TABLE = "Chart", "Table"
@@ -66,21 +66,20 @@ def _figures(comparison: Comparison) -> None:
     rows = {row.key: row for row in comparison.performance}
     judged = [row for row in comparison.performance if row.verdict != "cannot_judge" and row.key not in COUNTED]
     inside = f"{sum(r.verdict == 'within' for r in judged)} of {len(judged)}" if judged else UNKNOWN
-    arrivals = next((r.measured.value for r in comparison.traffic if r.key == "arrivals_rps"), None)
     figures = (
         ("As expected", inside, "Quantities whose measured interval meets the predicted one."),
-        ("Load, requests/s", significant(arrivals), "Mean of the arrivals over the window."),
         (
-            "Limit, requests/s",
+            "Queues grow from, requests/s",
             significant(comparison.stable_rps),
-            "What the deployed replicas carry for ever at the observed lengths, by the plan's engine. An estimate.",
+            "From this load on queues grow for ever, by the plan's engine for the deployed replicas at the observed "
+            "lengths. An estimate; limits of latency may break at a smaller load.",
         ),
         ("Replicas", _of(rows["replicas"]), "Replicas with data now, and those planned."),
         ("GPUs", _of(rows["gpus"]), "GPUs joined to the deployment, and those planned."),
     )
-    with st.grid(5, min_column_width=150, gap="small", border=True):
+    with st.grid(4, min_column_width=150, gap="small", border=True):
         for title, value, help_text in figures:
-            st.metric(title, value, help=help_text)
+            draw_figure(title, value, help=help_text)
 
 
 def _of(row: PerformanceRow) -> str:

@@ -11,7 +11,7 @@ from ui.shell.charts import (
     in_percent,
     make_room_for_legend,
 )
-from ui.shell.controls import draw_choice, draw_download, draw_number
+from ui.shell.controls import draw_choice, draw_download, draw_figure, draw_number
 from ui.shell.frame import (
     ENTERED,
     GOTO,
@@ -47,6 +47,7 @@ __all__ = [
     "draw_csv",
     "draw_currency",
     "draw_download",
+    "draw_figure",
     "draw_link_notes",
     "draw_looks",
     "draw_navigation",

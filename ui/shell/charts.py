@@ -25,9 +25,9 @@ CONFIG: Mapping[str, object] = MappingProxyType(
 _GROUPED = 1_000.0
 """Number from which on a column has separators."""
 
-GPU_PX, _LETTER_PX = 160, 7
-"""Width of a column of GPUs, chosen to hold most names, and of a letter of a longer one: the grid goes by its first
-cells, which may be empty."""
+GPU_PX, _LETTER_PX, _CELL_PX = 160, 7, 16
+"""Width of a column of GPUs, chosen to hold most names, and of a letter of a longer one with what stands around it: the
+grid goes by its first cells, which may be empty."""
 
 PERCENT = "%.3g %%"
 """How a column of a table writes per cent."""
@@ -86,7 +86,7 @@ def draw_rows(table: pd.DataFrame, *, key: str, alt: str, height: Literal["auto"
     columns = grouped(table)
     if "GPU" in table:
         longest = max((len(str(name)) for name in table["GPU"]), default=0)
-        columns["GPU"] = st.column_config.TextColumn(width=max(GPU_PX, _LETTER_PX * longest))
+        columns["GPU"] = st.column_config.TextColumn(width=max(GPU_PX, _CELL_PX + _LETTER_PX * longest))
     st.dataframe(table, hide_index=True, height=height, key=key, placeholder="", alt=alt, column_config=columns)
 
 

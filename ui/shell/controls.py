@@ -1,4 +1,4 @@
-"""Controls that every page draws alike: a choice of a few visible options, a number, and a download."""
+"""What every page draws alike: a choice of a few visible options, a number to type, one to read, and a download."""
 
 from __future__ import annotations
 
@@ -54,6 +54,13 @@ def draw_choice(
         persist_state="session" if kept != "nowhere" else None,
     )
     return chosen if chosen in labels else first  # what a link or an earlier page chose may not be there
+
+
+def draw_figure(label: str, value: str | int, *, help: str | None = None) -> None:
+    """A number to read, under a label that takes a second line in a narrow tile: that of a metric alone is cut."""
+    with st.container(gap=None):
+        st.caption(label, help=help)
+        st.metric(label, value, label_visibility="collapsed")
 
 
 def draw_number(

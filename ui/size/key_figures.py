@@ -19,6 +19,7 @@ from sizing.planning.answered import Answer
 from sizing.planning.sentences import split_text, systems_named
 from sizing.scenario.schema import Scenario
 from ui.format import as_markdown, counted
+from ui.shell import draw_figure
 from ui.size.explain import explain_popover
 
 _PER_ROW, _NARROWEST = 4, 130
@@ -177,8 +178,7 @@ def _kinds(deployed: Deployed) -> str:
 def _draw(figure: Figure) -> None:
     colour = {True: ":green[{}]", False: ":red[{}]", None: "{}"}[figure.within]
     with st.container(gap=None):
-        st.caption(figure.label)
-        st.metric(figure.label, figure.value, label_visibility="collapsed")
+        draw_figure(figure.label, figure.value)
         if figure.note:
             st.markdown(f":small[{colour.format(as_markdown(figure.note))}]")
 

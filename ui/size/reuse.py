@@ -8,6 +8,7 @@ from sizing.base.format import large, ms, percent
 from sizing.base.latency_and_cost import Latency
 from sizing.base.reuse_result import Reuse
 from ui.format import as_markdown, bullets
+from ui.shell import draw_figure
 
 _NARROWEST = 130
 """Width in pixels below which figures wrap: that of the key figures."""
@@ -23,7 +24,7 @@ def draw_reuse(reuse: Reuse | None) -> None:
         grid = st.grid(4, min_column_width=_NARROWEST, gap="small")
         for label, value, note, help_text in _figures(reuse):
             with grid.cell():
-                st.metric(label, value, help=help_text)
+                draw_figure(label, value, help=help_text)
                 st.caption(as_markdown(note))
         st.markdown(as_markdown(" ".join(saving.says for saving in reuse.savings) or reuse.says[0]))
         with st.popover("Details", type="tertiary", key="reuse_details", help="What this rests on"):

@@ -2,7 +2,7 @@
 
 import json
 import math
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -11,12 +11,13 @@ from sizing.explore.frontier import OperatingPoints, operating_points
 from sizing.explore.length_map import LengthMap, gpus_over_lengths
 from sizing.explore.load_band import load_band
 from sizing.explore.measured_points import measured_points
-from sizing.explore.operating_point import XAxis, YAxis
+from sizing.explore.operating_point import Performance, XAxis, YAxis
 from sizing.planning.answered import Answer
 from sizing.question.understand import understand
 from ui.figures import template
 from ui.figures.frontier import build_frontier, frontier_alt_text
 from ui.figures.frontier_axes import AXES
+from ui.figures.frontier_marks import range_outline
 from ui.figures.frontier_tables import frontier_table, measured_table
 from ui.figures.heat_map import build_heat_map, heat_map_alt_text, heat_map_table
 from ui.figures.load_curve import build_load_curve
@@ -105,15 +106,58 @@ def test_the_allowed_region_is_on_the_fast_side_of_the_limit(asked: Scenario) ->
     assert not build_frontier(operating_points(asked, x="e2e_ms")).layout.shapes
 
 
-def test_ranges_are_tinted_for_the_gpus_asked_and_enclose_the_line(shown: OperatingPoints) -> None:
-    figure = build_frontier(shown, ranges=("h100_sxm",))
-    (tint,) = [t for t in figure.data if t.fill == "toself"]
-    half = len(tint.x) // 2
-    curve = next(c for c in shown.curves if c.gpu == "h100_sxm")
-    assert half == len(curve.points)
-    for fast, point, slow in zip(tint.y[:half], curve.points, reversed(tint.y[half:]), strict=True):
-        assert slow <= point.expected.output_tokens_per_s_per_gpu <= fast
+def ends_at(tint: Any, x: float) -> tuple[float, float]:
+    """Lower and upper end of a tint at one of its places across."""
+    heights = [y for at, y in zip(tint.x, tint.y, strict=True) if at == pytest.approx(x)]
+    return min(heights), max(heights)
+
+
+@pytest.mark.parametrize("x", XS)
+@pytest.mark.parametrize("y", YS)
+def test_ranges_are_tinted_for_the_gpus_asked_and_enclose_line_and_ends(asked: Scenario, x: XAxis, y: YAxis) -> None:
+    shown = operating_points(asked, x=x, y=y)
+    (tint,) = [t for t in build_frontier(shown, ranges=("h100_sxm",)).data if t.fill == "toself"]
+    for point in next(c for c in shown.curves if c.gpu == "h100_sxm").points:
+        for at in (point.fast, point.expected, point.slow):
+            assert at
+            low, high = ends_at(tint, getattr(at, x))
+            assert low * (1 - 1e-9) <= getattr(at, y) <= high * (1 + 1e-9)
     assert not [t for t in build_frontier(shown).data if t.fill == "toself"]
+
+
+@pytest.mark.parametrize("x", XS)
+def test_a_range_has_one_upper_and_one_lower_end_at_every_place_across(asked: Scenario, x: XAxis) -> None:
+    figure = build_frontier(operating_points(asked, x=x, split="width"), ranges=GPUS)
+    tints = [t for t in figure.data if t.fill == "toself"]
+    assert len(tints) > 3
+    for tint in tints:
+        half = len(tint.x) // 2
+        assert list(tint.x[:half]) == sorted(set(tint.x[:half])) == list(tint.x[half:])[::-1]
+        assert all(low <= high for high, low in zip(tint.y[:half], reversed(tint.y[half:]), strict=True))
+
+
+def test_a_range_that_folds_back_is_drawn_by_its_outermost_lines(shown: OperatingPoints) -> None:
+    """Points at (40, 10) and (50, 20), with fast ends (60, 15) and (55, 30) and slow ends (30, 5) and (35, 12).
+
+    Upper edge: at 40 the way from (35, 12) to (50, 20), 12 + 8 x 5 / 15; at 55 the second point's fast end, at 60 the
+    first's. Lower edge: the way (30, 5), (40, 10), (60, 15) of the first point: at 35 half of 5 and 10, at 50 half of
+    10 and 15, at 55 a quarter below 15.
+    """
+    curve = shown.curves[0]
+
+    def at(speed: float, rate: float) -> Performance:
+        changed = {"tokens_per_s_per_user": speed, "output_tokens_per_s_per_gpu": rate}
+        return curve.points[0].expected.model_copy(update=changed)
+
+    points = [
+        curve.points[0].model_copy(update={"fast": at(60, 15), "expected": at(40, 10), "slow": at(30, 5)}),
+        curve.points[0].model_copy(update={"fast": at(55, 30), "expected": at(50, 20), "slow": at(35, 12)}),
+    ]
+    outline = range_outline(points, shown)
+    assert outline["x"] == [30, 35, 40, 50, 55, 60, 60, 55, 50, 40, 35, 30]
+    upper, lower = outline["y"][:6], outline["y"][:5:-1]
+    assert upper == pytest.approx([5, 12, 12 + 8 / 3, 20, 30, 15])
+    assert lower == pytest.approx([5, 7.5, 10, 12.5, 13.75, 15])
 
 
 def test_measurements_are_points_with_their_source(asked: Scenario, shown: OperatingPoints) -> None:
