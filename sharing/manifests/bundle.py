@@ -15,6 +15,7 @@ from sharing.manifests import (
     compose,
     dashboard,
     dynamo,
+    fleets,
     keda,
     kserve,
     kubernetes,
@@ -58,16 +59,32 @@ class _Dumper(yaml.SafeDumper):
 
 
 def manifests(answer: Answer) -> dict[str, str]:
-    """Content by file name: the manifests, README.md, and index.json with the sums of all of them.
+    """Content by file name: the manifests, README.md, and index.json with the sums of all of them; of a mixed fleet
+    that is cheaper than the plan those of each fleet, and the router in front of them.
 
     Same inputs, same bytes. Raises NothingToDeploy where the plan deploys nothing.
     """
-    facts = facts_of(answer)
+    contents = _of_fleets(answer) if answer.fleets else _of_one(facts_of(answer))
+    return contents | {INDEX: index(answer.plan, contents)}
+
+
+def _of_one(facts: Facts, prefix: str = "") -> dict[str, str]:
+    """The files of one fleet, whose names begin with ``prefix``."""
     left_out = refused(facts)
     files = {target.id: target.files(facts) for target in TARGETS if target not in left_out}
-    contents = {name: rendered(file) for own in files.values() for name, file in own.items()}
-    contents[README] = readme(facts, {target: list(own) for target, own in files.items()}, left_out)
-    return contents | {INDEX: index(answer.plan, contents)}
+    contents = {f"{prefix}{name}": rendered(file) for own in files.values() for name, file in own.items()}
+    written = {target: [f"{prefix}{name}" for name in own] for target, own in files.items()}
+    return contents | {f"{prefix}{README}": readme(facts, written, left_out)}
+
+
+def _of_fleets(answer: Answer) -> dict[str, str]:
+    """The files of every fleet of a mix, the router in front of them, and README.md of the whole."""
+    each = fleets.facts_of_fleets(answer)
+    own = {facts.name: _of_one(facts, fleets.prefix(number)) for number, facts in enumerate(each, start=1)}
+    contents = {name: text for files in own.values() for name, text in files.items()}
+    contents[fleets.ROUTER] = rendered(fleets.router(answer, each))
+    written = {name: list(files) for name, files in own.items()}
+    return contents | {README: fleets.readme(answer, each, written)}
 
 
 def refused(facts: Facts) -> dict[ManifestTarget, Reason]:

@@ -39,13 +39,14 @@ def calculator_of(
     planner: Planner | None = None,
     progress: Progress | None = None,
 ) -> Calculator | None:
-    """What a workbook of an answer computes with; None where nothing serves the scenario.
+    """What a workbook of an answer computes with; None where nothing serves the scenario, and of a mixed fleet, whose
+    fleets each have counts of their own that these formulas do not follow.
 
     ``answer`` has no more money in it than is released
     (:func:`sharing.report.prices.as_released`). Raises InvalidScenario as :func:`sizing.economics.cost.cost`.
     """
     deployed = answer.plan.deployment
-    if not answer.plan.feasible or deployed is None:
+    if not answer.plan.feasible or deployed is None or answer.fleets:
         return None
     ways, answers = ways_of(answer), answers_over_load(answer, planner=planner, progress=progress)
     money = money or Dollars()

@@ -11,9 +11,9 @@ from sharing.report.prices import as_released, without_money
 from sizing.base.result import Plan
 from sizing.economics.cost import cost
 from sizing.economics.curves import over_months
+from sizing.economics.mix import ways_of_answer
 from sizing.economics.results import CostAnswer
 from sizing.economics.views import ViewName
-from sizing.economics.ways import ways_of
 from sizing.planning.answered import Answer, Planner
 from sizing.question.understand import Question
 from sizing.scenario.schema import Scenario
@@ -63,7 +63,7 @@ class Subject:
         """The cost of each of 36 months in every way whose price is known, in the currency of the report."""
         if self.cost is None:
             return {}
-        months = over_months(ways_of(self.answer))
+        months = over_months(ways_of_answer(self.answer))
         return {name: tuple(self.money.of(amount) for amount in each) for name, each in months.items()}
 
     @property

@@ -284,15 +284,15 @@ class AnswerSentence(Result):
 
 @dataclass(frozen=True)
 class MadeFor:
-    """What a plan was made for: its ``scenario`` (None where it was read from a file), the ``configurations`` of the
-    instances it deploys and the ``caches`` that it counts on, which :class:`sizing.planning.answered.Answer` reads.
-
-    Plans that say the same are equal, whatever they were made for: nothing of this is compared or written.
+    """What a plan was made for, which :class:`sizing.planning.answered.Answer` reads: ``scenario`` (None where it was
+    read from a file), ``configurations`` of its instances, ``caches`` that it counts on, ``parts`` of a cheaper mix,
+    each a question with its plan. Plans that say the same are equal: nothing of this is compared or written.
     """
 
     scenario: object = field(default=None, compare=False, repr=False)
     configurations: tuple[object, ...] = field(default=(), compare=False, repr=False)
     caches: object = field(default=None, compare=False, repr=False)
+    parts: tuple[tuple[object, object], ...] = field(default=(), compare=False, repr=False)
 
 
 class Plan(Result):

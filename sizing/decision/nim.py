@@ -50,6 +50,24 @@ class NimComparison(Result):
         Outcome, quantity("The same under the licence", help="The deployment of the engine, with NVIDIA AI Enterprise.")
     ]
     open_source: Annotated[Outcome, quantity("With the engine", help="The scenario with the engine, no licence.")]
+    in_its_format: Annotated[
+        int | None,
+        quantity(
+            "GPUs of the engine in NIM's format",
+            "GPUs",
+            "plan of the engine in the weight format planned with NIM",
+            "What of the difference is the format. None where nothing serves, or both need as many.",
+        ),
+    ]
+    without_drafts: Annotated[
+        int | None,
+        quantity(
+            "The same without drafts",
+            "GPUs",
+            "that plan without speculative decoding, where NIM is planned without",
+            "What of the difference are drafts; the rest is that less of NIM is measured.",
+        ),
+    ]
     usd_more: Annotated[
         float | None,
         quantity(
@@ -82,6 +100,7 @@ def nim_beside_open_source(scenario: Scenario, answers: Answers) -> NimCompariso
     free = _outcome(scenario, nim.built_on, "none", answers)
     runs = planned.feasible and free.feasible
     licensed = _outcome(scenario, nim.built_on, "nvidia_ai_enterprise", answers) if runs else NOTHING
+    in_its_format, without_drafts = _as_planned_with_nim(scenario, planned, free, answers) if runs else (None, None)
     profile, profiles, source = _profiles(scenario, planned, answers)
     return NimComparison(
         version=nim.version,
@@ -91,6 +110,8 @@ def nim_beside_open_source(scenario: Scenario, answers: Answers) -> NimCompariso
         nim=planned,
         licensed=licensed,
         open_source=free,
+        in_its_format=in_its_format,
+        without_drafts=without_drafts,
         usd_more=difference(licensed.usd_per_month, free.usd_per_month),
         profile=profile,
         profiles=profiles,
@@ -106,6 +127,24 @@ def _scenario(scenario: Scenario, engine: str, licence: str) -> Scenario | None:
 def _outcome(scenario: Scenario, engine: str, licence: str, answers: Answers) -> Outcome:
     changed = _scenario(scenario, engine, licence)
     return NOTHING if changed is None else answers.outcome(changed)
+
+
+def _as_planned_with_nim(
+    scenario: Scenario, planned: Outcome, free: Outcome, answers: Answers
+) -> tuple[int | None, int | None]:
+    """GPUs of the engine in the format that is planned with NIM, and then without drafts where NIM has none, where the
+    two plans need other numbers."""
+    ours, theirs = (_scenario(scenario, name, "none") for name in (engines()[ENGINE].built_on, ENGINE))
+    if planned.gpus == free.gpus or ours is None or theirs is None:
+        return None, None
+    alike = with_values(ours, {"deployment.precisions": [planned.precision]})
+    if alike is None:
+        return None, None
+    deployed, drafting = (answers.answer(one).plan.deployment for one in (theirs, alike))
+    bare = alike
+    if drafting is not None and drafting.speculation and deployed is not None and not deployed.speculation:
+        bare = with_values(alike, {"deployment.speculation": "off"}) or alike
+    return answers.outcome(alike).gpus, answers.outcome(bare).gpus
 
 
 def _profiles(scenario: Scenario, outcome: Outcome, answers: Answers) -> tuple[Profile, tuple[str, ...], str]:

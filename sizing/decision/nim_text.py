@@ -8,6 +8,7 @@ from typing import get_args
 
 from sizing.base.format import count, usd
 from sizing.catalog.engines import engines
+from sizing.catalog.precisions import precisions
 from sizing.decision.nim import NimComparison, NimTopic, Profile
 
 TOPICS: Mapping[NimTopic, str] = MappingProxyType(
@@ -40,11 +41,24 @@ def nim_sentences(one: NimComparison, money: Callable[[float], str] = usd) -> tu
         if one.usd_more is None
         else f"With NVIDIA AI Enterprise the same hardware costs {money(one.usd_more)} a month more."
     )
-    surer = ""
-    if one.nim.gpus != one.open_source.gpus and one.nim.gpus is not None and one.open_source.gpus is not None:
-        surer = (
-            f" Planned by what is measured of each, NIM takes {count(one.nim.gpus)} and {engine} "
-            f"{count(one.open_source.gpus)} GPUs: less is known of NIM, and as sure it has to be."
-        )
     listed = f": {', '.join(one.profiles)} ({one.profile_source})" if one.profiles else ""
-    return same + surer, more, f"Profiles: {PROFILES[one.profile]}{listed}."
+    return same + _why_other_gpus(one), more, f"Profiles: {PROFILES[one.profile]}{listed}."
+
+
+def _why_other_gpus(one: NimComparison) -> str:
+    """Why NIM needs another number of GPUs, as plans say: format, drafts, that less is measured of it, or several."""
+    nim, free, alike, bare = one.nim.gpus, one.open_source.gpus, one.in_its_format, one.without_drafts
+    if nim is None or free is None or nim == free:
+        return ""
+    engine, reasons = engines()[one.inside].label, []
+    form, other = (precisions()[each.precision].label for each in (one.nim, one.open_source))
+    if form != other and alike is None:
+        reasons.append(f"{form} in place of {other}, in which {engine} holds no limits")
+    elif form != other and alike != free:
+        reasons.append(f"{form} in place of {other} ({engine} in it: {count(alike)})")
+    if bare != alike:
+        reasons.append(f"no drafts, with which {engine} is planned (without: {count(bare)})")
+    if bare is not None and nim > bare:
+        reasons.append(f"less is measured of NIM, and as sure it has to be ({count(nim)} for {count(bare)})")
+    why = f": {'; '.join(reasons)}" if reasons else ""
+    return f" Planned by what is measured of each, NIM takes {count(nim)} and {engine} {count(free)} GPUs{why}."

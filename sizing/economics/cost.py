@@ -19,7 +19,7 @@ from sizing.base.units import G_PER_KG, MILLION
 from sizing.base.version import ENGINE_VERSION
 from sizing.catalog import data_version
 from sizing.economics import present_value, results
-from sizing.economics.amount import Amount
+from sizing.economics.amount import Amount, total
 from sizing.economics.api import api, median_offer, offered
 from sizing.economics.assumptions import BEYOND, CARBON, DISCOUNT, Assumption, Assumptions, cloud_carbon, used_in
 from sizing.economics.break_even import against_api, against_renting, cheaper_ranges
@@ -27,18 +27,11 @@ from sizing.economics.cash import MONTHS, cash
 from sizing.economics.dates import Age, age_of
 from sizing.economics.fleets import burst_of, spot_of
 from sizing.economics.investment import CashFlow, cash_flow, payback_month
-from sizing.economics.on_prem import energy_kwh, on_prem
+from sizing.economics.mix import WaysOfMix, mixed_cost, ways_of_answer
+from sizing.economics.on_prem import energy_kwh
 from sizing.economics.routing import blended
 from sizing.economics.text import sentences
-from sizing.economics.units import (
-    at_capacity,
-    at_full_load,
-    marginal,
-    marginal_of_load,
-    per_unit,
-    used_usd_per_month,
-    utilization,
-)
+from sizing.economics.units import at_capacity, at_full_load, per_unit, used_usd_per_month, utilization
 from sizing.economics.views import BaseWay, PartName, PriceSource, View, ViewName
 from sizing.economics.ways import Ways, ways_of
 from sizing.planning.answered import Answer, Planner, as_answer
@@ -83,13 +76,13 @@ def cost(
     """What a plan costs, part by part, over 36 months, per token, and against the other ways, in USD.
 
     A scenario is answered first, by ``planner`` (:func:`sizing.plan` if left out), and then what would be bought or
-    rented were the hardware chosen anew for the other place. ``on``: the day against which the
-    age of prices is counted and on which offers must be sold, that of the catalogue if left out. ``rent``: times the
-    price of everything rented. Raises InvalidScenario where nothing serves the scenario, and for a region, provider or
-    model that is not known. Constants are those of ``sizing/data/cost_assumptions.yaml``, prices those of the lists
-    beside it; :attr:`CostAnswer.sources` names them.
+    rented were the hardware chosen anew for the other place. Where a mixed fleet is asked and cheaper, all is of that.
+    ``on``: the day against which the age of prices is counted and on which offers must be sold, that of the catalogue
+    if left out. ``rent``: times the price of everything rented. Raises InvalidScenario where nothing serves the
+    scenario, and for a region, provider or model that is not known. Constants are those of
+    ``sizing/data/cost_assumptions.yaml``, prices those of the lists beside it; :attr:`CostAnswer.sources` names them.
     """
-    ways = ways_of(as_answer(scenario_or_answer, planner), rent, on)
+    ways = ways_of_answer(as_answer(scenario_or_answer, planner), rent, on)
     best = _best_elsewhere(ways, planner, rent)
     return answer_of(ways, list(_views(ways, best, planner)), best)
 
@@ -112,7 +105,9 @@ def _best_elsewhere(ways: Ways, planner: Planner | None, rent: float) -> _Elsewh
     """What would be planned were the place chosen anew; None where nothing serves there, or it has no cost."""
     scenario = ways.question.scenario
     name, called = _OTHER[scenario.deployment.location]
-    moved = scenario.model_copy(update={"deployment": scenario.deployment.model_copy(update={"location": name})})
+    moved = scenario.model_copy(
+        update={"deployment": scenario.deployment.model_copy(update={"location": name, "mixed": 1})}
+    )
     try:
         there = ways_of(Answer.of(moved, planner or _brief), rent, ways.on)
     except InvalidScenario:
@@ -151,7 +146,9 @@ def _views(ways: Ways, best: _Elsewhere | None, planner: Planner | None) -> Iter
 
 def month_of_plan(answer: Answer, rent: float = 1.0) -> MonthlyCost:
     """What a month of a plan costs in the way that the scenario chose, with both ends: the same figures as of
-    :func:`cost`, in a fraction of the time. None where a price is not known. Raises InvalidScenario as :func:`cost`."""
+    :func:`cost`, in a fraction of the time; of one fleet, where a mix is asked too. None where a price is not known.
+
+    Raises InvalidScenario as :func:`cost`."""
     ways = ways_of(answer, rent)
     return _range(ways.by_name[ways.chosen](1.0))
 
@@ -185,6 +182,7 @@ def answer_of(ways: Ways, views: list[View], best: _Elsewhere | None = None) -> 
         location=ways.chosen,
         ways=tuple(_way(best.ways if best and view.name == best.called else ways, view) for view in views),
         spot=spot_of(ways),
+        mixed=mixed_cost(ways, chosen),
         burst=next((burst_of(ways, view) for view in views if view.name == "hybrid"), None),
         requests_per_day=ways.month.requests_per_day,
         gpus=ways.fleet.gpus,
@@ -232,15 +230,8 @@ def _unit_costs(ways: Ways, chosen: View) -> _UnitCosts:
         "lenses": lenses,
         "full_load": at_full_load(ways.all_day(chosen), ways.fleet, month),
         "at_capacity": at_capacity(chosen, month),
-        "marginal": _marginal(ways, chosen),
+        "marginal": ways.marginal(chosen),
     }
-
-
-def _marginal(ways: Ways, chosen: View) -> results.UnitCost:
-    """What further requests cost in the chosen way."""
-    if chosen.name == "hybrid":
-        return marginal_of_load(chosen, ways.hybrid, ways.fleet, ways.month)
-    return marginal(chosen, ways.fleet, ways.month)
 
 
 def _parts(view: View) -> dict[PartName, float]:
@@ -254,7 +245,7 @@ def _way(ways: Ways, view: View) -> results.WayToPay:
         name=view.name,
         unavailable=view.unavailable,
         **_range(view),
-        gpu="" if view.gpus_per_system == 0 else ways.gpu.id,
+        gpu="" if view.gpus_per_system == 0 else _gpu_of(ways, view),
         gpus=0 if view.gpus_per_system == 0 else ways.fleet.gpus,
         hardware_and_power_usd_per_month=view.hardware_and_power_usd_per_month if view.known else None,
         parts=_parts(view),
@@ -267,6 +258,12 @@ def _way(ways: Ways, view: View) -> results.WayToPay:
     )
 
 
+def _gpu_of(ways: Ways, view: View) -> str:
+    """Catalogue id, of several fleets one after the other."""
+    each = ways.each if isinstance(ways, WaysOfMix) and view.fleets else (ways,)
+    return " and ".join(dict.fromkeys(one.gpu.id for one in each))
+
+
 def _counted(left_out: tuple[LeftOut, ...]) -> results.CountedParts:
     if not left_out:
         return "full"
@@ -275,7 +272,7 @@ def _counted(left_out: tuple[LeftOut, ...]) -> results.CountedParts:
 
 def _break_even(ways: Ways, chosen: View, views: list[View]) -> results.BreakEvens:
     own = next(view for view in views if view.name == "on_prem")
-    idle = on_prem(ways.option, ways.fleet, ways.money, requests=0.0) if chosen.name == "on_prem" else chosen
+    idle = ways.idle() if chosen.name == "on_prem" else chosen
     followed = ways.chosen != "hybrid"  # whose base is looked for anew at each load
     return results.BreakEvens(
         api=against_api(chosen, ways.prices, ways.fleet, ways.month, idle),
@@ -385,6 +382,10 @@ def carbon_of(view: View, assumed: Assumptions) -> Amount | None:
 
     The grid is that of the scenario; of instances in a region for which the provider publishes a figure, that one.
     """
+    if view.fleets:
+        each = [carbon_of(one, assumed) for one in view.fleets]
+        known = [one for one in each if one is not None]
+        return total(known) if len(known) == len(each) else None
     energy, grid = energy_of(view, assumed), assumed[CARBON]
     rented = view.name in ("cloud", "cloud_best", "cloud_hours")
     published = cloud_carbon(view.provider, view.place) if rented else None

@@ -100,3 +100,39 @@ class BaseAndBurst(Result):
             "Newsvendor: what is needed in more of the hours is cheaper in the base. None without a price.",
         ),
     ]
+
+
+class FleetOfMix(Result):
+    """One fleet of a mix, in the way that the scenario chose."""
+
+    gpu: Annotated[str, quantity("GPU", help="Catalogue id of the accelerator.")]
+    name: Annotated[str, quantity("GPU name", help="What the accelerator is called.")]
+    gpus: Annotated[int, quantity("GPUs", "GPUs", "as planned", "That run the model, spares included.")]
+    system: Annotated[str, quantity("System", help="Server or instance type.")]
+    place: Annotated[str, quantity("Region", help="Region of rented instances.")]
+    systems: Annotated[
+        float | None,
+        quantity("Systems", "systems", "whole systems; a hybrid: base + mean of the burst", "Provisioned."),
+    ]
+    usd_per_month: Annotated[
+        float,
+        quantity(
+            "Cost per month", "USD/month", "sum of the parts but staff", "Staff is stated of all fleets together."
+        ),
+    ]
+
+
+class MixedCost(Result):
+    """What a mixed fleet costs beside one fleet for all, in the way that the scenario chose."""
+
+    fleets: Annotated[tuple[FleetOfMix, ...], quantity("Fleets", help="In the order of the prompts that they take.")]
+    one_fleet_usd_per_month: Annotated[
+        float | None,
+        quantity("One fleet", "USD/month", "sum of the parts", "All costs of the plan, which is one fleet for all."),
+    ]
+    usd_over_months: Annotated[
+        float | None, quantity("36 months", "USD", "sum of the months", "Of the mix, all costs; None where unknown.")
+    ]
+    one_fleet_usd_over_months: Annotated[
+        float | None, quantity("One fleet, 36 months", "USD", "sum of the months", "Of the plan; None where unknown.")
+    ]

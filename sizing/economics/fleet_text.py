@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from sizing.base.format import count, percent, significant
-from sizing.economics.fleet_results import BaseAndBurst, CapacityFrom, RateFrom, SpotFleet
+from sizing.economics.fleet_results import BaseAndBurst, CapacityFrom, MixedCost, RateFrom, SpotFleet
 
 Money = Callable[[float | None], str]
 """Writes an amount of money."""
@@ -66,3 +66,15 @@ def burst_sentence(one: BaseAndBurst) -> str:
     if share >= 1.0:
         return f"{owned}{beyond}; renting by the hour is cheaper even for all hours."
     return f"{owned}{beyond}; what is needed in more than {percent(share)} of the hours is cheaper in the base."
+
+
+def mix_sentence(one: MixedCost, money: Money) -> str:
+    """Which fleets are priced, and what one fleet for all costs beside them."""
+    each = [f"{count(fleet.gpus)} x {fleet.name} ({money(fleet.usd_per_month)})" for fleet in one.fleets]
+    priced = f"Priced is the mixed fleet: {', '.join(each[:-1])} and {each[-1]} a month, staff apart"
+    if one.one_fleet_usd_per_month is None:
+        return f"{priced}; the price of one fleet for all is not known."
+    over = ""
+    if one.usd_over_months is not None and one.one_fleet_usd_over_months is not None:
+        over = f", {money(one.one_fleet_usd_over_months)} over 36 months against {money(one.usd_over_months)}"
+    return f"{priced}; one fleet for all costs {money(one.one_fleet_usd_per_month)} a month{over}."

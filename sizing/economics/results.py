@@ -9,7 +9,7 @@ from sizing.base.frame import cells_of, frame_of
 from sizing.base.quantity import Result, is_none, quantity
 from sizing.economics.assumptions import Basis
 from sizing.economics.dates import Age
-from sizing.economics.fleet_results import BaseAndBurst, SpotFleet
+from sizing.economics.fleet_results import BaseAndBurst, MixedCost, SpotFleet
 from sizing.economics.present_value import Investment
 from sizing.economics.views import PartName, Unavailable, ViewName
 
@@ -439,10 +439,23 @@ class CostAnswer(Result):
             "Base and burst", help="What the hybrid owns and rents; left out where it has no cost.", exclude_if=is_none
         ),
     ] = None
+    mixed: Annotated[
+        MixedCost | None,
+        quantity(
+            "Mixed fleet",
+            help="Each fleet of the mix that all figures are of; left out where they are of the plan.",
+            exclude_if=is_none,
+        ),
+    ] = None
     requests_per_day: Annotated[
         float, quantity("Requests a day", "requests/day", "as the plan's", "What units are counted by.")
     ]
-    gpus: Annotated[int, quantity("GPUs", "GPUs", "as the plan's", "GPUs that run the model, spares included.")]
+    gpus: Annotated[
+        int,
+        quantity(
+            "GPUs", "GPUs", "as the plan's", "GPUs that run the model, spares included; of a mix those of all fleets."
+        ),
+    ]
     assumptions: Annotated[tuple[CostConstant, ...], quantity("Constants", help="Every constant of the cost model.")]
     not_counted: Annotated[
         tuple[str, ...], quantity("Not counted", help="Constants of parts that the scenario leaves out: 0.")

@@ -44,6 +44,7 @@ def _elsewhere(ways: Ways, routing: RoutedShare, share: float, planner: Planner 
             "measured": None,
             "benchmark": None,
             "costs": scenario.costs.model_copy(update={"routing": None}),
+            "deployment": scenario.deployment.model_copy(update={"mixed": 1}),
         }
     )
     try:

@@ -7,7 +7,7 @@ from typing import get_args
 
 from sizing.base.format import count, kilowatts, large, percent, significant, usd
 from sizing.catalog.payment_terms import ASSUMED
-from sizing.economics.fleet_text import burst_sentence, spot_sentences
+from sizing.economics.fleet_text import burst_sentence, mix_sentence, spot_sentences
 from sizing.economics.present_value import Investment
 from sizing.economics.results import (
     BreakEvenAt,
@@ -134,6 +134,8 @@ def _sentences(cost: CostAnswer, money: Money) -> Iterator[str]:
         verb = "cost" if cost.location in ("on_prem", "cloud") else "costs"
         a_month = f"{money(cost.usd_per_month)} a month ({around})"
         yield f"{name} for {gpus} ({chosen.system}) {verb} {a_month}{_parts(cost, money)}."
+        if cost.mixed is not None:
+            yield mix_sentence(cost.mixed, money)
         yield f"Idle hours included, that is {_per_unit_served(cost, money)}{_used(chosen)}."
         yield against_api(cost)
         if cost.investment is not None:

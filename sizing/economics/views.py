@@ -88,7 +88,8 @@ class View:
 
     ``systems`` whole servers or instances, ``power_kw`` their power budget, in a hybrid both of the base and the mean
     of the burst; ``mean_kw`` what they draw over the month. ``capacity_requests`` is what it could serve in the month,
-    None where nothing bounds it. ``place`` is the region of rented instances; ``base`` of a hybrid what it always has.
+    None where nothing bounds it. ``place`` is the region of rented instances; ``base`` of a hybrid what it always has;
+    ``fleets`` the same of each fleet, where these are several.
     """
 
     name: ViewName
@@ -103,6 +104,7 @@ class View:
     mean_kw: Amount | None = None
     capacity_requests: float | None = None
     base: BaseOfHybrid | None = None
+    fleets: tuple[View, ...] = ()
     sources: tuple[PriceSource, ...] = ()
 
     @property

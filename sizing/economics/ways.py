@@ -21,7 +21,9 @@ from sizing.economics.fleet import Fleet, fleet_of
 from sizing.economics.hybrid import START_UP, Base, Day, day_of, hybrid
 from sizing.economics.month import Month, month_of
 from sizing.economics.on_prem import Money, on_prem
+from sizing.economics.results import UnitCost
 from sizing.economics.spot import with_interruptions
+from sizing.economics.units import marginal, marginal_of_load
 from sizing.economics.views import BaseWay, View, without_cost
 from sizing.planning.answered import Answer
 from sizing.planning.instance_start import with_start_up
@@ -147,6 +149,21 @@ class Ways:
         """What an API costs that is paid by the token, at a ``load`` relative to the planned one."""
         return api(self.prices, self.month.times(load))
 
+    def idle(self) -> View:
+        """What it costs to own the systems while no request comes, where power follows them."""
+        return on_prem(self.option, self.fleet, self.money, requests=0.0)
+
+    def with_fleet(self, fleet: Fleet, gpu_id: str, system: str) -> Ways:
+        """The same month and constants with another fleet, of a GPU by its id, in the system of that name."""
+        gpu = _gpu(self.question, gpu_id)
+        return replace(self, fleet=fleet, gpu=gpu, option=_system(self.question, system, gpu, fleet))
+
+    def marginal(self, chosen: View) -> UnitCost:
+        """What further requests cost in the chosen way."""
+        if chosen.name == "hybrid":
+            return marginal_of_load(chosen, self.hybrid, self.fleet, self.month)
+        return marginal(chosen, self.fleet, self.month)
+
     def _base(self, load: float) -> Base | None:
         """The base of a hybrid, which serves what it can of the requests of the month."""
         purchase, requests = self.question.scenario.costs.hybrid_base, self.month.requests * load
@@ -163,7 +180,8 @@ class Ways:
 
 
 def ways_of(answer: Answer, rent: float = 1.0, on: date | None = None) -> Ways:
-    """The ways of a plan on a day (that of the catalogue if left out), everything rented at ``rent`` times its price.
+    """The ways of a plan, which is one fleet, on a day (that of the catalogue if left out), everything rented at
+    ``rent`` times its price; of a mixed fleet: :func:`sizing.economics.mix.ways_of_answer`.
 
     Raises InvalidScenario where nothing serves, or for a place or model that is not known.
     """

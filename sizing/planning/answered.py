@@ -70,6 +70,11 @@ class Answer:
         decode. Empty where nothing is deployed, and for a measured record, which is none that was considered."""
         return tuple(cast(Configuration, one) for one in self.plan.made_for.configurations)
 
+    @cached_property
+    def fleets(self) -> tuple[Answer, ...]:
+        """The parts of the mixed fleet, each a plan of its own, where that costs less than the plan; else empty."""
+        return tuple(Answer(cast(Question, one), cast(Plan, plan)) for one, plan in self.plan.made_for.parts)
+
     def at_costs(self, costs: Costs) -> Self:
         """The same plan with other constants of cost. Raises InvalidScenario as :func:`sizing.plan`."""
         return replace(self, question=understand(self.scenario.model_copy(update={"costs": costs})))

@@ -51,31 +51,37 @@ def with_mix(question: Question, plan: Plan, seed: int) -> Plan:
     """The plan with the cheapest mixed fleet, the same plan where none is asked or nothing serves."""
     if question.scenario.deployment.mixed == 1 or not plan.feasible or question.reused is not None:
         return plan
-    mixed = mix_of(question, plan, seed)
+    mixed, parts = mix_of(question, plan, seed)
     if mixed.one_fleet_usd_per_month and possible(question):
         mixed = mixed.model_copy(update={"apart": _apart(question, mixed.one_fleet_usd_per_month, seed)})
     of_mix = AnswerSentence(about="mixed", text=sentence(mixed, question.gpu_name))
-    return plan.model_copy(
+    stated = plan.model_copy(
         update={"mixed": mixed, "answer": f"{plan.answer} {of_mix.text}", "sentences": (*plan.sentences, of_mix)}
     )
+    return stated.marked(replace(plan.made_for, parts=parts if mixed.outcome == "cheaper" else ()))
 
 
-def mix_of(question: Question, plan: Plan, seed: int = 0) -> MixedFleet:
-    """The cheapest split of the requests of a question over fleets, held against its ``plan``, which is one fleet."""
+_Part = tuple[Question, Plan]
+
+
+def mix_of(question: Question, plan: Plan, seed: int = 0) -> tuple[MixedFleet, tuple[_Part, ...]]:
+    """The cheapest split of the requests of a question over fleets, held against its ``plan``, which is one fleet; with
+    the question and the plan of each of its parts."""
     single = None if plan.cost is None else plan.cost.hardware_usd_per_month
     ranges = ranges_of(distribution_of(question.scenario.workload.input_tokens))
     units = units_of(_questions(question, ranges))
     if single is None or not units:
-        return _without_parts("no_price" if single is None else "not_held", single, together(ranges))
+        return _without_parts("no_price" if single is None else "not_held", single, together(ranges)), ()
     if lacking := unserved(units, len(ranges)):
-        return _without_parts("not_held", single, together([ranges[k] for k in lacking]))
+        return _without_parts("not_held", single, together([ranges[k] for k in lacking])), ()
     numbers = range(2, question.scenario.deployment.mixed + 1)
     cheapest = (cheapest_split(units, most) for most in numbers)
     splits = dict.fromkeys(one for one in cheapest if one is not None and len(one.shares) > 1)
-    planned = [parts for one in splits if (parts := _parts(question, one, ranges, seed))]
+    planned = [each for one in splits if (each := _parts(question, one, ranges, seed))]
     if not planned:
-        return _without_parts("one_fleet", single, ())
-    return _held_against(single, min(planned, key=_usd), ranges)
+        return _without_parts("one_fleet", single, ()), ()
+    best = min(planned, key=lambda each: _usd([part for part, _ in each]))
+    return _held_against(single, [part for part, _ in best], ranges), tuple(made for _, made in best)
 
 
 def _questions(question: Question, ranges: Sequence[LengthRange]) -> list[Question]:
@@ -87,27 +93,28 @@ def _questions(question: Question, ranges: Sequence[LengthRange]) -> list[Questi
     return [each[one] for one in ranges]
 
 
-def _parts(question: Question, split: Split, ranges: Sequence[LengthRange], seed: int) -> list[FleetPart] | None:
+def _parts(
+    question: Question, split: Split, ranges: Sequence[LengthRange], seed: int
+) -> list[tuple[FleetPart, _Part]] | None:
     """Each part of a split as a plan of its own; None where one of them does not hold the limits, or has no price."""
     parts = []
     for share in split.shares:
-        plan = _planned(question, share, ranges, seed)
+        part_question, plan = _planned(question, share, ranges, seed)
         if plan.deployment is None or not plan.feasible or plan.cost is None:
             return None
         if plan.cost.hardware_usd_per_month is None:
             return None
         mine = ranges[share.first : share.end]
-        parts.append(
-            FleetPart(
-                ranges=together(mine),
-                share=min(math.fsum(one.share for one in mine), 1.0),
-                rps=plan.sustained_rps,
-                deployment=plan.deployment,
-                latency=plan.latency,
-                usd_per_month=plan.cost.hardware_usd_per_month,
-                probability_within_limits=plan.probability_within_limits,
-            )
+        part = FleetPart(
+            ranges=together(mine),
+            share=min(math.fsum(one.share for one in mine), 1.0),
+            rps=plan.sustained_rps,
+            deployment=plan.deployment,
+            latency=plan.latency,
+            usd_per_month=plan.cost.hardware_usd_per_month,
+            probability_within_limits=plan.probability_within_limits,
         )
+        parts.append((part, (part_question, plan)))
     return parts
 
 
@@ -116,12 +123,12 @@ def _usd(parts: Sequence[FleetPart]) -> float:
     return math.fsum(one.usd_per_month or 0.0 for one in parts)
 
 
-def _planned(question: Question, share: Share, ranges: Sequence[LengthRange], seed: int) -> Plan:
-    """The plan of one part on its own GPU type."""
+def _planned(question: Question, share: Share, ranges: Sequence[LengthRange], seed: int) -> _Part:
+    """The question and the plan of one part on its own GPU type."""
     scenario = part_of(question.scenario, question.demand.sustained_rps, ranges[share.first : share.end])
     part = replace(understand(scenario), gpus=(share.unit.configuration.gpu,))
     settled = settle(part, seed, by_simulation=scenario.workload.mode != "offline")
-    return compose(settled.seen, settled.decided, 0, brief=True)
+    return part, compose(settled.seen, settled.decided, 0, brief=True)
 
 
 def _held_against(single: float, parts: list[FleetPart], ranges: Sequence[LengthRange]) -> MixedFleet:
@@ -136,7 +143,7 @@ def _held_against(single: float, parts: list[FleetPart], ranges: Sequence[Length
         one_fleet_usd_per_month=single,
         saved_share=1.0 - usd / single if single else 0.0,
         unserved=(),
-        assumptions=tuple(_assumed(parts, ranges)),
+        assumptions=tuple(_assumed(parts, ranges, cheaper=usd < single * (1.0 - TIE))),
     )
 
 
@@ -189,7 +196,7 @@ def _without_parts(outcome: MixOutcome, single: float | None, unserved: tuple[Pr
     )
 
 
-def _assumed(parts: Sequence[FleetPart], ranges: Sequence[LengthRange]) -> Iterator[str]:
+def _assumed(parts: Sequence[FleetPart], ranges: Sequence[LengthRange], *, cheaper: bool) -> Iterator[str]:
     if any(one.ranges for one in parts):
         yield (
             f"Requests are told apart by their prompt in {len(ranges)} ranges of equally many; answers are as long in "
@@ -202,4 +209,10 @@ def _assumed(parts: Sequence[FleetPart], ranges: Sequence[LengthRange]) -> Itera
         "The split is looked for with the capacities of the load model; no published measurement of a mixed fleet is "
         "held against it."
     )
-    yield "Costs over years, energy and manifests are of the plan, which is one fleet for all."
+    if cheaper:
+        yield (
+            "Costs over years, energy and manifests are of the mixed fleet; comparisons, what-ifs and what is "
+            "set beside a running deployment are of the plan, one fleet for all; a workbook has no formulas."
+        )
+    else:
+        yield "Costs over years, energy and manifests are of the plan, which is one fleet for all."

@@ -108,7 +108,8 @@ def about_purchase(question: Question, deployed: Deployed, option: HardwareOptio
             code="hybrid_as_on_prem",
             severity="warning",
             source="cost model",
-            message="Hybrid is priced as on premises for the whole peak: bursts in the cloud are not priced yet.",
+            message="The hardware of a hybrid is priced here as if all of the peak were owned: what is owned and what "
+            "is rented when, with its price, is in the cost over years.",
         )
     yield from _about_price(question, option)
     yield from about_kind(option)

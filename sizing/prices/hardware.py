@@ -130,7 +130,7 @@ def _on_prem(
     hours = prices.depreciation_years * HOURS_PER_YEAR
     money = price.usd
     spread = f", spread over {prices.depreciation_years:g} years of {count(HOURS_PER_YEAR)} h" if money else ""
-    base = " Hybrid: priced as on-premises base; cloud bursts are not priced yet." if location == "hybrid" else ""
+    base = " Hybrid: here as if all were owned; cost over years has base and burst." if location == "hybrid" else ""
     assumed = f" Assumed: {system.notes}" if system.assumed else ""
     return HardwareOption(
         id=system.id,

@@ -15,9 +15,10 @@ from sizing.decision.promises import Promise, promises
 from sizing.decision.tornado import Tornado, tornado
 from sizing.economics.cost import cost
 from sizing.economics.curves import OverLoad, over_load, over_months
+from sizing.economics.mix import ways_of_answer
 from sizing.economics.results import CostAnswer
 from sizing.economics.views import BaseWay
-from sizing.economics.ways import Ways, ways_of
+from sizing.economics.ways import Ways
 from sizing.planning.answered import Answer
 from sizing.scenario.costs import Costs
 from sizing.scenario.schema import Scenario
@@ -46,7 +47,7 @@ def cost_of(scenario_json: str, costs_json: str, on: date) -> CostAnswer:
 
 
 def _ways(scenario_json: str, costs_json: str, on: date) -> Ways:
-    return ways_of(_answer(scenario_json, costs_json), on=on)
+    return ways_of_answer(_answer(scenario_json, costs_json), on=on)
 
 
 @_kept

@@ -26,7 +26,7 @@ def write(source: ReportSource) -> bytes:
 def to_xlsx(report: Report, calculator: Calculator | None, brand: Brand) -> bytes:
     """The file: summary, calculator with its sheets, then a sheet for each chapter.
 
-    ``calculator``: None where nothing serves the scenario; then there is nothing to compute with.
+    ``calculator``: None where nothing serves the scenario, or a mixed fleet does; then no formulas are written.
     """
     book = Book(title=report.title, author=report.author, made_at=report.made_at, brand=brand)
     summary = book.sheet("Summary", [30, 60, 30])

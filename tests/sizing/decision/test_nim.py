@@ -66,11 +66,49 @@ def test_profiles(model: str, deployment: dict[str, Any], profile: Profile) -> N
 
 
 def test_what_nobody_measured_is_planned_as_surely() -> None:
-    one = compared(asked(precisions=["fp8"], tp=[1]))
+    one = compared(asked("meta-llama/Llama-3.3-70B-Instruct", gpus=["b200_sxm"], speculation="off"))
     assert one.nim.gpus is not None
     assert one.open_source.gpus is not None
-    assert one.nim.gpus >= one.open_source.gpus
-    assert ("less is known of NIM" in nim_sentences(one)[0]) == (one.nim.gpus != one.open_source.gpus)
+    assert one.nim.gpus > one.open_source.gpus == one.in_its_format == one.without_drafts
+    said = nim_sentences(one)[0]
+    assert f"less is measured of NIM, and as sure it has to be ({one.nim.gpus} for {one.open_source.gpus})" in said
+    assert "no drafts" not in said
+    assert "in place of" not in said
+
+
+def test_drafts_of_the_engine_alone_are_told_apart_from_what_is_measured() -> None:
+    """The engine in NIM's format without drafts is planned by itself: the steps of the sentence are those plans."""
+    scenario = asked(gpus=["l4"])
+    one = compared(scenario)
+    bare = scenario.deployment.model_copy(update={"engines": ("vllm",), "precisions": ("fp8",), "speculation": "off"})
+    plan = analytic_plan(scenario.model_copy(update={"deployment": bare}), alternatives=0)
+    assert one.nim.precision == one.open_source.precision == "fp8"
+    assert plan.deployment is not None
+    assert one.in_its_format == one.open_source.gpus
+    assert one.without_drafts == plan.deployment.gpus != one.in_its_format
+    assert f"no drafts, with which vLLM is planned (without: {plan.deployment.gpus})" in nim_sentences(one)[0]
+
+
+def test_every_reason_that_applies_is_told_and_no_other() -> None:
+    one = compared(asked(gpus=["l4"]))
+    nim = one.nim.model_copy(update={"gpus": 9, "precision": "bf16"})
+    each = {"nim": nim, "open_source": one.open_source.model_copy(update={"gpus": 4, "precision": "fp8"})}
+    both = nim_sentences(one.model_copy(update={**each, "in_its_format": 6, "without_drafts": 6}))[0]
+    assert "BF16 in place of FP8" in both
+    assert "(vLLM in it: 6)" in both
+    assert "(9 for 6)" in both
+    format_alone = nim_sentences(one.model_copy(update={**each, "in_its_format": 9, "without_drafts": 9}))[0]
+    assert "(vLLM in it: 9)" in format_alone
+    assert "less is measured" not in format_alone
+    unserved = nim_sentences(one.model_copy(update={**each, "in_its_format": None, "without_drafts": None}))[0]
+    assert "in which vLLM holds no limits" in unserved
+
+
+def test_as_many_gpus_need_no_reason() -> None:
+    one = compared(asked(precisions=["fp8"], tp=[1]))
+    assert one.nim.gpus == one.open_source.gpus
+    assert one.in_its_format is None
+    assert "Planned by what is measured" not in nim_sentences(one)[0]
 
 
 def test_gpus_that_nim_does_not_run_on_have_no_licence_to_name() -> None:
