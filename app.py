@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 
 import streamlit as st
 from starlette.middleware import Middleware
+from streamlit.runtime.pages_manager import PagesManager
 
 from sharing.settings import InvalidSettings
 from ui import entry
@@ -52,4 +53,7 @@ if __name__ == "__main__":
     entry.run()
 else:  # imported by the server
     SERVING = set_up()
+    # Until the process has met st.navigation, Streamlit would run each file of pages/ as a script of its own, without
+    # this one; on the way from there to here, what stands in the fields of a browser whose server has gone is lost.
+    PagesManager.uses_pages_directory = False
     app = st.App(APP, middleware=[Middleware(Gate, serving=SERVING)], lifespan=lifespan)

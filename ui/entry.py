@@ -110,7 +110,6 @@ def run() -> None:
     if shell.GOTO in st.query_params:
         wanted = (pages | {shared.url_path: shared}).get(st.query_params[shell.GOTO], pages["home"])
         st.switch_page(wanted, query_params={k: v for k, v in shell.parameters().items() if k != shell.GOTO})
-    st.session_state[shell.ENTERED] = True
     if page is shared:  # nothing around it: whoever holds a link sees what is behind it, and that there is nothing else
         with watched(shared.url_path):
             page.run()

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import parse_qs, urlparse
 
 import pytest
 import requests
@@ -18,7 +19,12 @@ from playwright.sync_api import Browser, Page, expect
 from bench.dashboard import Dashboard
 from bench.postgres import programs, running_postgres
 from bench.socket_user import SocketUser
+from tests.app.live import vllm
+from tests.collectors.fake_prometheus import FakePrometheus
+from tests.collectors.feeds import NOW, Feed
+from tests.collectors.servers import serving
 from tests.deploy.files import DEPLOY
+from tests.e2e.acting import enter, pick
 from tests.e2e.browser import Watch, new_page, settle
 from tests.e2e.test_benchmarks import VLLM, drop
 from tests.loops import awaited
@@ -165,14 +171,16 @@ def page(site: Site, browser: Browser) -> Iterator[Page]:
     page.context.close()
 
 
-def lose_replica(site: Site, page: Page) -> None:
-    """Kill the replica that a page is connected to, and wait until the page has found another by itself."""
+def lose_replica(site: Site, page: Page, *, before: frozenset[int] = frozenset()) -> frozenset[int]:
+    """Kill the replica that a page is connected to, and wait until the page has found another by itself. Returns those
+    that the page has lost so far, ``before`` among them. Nobody has drawn a page of the one that it finds."""
     app = page.get_by_test_id("stApp")
     (cookie,) = (one for one in page.context.cookies() if one["name"] == COOKIE)
-    (own,) = site.served()[cookie["value"]]
+    (own,) = site.served()[cookie["value"]] - before
     site.replicas[own].kill()
     expect(app).not_to_have_attribute("data-test-connection-state", "CONNECTED", timeout=PATIENCE_MS)
     expect(app).to_have_attribute("data-test-connection-state", "CONNECTED", timeout=PATIENCE_MS)
+    return before | {own}
 
 
 def test_a_page_finds_another_replica_and_says_what_it_has_lost(site: Site, page: Page) -> None:
@@ -188,3 +196,42 @@ def test_a_page_finds_another_replica_and_says_what_it_has_lost(site: Site, page
     expect(main).to_contain_text(GONE, timeout=PATIENCE_MS)
     expect(main).not_to_contain_text("Read 1 run")
     assert "isl=4321" in page.url
+
+
+def test_the_first_change_at_another_replica_counts(site: Site, page: Page) -> None:
+    page.goto(f"{site.url}/size?isl=4321&rps=7", wait_until="load")
+    settle(page)
+    lost = lose_replica(site, page)
+    enter(page, "Output (tokens)", "777")
+    expect(page.get_by_test_id("stMain")).to_contain_text(GONE)
+    expect(page.get_by_label("Output (tokens)", exact=True)).to_have_value("777")
+    asked = {"isl": ["4321"], "rps": ["7"], "osl": ["777"]}
+    assert parse_qs(urlparse(page.url).query).items() >= asked.items()
+    lose_replica(site, page, before=lost)
+    pick(page, "Cloud")
+    expect(page.get_by_test_id("stMain")).to_contain_text(GONE)
+    asked["where"] = ["Cloud"]
+    assert parse_qs(urlparse(page.url).query).items() >= asked.items()
+
+
+def test_a_page_says_that_a_typed_source_went_with_its_replica(site: Site, page: Page) -> None:
+    """Live asks by itself, so that it is told without a click; typed again, the source is read by the other replica."""
+    main = page.get_by_test_id("stMain")
+    rate = page.get_by_test_id("stMetric").filter(has=page.get_by_text("Requests/s", exact=True)).first
+    fake = FakePrometheus(Feed({"a:8000": vllm(), "b:8000": vllm()}), shift_s=time.time() - NOW)
+    with serving(fake) as server:
+        page.goto(f"{site.url}/live", wait_until="load")
+        connect(page, server.url)
+        expect(rate.get_by_test_id("stMetricValue")).to_have_text("4", timeout=PATIENCE_MS)
+        lose_replica(site, page)
+        expect(main).to_contain_text(GONE, timeout=PATIENCE_MS)
+        expect(main).to_contain_text("every number is simulated", timeout=PATIENCE_MS)
+        connect(page, server.url)
+        expect(rate.get_by_test_id("stMetricValue")).to_have_text("4", timeout=PATIENCE_MS)
+
+
+def connect(page: Page, url: str) -> None:
+    """Type the address of a Prometheus."""
+    page.get_by_role("button", name="Connect").click()
+    page.get_by_role("textbox", name="URL; several metrics pages").fill(url)
+    page.get_by_test_id("stFormSubmitButton").get_by_role("button", name="Connect").click()

@@ -71,7 +71,7 @@ def test_saved_frozen_opened_by_another_revoked_and_refused(
     address = mine.get_by_test_id(POPOVER).get_by_text("/shared?token=").inner_text().strip()
     assert address.startswith(f"{sharing.url}/shared?token=")
     expect(mine.get_by_text(re.compile("1: version 1, .*no prices, until .*, 0 views"))).to_be_visible()
-    # A fresh server has never run app.py: the link is a page of its own there, without navigation.
+    # Nobody has opened any page of a fresh server before.
     with running_dashboard(tmp_path, environment={"SHARING_DATABASE": str(place)}, cold=True) as cold:
         theirs = open_at(address.replace(sharing.url, cold.url))
         expect(theirs.get_by_role("heading", name="Chat of Acme")).to_be_visible()

@@ -12,18 +12,7 @@ from ui.shell.charts import (
     make_room_for_legend,
 )
 from ui.shell.controls import draw_choice, draw_download, draw_figure, draw_number
-from ui.shell.frame import (
-    ENTERED,
-    GOTO,
-    chip,
-    draw_problems,
-    footer,
-    header,
-    is_asked_for,
-    page_address,
-    parameters,
-    require,
-)
+from ui.shell.frame import GOTO, chip, draw_problems, footer, header, is_asked_for, page_address, parameters, require
 from ui.shell.money import chosen_currency, draw_currency
 from ui.shell.navigation import draw_navigation
 from ui.shell.notes import draw_link_notes
@@ -36,7 +25,6 @@ from ui.shell.window import is_narrow, on_a_phone, watch_window
 
 __all__ = [
     "CONFIG",
-    "ENTERED",
     "GOTO",
     "PERCENT",
     "WITHHELD",

@@ -15,28 +15,20 @@ from ui.format import as_markdown
 from ui.shell.notes import draw_link_notes
 from ui.shell.own_prices import WITHHELD
 
-ENTERED = "entered_through_app"
-"""Session key that app.py sets before it runs a page."""
-
 _MARKUP = re.compile(r"[\[\]<>`*$:\\]")
 """Characters that a badge would read as markup."""
 
 GOTO = "goto"
-"""Parameter that names the page a link asked for, while it passes through app.py."""
+"""Parameter that names the page a link asks for at the bare address."""
 
 
 def require(slug: str) -> None:
-    """First line of a page: nobody gets past it who may not see the page, and a link that skipped app.py goes there.
-
-    A fresh server runs ``/size`` as a script of its own, without navigation and page settings. A session has been
-    through app.py once or not at all: the flag lives as long as the session. Whether it may see the page is asked
-    in every run: a login ends, and rules change.
+    """First line of a page: nobody gets past it who may not see the page. That is asked in every run: a login ends,
+    and rules change.
     """
     if gate.is_passed_by():
         st.error("Nobody gets in: this server was not started by python -m ui.", icon=":material/lock:")
         st.stop()
-    if not st.session_state.get(ENTERED):
-        st.switch_page("app.py", query_params=parameters() | {GOTO: [slug]})
     if not access.may_open(slug):
         gate.dismiss()
         access.draw_door()
@@ -44,7 +36,7 @@ def require(slug: str) -> None:
     if slug in access.OPEN_TO_ALL:  # its address is not that of inputs
         return
     gate.admit()
-    if not state.is_at(slug):  # a server that has not run app.py for this page yet
+    if not state.is_at(slug):  # a page that was run without app.py, as AppTest does
         state.enter(slug)
 
 

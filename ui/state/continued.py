@@ -13,7 +13,7 @@ ASKED_SESSION = 2
 
 GONE = (
     "The server that this page was connected to is gone: files and addresses of live sources that were given to it "
-    "have to be given again. The inputs are those of this address, and what was saved is in the library."
+    "have to be given again. The inputs are as you left them, and what was saved is in the library."
 )
 """What a page says that has found another server, or the same one started anew."""
 
