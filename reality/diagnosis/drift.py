@@ -38,21 +38,22 @@ class Change:
 
 
 def change_of(
-    misfits: Sequence[float], spread: float, *, loads: Sequence[float] | None = None, before: int = 0
+    misfits: Sequence[float], spread: float, *, loads: Sequence[float] = (), before: int = 0
 ) -> Change | None:
     """The clearest change between older and newer windows; None where all may have the same step times.
 
     ``misfits``: log(measured / predicted) of each window, oldest first, each with the standard error ``spread``;
-    ``loads``: requests/s of a replica in each, above 0 (None: all alike); ``before``: windows that the prediction rests
+    ``loads``: requests/s of a replica in each, above 0 (none: all alike); ``before``: windows that the prediction rests
     on, whose mean misfit is 0, at whatever loads. Every newer window lies on the same side: one that was disturbed is
     no change.
     """
     every = np.array([*([0.0] * before), *misfits])
     log_loads = np.zeros(len(every))
-    if loads is not None and len(loads):
+    if loads:
         log_loads[before:] = np.log(loads) - np.mean(np.log(loads))
     inverse = np.linalg.inv(spread**2 * np.eye(len(every)) + STEEPNESS**2 * np.outer(log_loads, log_loads))
-    clearest, found = SURE, None
+    most_errors = SURE
+    clearest: Change | None = None
     for split in range(max(before, FEWEST_NEWER), len(every) - FEWEST_NEWER + 1):
         form = np.stack([np.ones(len(every)), np.arange(len(every)) >= split], axis=1)
         covariance = np.linalg.inv(form.T @ inverse @ form)
@@ -61,6 +62,7 @@ def change_of(
         steeper = STEEPNESS**2 * float(log_loads @ inverse @ left)
         each = float(((every - level - steeper * log_loads)[split:] * math.copysign(1.0, change)).min())
         errors = abs(change) / math.sqrt(covariance[1, 1])
-        if abs(change) >= LEAST_CHANGE and each >= LEAST_CHANGE / 2.0 and errors > clearest:
-            clearest, found = errors, Change(at=split - before, log_times=float(change))
-    return found
+        if abs(change) >= LEAST_CHANGE and each >= LEAST_CHANGE / 2.0 and errors > most_errors:
+            most_errors = errors
+            clearest = Change(at=split - before, log_times=float(change))
+    return clearest

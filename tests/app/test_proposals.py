@@ -20,6 +20,7 @@ from sizing.base.result import Plan
 from sizing.planning.answered import Answer
 from sizing.planning.proposal_text import NAMES, balanced_of, gives_up, made_of
 from tests.app.conftest import OpenLink
+from tests.app.pages_text import plain
 from ui.state import plan_of
 
 ASKED = {"model": "meta-llama/Llama-3.3-70B-Instruct", "gpu": "h100,h200", "rps": "20", "isl": "3000", "osl": "300"}
@@ -33,12 +34,12 @@ def cards(plan: Plan) -> list[str]:
 def test_size_shows_what_the_plan_proposes(open_link: OpenLink) -> None:
     app = open_link(**ASKED)
     plan = app.session_state["last_answer"].plan
-    texts = [one.value.replace("\\", "") for one in app.markdown]
+    texts = [plain(one.value) for one in app.markdown]
     assert [text for text in texts if " a month** for " in text] == cards(plan)
     assert len(cards(plan)) == len(NAMES)
     balanced = balanced_of(plan)
     assert balanced is not None
-    captions = [one.value.replace("\\", "") for one in app.caption]
+    captions = [plain(one.value) for one in app.caption]
     assert all(gives_up(one, balanced, usd) in captions for one in plan.proposals)
 
 

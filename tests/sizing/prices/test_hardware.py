@@ -83,7 +83,7 @@ def test_an_asked_gpu_hour_replaces_the_cloud_prices_of_the_named_gpu_and_of_no_
 def test_hybrid_is_priced_as_on_premises_base_and_says_so():
     base, hybrid = options(H100, "on_prem", Prices())[0], options(H100, "hybrid", Prices())[0]
     assert hybrid.usd_per_hour == base.usd_per_hour
-    assert "not priced yet" in hybrid.basis
+    assert "here as if all were owned; cost over years has base and burst" in hybrid.basis
 
 
 def test_a_gpu_outside_the_catalogue_comes_in_an_assumed_8_gpu_server():
