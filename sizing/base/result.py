@@ -286,13 +286,15 @@ class AnswerSentence(Result):
 class MadeFor:
     """What a plan was made for, which :class:`sizing.planning.answered.Answer` reads: ``scenario`` (None where it was
     read from a file), ``configurations`` of its instances, ``caches`` that it counts on, ``parts`` of a cheaper mix,
-    each a question with its plan. Plans that say the same are equal: nothing of this is compared or written.
+    each a question with its plan, or ``pools``, the plan with prefill and decode on two GPU types, where these are
+    advised. Plans that say the same are equal: nothing of this is compared or written.
     """
 
     scenario: object = field(default=None, compare=False, repr=False)
     configurations: tuple[object, ...] = field(default=(), compare=False, repr=False)
     caches: object = field(default=None, compare=False, repr=False)
     parts: tuple[tuple[object, object], ...] = field(default=(), compare=False, repr=False)
+    pools: object = field(default=None, compare=False, repr=False)
 
 
 class Plan(Result):

@@ -181,7 +181,7 @@ def answer_of(ways: Ways, views: list[View], best: _Elsewhere | None = None) -> 
         sources=tuple(_sources(views, [ways.money.assumptions[name] for name in counted], ways.on)),
         location=ways.chosen,
         ways=tuple(_way(best.ways if best and view.name == best.called else ways, view) for view in views),
-        spot=spot_of(ways),
+        spot=None if isinstance(ways, WaysOfMix) else spot_of(ways),
         mixed=mixed_cost(ways, chosen),
         burst=next((burst_of(ways, view) for view in views if view.name == "hybrid"), None),
         requests_per_day=ways.month.requests_per_day,
