@@ -25,7 +25,7 @@ class FoundPools:
     """Pools on two GPU types that hold the limits, and what a plan says of them."""
 
     question: Question
-    found: Apart
+    pair: Apart
     stated: PoolsOfTypes
 
     def planned(self, beside: Plan) -> Plan:
@@ -34,15 +34,15 @@ class FoundPools:
         Alternatives, warnings and proposals are those of the plan beside; nothing but the pools, what an instance of
         each does, latencies and the range of GPUs is of the pools. Systems that both share are not counted on.
         """
-        one = PlannedDisaggregated(self.found.as_expected().pairs, 0, self.found.pairs, 0)
+        one = PlannedDisaggregated(self.pair.as_expected().pairs, 0, self.pair.pairs, 0)
         (around,) = PlannedDisaggregated.spreads(one.kind, [0])
         low, high = one.gpu_range(around)
         at = f"p{self.question.limits.percentile:g}"
-        said = AnswerSentence(about="mixed", text=deployed_pools(self.stated, at, self.question.gpu_name))
+        of_both = AnswerSentence(about="mixed", text=deployed_pools(self.stated, at, self.question.gpu_name))
         pools = beside.model_copy(
             update={
-                "answer": said.text,
-                "sentences": (said,),
+                "answer": of_both.text,
+                "sentences": (of_both,),
                 "deployment": self._deployed(one),
                 "per_instance": one.per_instance(),
                 "per_prefill_instance": one.per_prefill_instance(),
@@ -92,7 +92,7 @@ def pools_of_types(question: Question, plan: Plan, mixed: MixedFleet, seed: int)
         source=row.engine.pools_of_types_source,
         advised=_advised(question, one, plan, mixed),
     )
-    return FoundPools(question=question, found=one, stated=stated)
+    return FoundPools(question=question, pair=one, stated=stated)
 
 
 def without_pools(question: Question) -> tuple[str, ...]:
