@@ -75,6 +75,9 @@ class PoolsOfTypes(Result):
     usd_per_month: Annotated[
         float | None, quantity("Hardware per month", "USD/month", "sum over pools", "List cost of both.")
     ]
+    power_kw: Annotated[
+        float | None, quantity("Power", "kW", "sum over pools", "Power budget of all systems; none: not known.")
+    ]
     same_type_usd_per_month: Annotated[
         float | None,
         quantity(

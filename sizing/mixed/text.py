@@ -7,12 +7,23 @@ from collections.abc import Callable, Iterator, Sequence
 from sizing.base.format import count, ms, percent, significant, usd
 from sizing.base.mixed import FleetPart, MixedFleet, PoolsOfTypes, PromptRange
 from sizing.catalog.engines import resolve_engine
+from sizing.scenario.schema import Scenario
 
 Named = Callable[[str], str]
 """What an accelerator is called, by its id."""
 
 LEAST_SAVED = 0.0005
 """Share of a cost below which another is as much. Chosen: what a percentage in a sentence does not tell apart."""
+
+
+OF_ONE_FLEET = "These figures are of one fleet for all requests: no mixed fleet is looked for with each change."
+BESIDE_ONE_FLEET = "The plan beside it is one fleet for all requests, not the mixed fleet that the answer advises."
+MATERIALS_OF_ONE_FLEET = "These are of one fleet for all requests, as the plan; of the mixed fleet see its chapter."
+
+
+def of_one_fleet(scenario: Scenario) -> str:
+    """What is said where inputs are moved, beside figures that keep one fleet; empty where no mix is asked for."""
+    return OF_ONE_FLEET if scenario.deployment.mixed > 1 else ""
 
 
 def sentence(mixed: MixedFleet, named: Named) -> str:

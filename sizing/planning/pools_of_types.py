@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from sizing.base.deployed import Deployed
@@ -87,6 +89,7 @@ def pools_of_types(question: Question, plan: Plan, mixed: MixedFleet, seed: int)
         itl_ms=itl_s * MS_PER_S,
         transfer_ms=one.transfer_s * MS_PER_S,
         usd_per_month=one.usd_per_hour * HOURS_PER_MONTH,
+        power_kw=_power_kw((one.prefill, one.decode)),
         same_type_usd_per_month=None if alike is None else alike.usd_per_hour * HOURS_PER_MONTH,
         saved_share=1.0 - one.usd_per_hour * HOURS_PER_MONTH / single,
         source=row.engine.pools_of_types_source,
@@ -118,6 +121,13 @@ def _advised(question: Question, one: Apart, plan: Plan, mixed: MixedFleet) -> b
         others.append(mixed.usd_per_month)
     in_one_place = question.scenario.deployment.location != "hybrid"
     return in_one_place and one.counted * HOURS_PER_MONTH < min(others) * (1.0 - TIE)
+
+
+def _power_kw(pools: Sequence[OnePool]) -> float | None:
+    """The power budget of all systems of the pools; None where that of one is not known."""
+    each = [(one.systems, one.option.power_kw) for one in pools]
+    known = [systems * kw for systems, kw in each if kw is not None]
+    return math.fsum(known) if len(known) == len(each) else None
 
 
 def _pool(one: OnePool) -> PoolOfType:
