@@ -21,6 +21,7 @@ from reality.traffic import length_variation, observed_traffic, traffic_rows
 from sharing.bonds.records import Calibration
 from sizing.base.version import ENGINE_VERSION
 from sizing.catalog import data_version
+from sizing.mixed.text import BESIDE_ONE_FLEET
 from sizing.planning.answered import Answer, as_answer
 from sizing.question.configuration import Configuration
 from sizing.scenario.schema import Scenario
@@ -212,9 +213,12 @@ def _assumptions(
         return ()
     traffic = observed_traffic(planned.answer.question, observed, deployed)
     assumed = traffic.assumed if traffic else ()
+    mixed = planned.answer.plan.mixed
+    beside = (BESIDE_ONE_FLEET,) if mixed is not None and mixed.advised else ()
     seen = () if observed.number("replicas") else ("Replicas are not seen: as many as planned.",)
     return (
         *assumed,
+        *beside,
         *seen,
         *prediction.assumed,
         *planned.about_step_times,

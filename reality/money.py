@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from collectors.reading.observation import Observation
 from sizing.base.units import HOURS_PER_MONTH, MILLION, S_PER_HOUR
-from sizing.economics.ways import ways_of
+from sizing.economics.mix import ways_of_answer
 from sizing.planning.answered import Answer
 from sizing.prices.cost import usd_per_million
 
@@ -22,11 +22,12 @@ class PlannedCost:
 
 
 def planned_cost(answer: Answer) -> PlannedCost:
-    """The plan and an API per million tokens, prompts and answers together, over the day of the plan.
+    """What the answer advises, a mixed fleet too, and an API per million tokens, prompts and answers together, over
+    the day of the plan.
 
     Raises InvalidScenario where nothing serves the scenario.
     """
-    ways = ways_of(answer)
+    ways = ways_of_answer(answer)
     chosen, month, prices = ways.by_name[ways.chosen](1.0), ways.month, ways.prices
     tokens = month.input_tokens + month.output_tokens
     usd = chosen.usd_per_month.value if chosen.known else None

@@ -60,11 +60,12 @@ class _Dumper(yaml.SafeDumper):
 
 def manifests(answer: Answer) -> dict[str, str]:
     """Content by file name: the manifests, README.md, and index.json with the sums of all of them; of a mixed fleet
-    that is cheaper than the plan those of each fleet, and the router in front of them.
+    that is cheaper than the plan those of each fleet, and the router in front of them; of prefill and decode on two GPU
+    types where these are advised.
 
     Same inputs, same bytes. Raises NothingToDeploy where the plan deploys nothing.
     """
-    contents = _of_fleets(answer) if answer.fleets else _of_one(facts_of(answer))
+    contents = _of_fleets(answer) if answer.fleets else _of_one(facts_of(answer.pools or answer))
     return contents | {INDEX: index(answer.plan, contents)}
 
 

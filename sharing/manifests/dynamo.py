@@ -65,7 +65,7 @@ def frontend(facts: Facts) -> Document:
 
 def worker(facts: Facts, group: Group) -> Document:
     """Instances of one kind."""
-    kind = "worker" if group.role == "both" else group.role
+    facts, kind = facts.of(group), "worker" if group.role == "both" else group.role
     main = {
         "name": "main",
         "image": image(facts),
@@ -119,9 +119,11 @@ def arguments(facts: Facts, group: Group) -> dict[str, Option]:
 
 
 def request_refuses(facts: Facts) -> Reason | None:
-    """GPUs that it can name, and limits that it can hold."""
+    """One GPU type that it can name, and limits that it can hold."""
     if facts.engine.id not in ENGINES:
         return Reason.ENGINE
+    if len(facts.gpu_types) > 1:
+        return Reason.TWO_TYPES
     if facts.gpu.id not in targets_data().dynamo_gpus:
         return Reason.GPU_NAME
     return None if sla(facts) else Reason.LIMITS

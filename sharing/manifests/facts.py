@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Literal
 
@@ -15,6 +15,7 @@ from sharing.errors import NothingToDeploy
 from sharing.manifests.checkpoint import ServedCheckpoint, checkpoint_of
 from sharing.manifests.targets_data import Hardware, hardware_of, targets_data
 from sizing.base.deployed import Deployed, Drafts, Pool
+from sizing.base.mixed import PoolOfType
 from sizing.base.result import Plan
 from sizing.base.units import GB
 from sizing.catalog import gpus
@@ -56,10 +57,13 @@ class Group:
     """Instances of one kind. ``gpus`` of one instance are spread over ``nodes``; rates in requests/s per instance.
 
     ``in_flight`` is the mean number of requests in flight of one instance at the planned load, 0 where a measured
-    record does not say; ``max_sequences`` and ``token_budget`` limit a step of one data-parallel rank.
+    record does not say; ``max_sequences`` and ``token_budget`` limit a step of one data-parallel rank. ``gpu``: theirs,
+    on nodes of ``node_gpus``.
     """
 
     role: Role
+    gpu: Gpu
+    node_gpus: int
     tp: int
     pp: int
     ep: int
@@ -87,6 +91,7 @@ class Group:
 @dataclass(frozen=True, kw_only=True)
 class Facts:
     """All that a manifest says; ``start_up_s``: what a start takes at most, None where storage is not stated.
+    ``gpu``, ``hardware``: of the instances that generate answers, see :meth:`of`.
     ``prompt_variation``, ``answer_variation``: coefficients of variation of lengths."""
 
     name: str
@@ -116,6 +121,17 @@ class Facts:
     def disaggregated(self) -> bool:
         """Whether prefill and decode are instances of their own."""
         return len(self.groups) > 1
+
+    @property
+    def gpu_types(self) -> tuple[Gpu, ...]:
+        """The GPU types of all instances: two where prefill and decode are on different ones."""
+        return tuple({group.gpu.id: group.gpu for group in self.groups}.values())
+
+    def of(self, group: Group) -> Facts:
+        """The same as its instances need it: with their GPU, and the labels and images that go with it."""
+        if group.gpu.id == self.gpu.id:
+            return self
+        return replace(self, gpu=group.gpu, hardware=hardware_of(group.gpu), node_gpus=group.node_gpus)
 
     @property
     def nodes(self) -> int:
@@ -166,7 +182,7 @@ def facts_of(answer: Answer) -> Facts:
         engine=engine,
         gpu=gpu,
         hardware=hardware_of(gpu),
-        groups=_groups(plan, deployment, _Steps(engine, gpu, deployment.speculation, deployment.batch_limit)),
+        groups=_groups(plan, deployment, _Steps(engine, deployment.speculation, deployment.batch_limit), answer, gpu),
         node_gpus=node_gpus(deployment),
         context=served_context(question, deployment, _kv_tokens(plan)),
         storage_gb=_storage_gb(question.model, checkpoint, plan.per_instance.weights_gb),
@@ -220,7 +236,7 @@ def dns_label(name: str) -> str:
     return re.sub(r"^(?=\d)", "s-", stem)[:LONGEST_NAME].strip("-")
 
 
-def node_gpus(deployment: Deployed) -> int:
+def node_gpus(deployment: Deployed | PoolOfType) -> int:
     """GPUs of one node: those of a system, of a compute tray where the system is a rack."""
     system = deployment.gpus_bought // max(deployment.systems, 1)
     return RACK_NODE_GPUS if system >= RACK_FROM_GPUS else max(system, 1)
@@ -231,43 +247,63 @@ class _Steps:
     """What limits a step of the engine."""
 
     engine: Engine
-    gpu: Gpu
     speculation: Drafts | None
     batch_limit: int | None
 
-    def limits(self, ranks: int) -> tuple[int, int]:
+    def limits(self, ranks: int, gpu: Gpu) -> tuple[int, int]:
         """Sequences and tokens of one of so many data-parallel ranks; a step holds a token of each, and its drafts."""
-        sequences = math.ceil(self.batch_limit / ranks) if self.batch_limit else self.engine.sequences(self.gpu)
+        sequences = math.ceil(self.batch_limit / ranks) if self.batch_limit else self.engine.sequences(gpu)
         drafted = sequences * (1 + (self.speculation.draft_tokens if self.speculation else 0))
-        return sequences, max(self.engine.budget(self.gpu), drafted)
+        return sequences, max(self.engine.budget(gpu), drafted)
 
 
-def _groups(plan: Plan, deployment: Deployed, steps: _Steps) -> tuple[Group, ...]:
+def _groups(plan: Plan, deployment: Deployed, steps: _Steps, answer: Answer, gpu: Gpu) -> tuple[Group, ...]:
     one, first = plan.per_instance, plan.per_prefill_instance
     assert one is not None
+    here = _Nodes(gpu, node_gpus(deployment))
     if deployment.pools is None:
         load = (one.rps, one.max_rps, one.concurrency)
-        return (_group("both", deployment, load, node_gpus(deployment), steps),)
+        return (_group("both", deployment, load, here, steps),)
     prefill, decode = deployment.pools
     waiting = first.concurrency if first else one.concurrency
+    there = _of_types(answer) if answer.of_two_types else (here, here)
     return (
-        _group("prefill", prefill, (prefill.rps, prefill.max_rps, waiting), node_gpus(deployment), steps),
-        _group("decode", decode, (decode.rps, decode.max_rps, one.concurrency), node_gpus(deployment), steps),
+        _group("prefill", prefill, (prefill.rps, prefill.max_rps, waiting), there[0], steps),
+        _group("decode", decode, (decode.rps, decode.max_rps, one.concurrency), there[1], steps),
     )
 
 
-def _group(role: Role, kind: Deployed | Pool, load: tuple[float, float, float], per_node: int, steps: _Steps) -> Group:
-    sequences, budget = steps.limits(kind.dp)
+@dataclass(frozen=True)
+class _Nodes:
+    """Nodes of one kind: their GPU, and how many of it each has."""
+
+    gpu: Gpu
+    gpus: int
+
+
+def _of_types(answer: Answer) -> tuple[_Nodes, _Nodes]:
+    """The nodes of prefill and of decode on two GPU types."""
+    assert answer.plan.mixed is not None
+    assert answer.plan.mixed.apart is not None
+    prefill, decode = answer.chosen
+    apart = answer.plan.mixed.apart
+    return _Nodes(prefill.gpu, node_gpus(apart.prefill)), _Nodes(decode.gpu, node_gpus(apart.decode))
+
+
+def _group(role: Role, kind: Deployed | Pool, load: tuple[float, float, float], there: _Nodes, steps: _Steps) -> Group:
+    sequences, budget = steps.limits(kind.dp, there.gpu)
     rps, max_rps, in_flight = load
     return Group(
         role=role,
+        gpu=there.gpu,
+        node_gpus=there.gpus,
         tp=kind.tp,
         pp=kind.pp,
         ep=kind.ep,
         dp=kind.dp,
         instances=kind.instances,
         spares=kind.spare_instances,
-        nodes=_nodes(kind.tp * kind.pp * kind.dp, per_node),
+        nodes=_nodes(kind.tp * kind.pp * kind.dp, there.gpus),
         rps=rps,
         max_rps=max_rps,
         in_flight=in_flight,

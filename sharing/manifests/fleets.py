@@ -139,6 +139,6 @@ def _routing(answer: Answer, fleets: Sequence[Facts]) -> Iterator[str]:
         )
     if mixed.apart is not None:
         yield (
-            "Prefill and decode on two GPU types, which the plan names beside, have no files: manifests of pools are "
-            "of instances of one GPU type."
+            "Prefill and decode on two GPU types, which the plan names beside, have no files here: what is deployed "
+            "are the fleets, which cost less."
         )

@@ -56,6 +56,7 @@ def workload(facts: Facts, group: Group) -> dict[str, Any]:
         parallelism |= {"data": group.dp, "dataLocal": group.dp // group.nodes}
     if group.ep > 1:
         parallelism["expert"] = True
+    facts = facts.of(group)
     # With workers: one for each pipeline stage, or for each node.
     pod = {"nodeSelector": node_selector(facts), "containers": [container(facts, group)]}
     answers = pod | spread(facts, pod_labels(facts, group))

@@ -80,7 +80,7 @@ def instances(
     beside: Sequence[Part] = (),
 ) -> Part:
     """A Deployment; a LeaderWorkerSet where an instance spans nodes. ``beside`` runs in the pods that answer."""
-    role = "" if group.role == "both" else group.role
+    facts, role = facts.of(group), "" if group.role == "both" else group.role
     joined = (*over_nodes(facts, group, LEADER, RANK), *extra) if group.nodes > 1 else extra
     answers = engine(facts, group, joined, port, env)
     volumes = []

@@ -9,7 +9,7 @@ from sharing.manifests.checkpoint import FILL_IN
 from sharing.manifests.facts import Facts, Group
 from sharing.manifests.pods import SECRET, lost_together
 from sharing.manifests.targets import ManifestTarget, Reason
-from sharing.manifests.targets_data import TargetData, targets_data
+from sharing.manifests.targets_data import TargetData, hardware_of, targets_data
 from sizing.base.format import count, percent
 from sizing.base.markdown import as_line
 from sizing.base.result import Plan
@@ -145,7 +145,7 @@ def _instances(facts: Facts, group: Group) -> str:
     kind = f"{ROLES[group.role]}instance{'s' if group.instances > 1 else ''}"
     return (
         f"{facts.engine.label}: {count(group.instances)} {kind}{spare}, each {shape} on {group.gpus} x "
-        f"{facts.gpu.name}{over}; {group.rps:.3g} requests/s planned for each, {group.max_rps:.3g} within the limits"
+        f"{group.gpu.name}{over}; {group.rps:.3g} requests/s planned for each, {group.max_rps:.3g} within the limits"
     )
 
 
@@ -157,9 +157,10 @@ def to_fill_in(facts: Facts) -> Iterator[str]:
         "here, never contained."
     )
     yield "Storage class of the volume of the weights (read by many nodes at once), image tags, name of the gateway."
-    if facts.hardware and facts.gpu.id not in facts.hardware.products:
-        label = facts.hardware.label
-        yield f"What the label `{label}` says on nodes with {facts.gpu.name}: elsewhere the plan does not hold."
+    for gpu in facts.gpu_types:
+        hardware = hardware_of(gpu)
+        if hardware and gpu.id not in hardware.products:
+            yield f"What the label `{hardware.label}` says on nodes with {gpu.name}: elsewhere the plan does not hold."
     if facts.checkpoint.to_fill_in:
         label = precisions()[facts.deployment.weight_precision].label
         yield f"`{facts.checkpoint.name}`: a checkpoint of the model in {label}, which the plan assumes."

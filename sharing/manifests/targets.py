@@ -49,6 +49,7 @@ class Reason(StrEnum):
         "data-parallel ranks of an instance are spread over nodes, which needs an order that it cannot give"
     )
     TENSOR_OVER_NODES = "it spreads pipeline stages or data-parallel ranks over nodes, not one tensor-parallel group"
+    TWO_TYPES = "it asks for one GPU type, and prefill and decode are on two"
     STAGES = "it puts one pipeline stage on each node of an instance, the plan more, or a part of one"
     DRAFTS = "the engine does not combine its way of drafting with this layout"
     EXPERTS = "the engine spreads experts over all GPUs of an instance or over none, the plan over some"
@@ -75,8 +76,9 @@ def engine_and_hardware(facts: Facts, engines: tuple[str, ...], image: str | Non
     """Whether one of ``engines`` is planned, on hardware that has an image of it (``image``: called otherwise)."""
     if facts.engine.id not in engines:
         return Reason.ENGINE
-    if facts.hardware is None or (image or facts.engine.id) not in facts.hardware.images:
-        return Reason.HARDWARE
+    for hardware in (facts.of(group).hardware for group in facts.groups):
+        if hardware is None or (image or facts.engine.id) not in hardware.images:
+            return Reason.HARDWARE
     reasons = (layout(facts.engine.id, group) or drafts(facts, group) for group in facts.groups)
     return next((reason for reason in reasons if reason), None)
 

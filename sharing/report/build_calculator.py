@@ -46,7 +46,7 @@ def calculator_of(
     (:func:`sharing.report.prices.as_released`). Raises InvalidScenario as :func:`sizing.economics.cost.cost`.
     """
     deployed = answer.plan.deployment
-    if not answer.plan.feasible or deployed is None or answer.fleets:
+    if not answer.plan.feasible or deployed is None or answer.fleets or answer.pools:
         return None
     ways, answers = ways_of(answer), answers_over_load(answer, planner=planner, progress=progress)
     money = money or Dollars()

@@ -35,6 +35,7 @@ WHY_NOT: dict[Unavailable, str] = {
     "not_offered": "no provider in the catalogue has a price for it",
     "no_profile": "needs the load over the day, which the scenario does not say",
     "no_peaks": "a batch has no peaks to rent for",
+    "two_places": "prefill and decode on two GPU types stand in one place",
     "no_api_price": "no provider in the list has these open weights",
 }
 """Why a way to pay has no cost."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sharing.report.answer import instances
-from sharing.report.content import Block, Cell, Column, Section, Table
+from sharing.report.content import Block, Cell, Column, Paragraph, Section, Table
 from sharing.report.names import engine_name, gpu_name, kv_name, precision_name
 from sharing.report.subject import Subject
 from sizing.base.choices import PowerFrom
@@ -14,6 +14,7 @@ from sizing.base.errors import UnknownName
 from sizing.base.format import count, kilowatts, significant, stated
 from sizing.catalog.system import System
 from sizing.catalog.system_rows import resolve_system, systems_for
+from sizing.mixed.text import MATERIALS_OF_ONE_FLEET
 
 PORTS_PER_SYSTEM = 2
 """Ethernet ports of a server for users and storage. Chosen: one to either of two switches, of which one may fail."""
@@ -35,6 +36,8 @@ def materials(subject: Subject) -> Section | None:
     if deployed is None:
         return None
     blocks: list[Block] = [_hardware(subject, deployed), _deployed(subject, deployed)]
+    if subject.plan.mixed is not None and subject.plan.mixed.advised:
+        blocks.insert(0, Paragraph(text=MATERIALS_OF_ONE_FLEET))
     return Section(key="materials", title="Bill of materials", blocks=tuple(blocks))
 
 

@@ -8,8 +8,8 @@ from sharing.report.content import Block, Bullets, Cell, Column, Fact, Facts, Pa
 from sharing.report.money import amounts
 from sharing.report.names import gpu_name
 from sharing.report.subject import Subject
-from sizing.base.format import count, percent
-from sizing.base.mixed import MixedFleet
+from sizing.base.format import count, ms, percent
+from sizing.base.mixed import MixedFleet, PoolsOfTypes
 from sizing.mixed.text import prompts, sentence
 
 
@@ -21,8 +21,31 @@ def mixed(subject: Subject) -> Section | None:
     blocks: list[Block] = [Paragraph(text=sentence(fleet, lambda gpu: gpu_name(gpu, subject.question)))]
     if fleet.parts:
         blocks += [Facts(facts=tuple(_facts(subject, fleet))), _table(subject, fleet)]
-        blocks += [Bullets(items=fleet.assumptions)]
+    if fleet.apart is not None:
+        blocks.append(_pools(subject, fleet.apart))
+    if fleet.assumptions:
+        blocks.append(Bullets(items=fleet.assumptions))
     return Section(key="mixed", title="Mixed fleet", blocks=tuple(blocks))
+
+
+def _pools(subject: Subject, apart: PoolsOfTypes) -> Table:
+    """Prefill and decode on two GPU types; latencies and cost, of both together, in the title."""
+    columns = [Column(label=label) for label in ("Instances", "Layout", "GPUs", "Systems")]
+    rows: list[tuple[Cell, ...]] = [
+        (
+            f"{count(pool.instances)} x {role}",
+            pool.layout,
+            f"{count(pool.gpus)} x {gpu_name(pool.gpu, subject.question)}",
+            f"{count(pool.systems)} x {pool.system}",
+        )
+        for role, pool in (("prefill", apart.prefill), ("decode", apart.decode))
+    ]
+    latency = f"{subject.at} TTFT {ms(apart.ttft_ms)}, ITL {ms(apart.itl_ms)}"
+    paid = ""
+    if subject.shows_money and apart.usd_per_month is not None:
+        paid = f"; {subject.written(apart.usd_per_month)} a month of hardware"
+    title = f"Prefill and decode on two GPU types: {latency}{paid}"
+    return Table(title=title, columns=tuple(columns), rows=tuple(rows))
 
 
 def _facts(subject: Subject, fleet: MixedFleet) -> Iterator[Fact]:

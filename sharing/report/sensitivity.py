@@ -14,6 +14,7 @@ from sizing.decision.outcome import Answers, Outcome, Progress
 from sizing.decision.promises import Promise, cheaper_with_more_gpus, promises, saved
 from sizing.decision.text import GPU_CHANGE, MORE_FOR_LESS, gpu_change, name_of, shown
 from sizing.decision.tornado import Bar, Tornado, counted, in_gpus, swing, tornado
+from sizing.mixed.text import of_one_fleet
 
 DRAWN = 12
 """Inputs that the chart holds: those that move the answer most."""
@@ -39,7 +40,7 @@ def sensitivity(subject: Subject, answers: Answers, progress: Progress | None = 
     moved = moved.model_copy(update={"bars": tuple(bar for bar in moved.bars if not bar.key.endswith(DISCOUNT))})
     relaxed = tuple(subject.money.converted(one) for one in promises(subject.sized.scenario, answers))
     blocks: list[Block] = [
-        Paragraph(text=MOVED_ALONE),
+        Paragraph(text=f"{MOVED_ALONE} {of_one_fleet(subject.scenario)}".strip()),
         *_chart(subject, moved),
         *flips_found(subject, answers),
         _table(subject, moved),

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from sizing.base.deployed import Deployed
 from sizing.base.latency_and_cost import Latencies
-from sizing.base.quantity import Result, is_none, quantity
+from sizing.base.quantity import Result, is_empty, is_none, quantity
 
 MixOutcome = Literal["cheaper", "not_cheaper", "one_fleet", "not_held", "no_price"]
 """Whether several fleets cost less than one: ``cheaper``; the best split, planned, costs as much or more
@@ -57,6 +57,9 @@ class PoolOfType(Result):
     gpus: Annotated[int, quantity("GPUs", "GPUs", "instances x GPUs of one", "That run the model.")]
     system: Annotated[str, quantity("System", help="Server, rack or cloud instance.")]
     systems: Annotated[int, quantity("Systems", "systems", "whole systems", "Of this pool alone.")]
+    gpus_bought: Annotated[
+        int, quantity("GPUs bought", "GPUs", "systems x GPUs per system", "GPUs in the systems of this pool.")
+    ]
 
 
 class PoolsOfTypes(Result):
@@ -72,6 +75,9 @@ class PoolsOfTypes(Result):
     usd_per_month: Annotated[
         float | None, quantity("Hardware per month", "USD/month", "sum over pools", "List cost of both.")
     ]
+    power_kw: Annotated[
+        float | None, quantity("Power", "kW", "sum over pools", "Power budget of all systems; none: not known.")
+    ]
     same_type_usd_per_month: Annotated[
         float | None,
         quantity(
@@ -82,6 +88,14 @@ class PoolsOfTypes(Result):
         float, quantity("Saved", "fraction", "1 - pools / plan", "Against the plan; below 0 where it costs more.")
     ]
     source: Annotated[str, quantity("Source", help="What says that the engine hands a KV cache between types.")]
+    advised: Annotated[
+        bool,
+        quantity(
+            "Advised",
+            help="Whether it costs less than the plan and the split, by more than splitting has to save: costs over "
+            "years, energy and manifests are then of it.",
+        ),
+    ]
 
 
 class MixedFleet(Result):
@@ -124,6 +138,25 @@ class MixedFleet(Result):
             exclude_if=is_none,
         ),
     ] = None
+    no_pools_of_types: Annotated[
+        tuple[str, ...],
+        quantity(
+            "Engines without pools of two types",
+            help="Those considered, where no document says of any that it hands a KV cache between GPU types; left "
+            "out otherwise.",
+            exclude_if=is_empty,
+        ),
+    ] = ()
+
+    @property
+    def advises_pools(self) -> bool:
+        """Whether prefill and decode on two GPU types are what is priced."""
+        return self.apart is not None and self.apart.advised
+
+    @property
+    def advised(self) -> bool:
+        """Whether what is priced is another fleet than the plan's."""
+        return self.advises_pools or self.outcome == "cheaper"
 
     def without_money(self) -> MixedFleet:
         """The same without any amount."""

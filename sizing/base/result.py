@@ -284,15 +284,15 @@ class AnswerSentence(Result):
 
 @dataclass(frozen=True)
 class MadeFor:
-    """What a plan was made for, which :class:`sizing.planning.answered.Answer` reads: ``scenario`` (None where it was
-    read from a file), ``configurations`` of its instances, ``caches`` that it counts on, ``parts`` of a cheaper mix,
-    each a question with its plan. Plans that say the same are equal: nothing of this is compared or written.
-    """
+    """What a plan was made for, which :class:`sizing.planning.answered.Answer` reads: ``scenario`` (None: from a file),
+    ``configurations``, ``caches`` it counts on, ``parts`` of a cheaper mix (question and plan of each), or ``pools``,
+    the plan with prefill and decode on two GPU types that is advised. Nothing of this is compared or written."""
 
     scenario: object = field(default=None, compare=False, repr=False)
     configurations: tuple[object, ...] = field(default=(), compare=False, repr=False)
     caches: object = field(default=None, compare=False, repr=False)
     parts: tuple[tuple[object, object], ...] = field(default=(), compare=False, repr=False)
+    pools: object = field(default=None, compare=False, repr=False)
 
 
 class Plan(Result):

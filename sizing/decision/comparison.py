@@ -121,7 +121,8 @@ def compare(
     hardware_as_one: bool = False,
     keeping: Collection[int] = (),
 ) -> Comparison:
-    """Two to five scenarios, or answers that are known already, beside the first of them: all costs in USD per month.
+    """Two to five scenarios, or answers that are known already, beside the first of them: all costs in USD per month,
+    of the mixed fleet where one is asked for and cheaper.
 
     Which difference drives the cost: Shapley values over every order of swapping them, up to :data:`EXACT_TO`;
     ``hardware_as_one`` swaps what says which hardware is considered together, as one choice. ``keeping``: places of
@@ -137,7 +138,7 @@ def compare(
     known = [values_of(scenario) for scenario in scenarios]
     keys = sorted({key for values in known for key in values} - NOT_COMPARED)
     differing = [key for key in keys if any(v.get(key) != known[0].get(key) for v in known[1:])]
-    outcomes = [answers.outcome(scenario) for scenario in scenarios]
+    outcomes = [answers.advised(scenario) for scenario in scenarios]
     return Comparison(
         differences=tuple(Difference(key=k, values=tuple(v.get(k) for v in known)) for k in differing),
         scenarios=tuple(
@@ -219,7 +220,7 @@ class _Swapped:
         if names not in self._known:
             keys = frozenset().union(*(self._groups[name] for name in names), self._kept if names else ())
             scenario = with_values(self._first, only(self._other, keys))
-            outcome = None if scenario is None else self._answers.outcome(scenario)
+            outcome = None if scenario is None else self._answers.advised(scenario)
             self._known[names] = outcome if outcome is not None and outcome.feasible else None
         return self._known[names]
 

@@ -10,11 +10,12 @@ from sizing.decision.levers import LeverRow
 from sizing.decision.nim_text import TOPICS, nim_sentences
 from sizing.decision.optimised import Optimised
 from sizing.decision.outcome import Outcome
+from sizing.mixed.text import OF_ONE_FLEET
 
 
 def as_text(one: Optimised) -> str:
     """A paragraph for each lever, then NIM beside open source."""
-    lines = [f"The plan: {_bought(one.plan)}", ""]
+    lines = [f"The plan: {_bought(one.plan)}", *([OF_ONE_FLEET] if one.mix_left_out else []), ""]
     for row in one.levers:
         lines += [*_lever(row), ""]
     lines += ["NIM beside open source", *(f"  {sentence}" for sentence in nim_sentences(one.nim))]

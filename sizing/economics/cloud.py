@@ -23,6 +23,9 @@ from sizing.prices.system_price import dates_of
 from sizing.scenario.costs import Costs
 from sizing.scenario.prices import GpuHourPrice, Prices
 
+Place = tuple[str, str]
+"""Provider and region of rented instances."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Rented:
@@ -39,6 +42,11 @@ class Rented:
     source: PriceSource
     discount: str = ""
     on_top: Amount = NOTHING
+
+    @property
+    def rented_in(self) -> Place:
+        """Provider and region."""
+        return self.provider, self.region
 
 
 def cloud_on(

@@ -153,6 +153,13 @@ def month_of_plan(answer: Answer, rent: float = 1.0) -> MonthlyCost:
     return _range(ways.by_name[ways.chosen](1.0))
 
 
+def month_of_answer(answer: Answer, rent: float = 1.0) -> MonthlyCost:
+    """The same of what the answer advises: of a mixed fleet, where that is cheaper. Raises InvalidScenario as
+    :func:`cost`."""
+    ways = ways_of_answer(answer, rent)
+    return _range(ways.by_name[ways.chosen](1.0))
+
+
 def answer_of(ways: Ways, views: list[View], best: _Elsewhere | None = None) -> results.CostAnswer:
     """The answer from every way at the planned load; ``best``: the hardware that costs least in the other place."""
     chosen = next(view for view in views if view.name == ways.chosen)
@@ -181,7 +188,7 @@ def answer_of(ways: Ways, views: list[View], best: _Elsewhere | None = None) -> 
         sources=tuple(_sources(views, [ways.money.assumptions[name] for name in counted], ways.on)),
         location=ways.chosen,
         ways=tuple(_way(best.ways if best and view.name == best.called else ways, view) for view in views),
-        spot=spot_of(ways),
+        spot=None if isinstance(ways, WaysOfMix) else spot_of(ways),
         mixed=mixed_cost(ways, chosen),
         burst=next((burst_of(ways, view) for view in views if view.name == "hybrid"), None),
         requests_per_day=ways.month.requests_per_day,

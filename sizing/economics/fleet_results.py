@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from sizing.base.quantity import Result, quantity
+from sizing.base.quantity import Result, is_none, quantity
 
 RateFrom = Literal["type", "other_types", "scenario"]
 """Whose interruptions these are: published of the instance type, of all types together, or stated in the scenario."""
 
 CapacityFrom = Literal["published", "scenario"]
 """Where the time without capacity comes from."""
+
+SplitBy = Literal["prompts", "phase"]
+"""What tells the fleets of a mix apart: the length of prompts, or that one computes them and the other the answers."""
 
 
 class SpotFleet(Result):
@@ -120,12 +123,23 @@ class FleetOfMix(Result):
             "Cost per month", "USD/month", "sum of the parts but staff", "Staff is stated of all fleets together."
         ),
     ]
+    spot: Annotated[
+        SpotFleet | None,
+        quantity("Spot", help="Of spot instances, what interruptions take; left out otherwise.", exclude_if=is_none),
+    ] = None
 
 
 class MixedCost(Result):
     """What a mixed fleet costs beside one fleet for all, in the way that the scenario chose."""
 
-    fleets: Annotated[tuple[FleetOfMix, ...], quantity("Fleets", help="In the order of the prompts that they take.")]
+    by: Annotated[
+        SplitBy,
+        quantity("Split by", help="prompts: their length; phase: prefill and decode, through which all requests go."),
+    ]
+    fleets: Annotated[
+        tuple[FleetOfMix, ...],
+        quantity("Fleets", help="In the order of the prompts that they take; prefill, then decode."),
+    ]
     one_fleet_usd_per_month: Annotated[
         float | None,
         quantity("One fleet", "USD/month", "sum of the parts", "All costs of the plan, which is one fleet for all."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import assert_never
 
 from sizing.base.format import count, percent, significant
 from sizing.economics.fleet_results import BaseAndBurst, CapacityFrom, MixedCost, RateFrom, SpotFleet
@@ -46,6 +47,15 @@ def spot_sentences(one: SpotFleet, money: Money) -> Iterator[str]:
         yield f"Nobody rents the same on demand: in {without} % of the time a zone may have no capacity at all."
 
 
+def spot_of_fleets(one: MixedCost, money: Money) -> Iterator[str]:
+    """The same of every fleet of a mix that is rented so, under the name of its GPU."""
+    for fleet in one.fleets:
+        if fleet.spot is not None:
+            first, *others = spot_sentences(fleet.spot, money)
+            yield f"{fleet.name}, {first[0].lower()}{first[1:]}"
+            yield from others
+
+
 def _zones(number: int) -> str:
     return "one" if number == 1 else count(number)
 
@@ -71,7 +81,14 @@ def burst_sentence(one: BaseAndBurst) -> str:
 def mix_sentence(one: MixedCost, money: Money) -> str:
     """Which fleets are priced, and what one fleet for all costs beside them."""
     each = [f"{count(fleet.gpus)} x {fleet.name} ({money(fleet.usd_per_month)})" for fleet in one.fleets]
-    priced = f"Priced is the mixed fleet: {', '.join(each[:-1])} and {each[-1]} a month, staff apart"
+    match one.by:
+        case "prompts":
+            what = f"Priced is the mixed fleet: {', '.join(each[:-1])} and {each[-1]}"
+        case "phase":
+            what = f"Priced are prefill on {each[0]} and decode on {each[1]}"
+        case unknown:
+            assert_never(unknown)
+    priced = f"{what} a month, staff apart"
     if one.one_fleet_usd_per_month is None:
         return f"{priced}; the price of one fleet for all is not known."
     over = ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from sizing.base.units import HOURS_PER_MONTH, PERCENT, S_PER_HOUR, S_PER_MINUTE
 from sizing.economics.cloud import cheapest
 from sizing.economics.fleet_results import BaseAndBurst, SpotFleet
-from sizing.economics.mix import WaysOfMix
 from sizing.economics.spot import HELD, START_UP, WITHOUT_CAPACITY, on_demand_usd, spread_of, taken_back
 from sizing.economics.views import View
 from sizing.economics.ways import Ways
@@ -14,11 +13,8 @@ from sizing.economics.ways import Ways
 def spot_of(ways: Ways) -> SpotFleet | None:
     """How many spot instances keep the limits, and what they save.
 
-    None where the scenario pays otherwise, nobody offers them, it states itself what interruptions cost, and of a mix,
-    whose fleets each have a spread of their own.
+    None where the scenario pays otherwise, nobody offers them, and where it states itself what interruptions cost.
     """
-    if isinstance(ways, WaysOfMix):
-        return None
     costs, assumed = ways.money.costs, ways.money.assumptions
     if costs.purchase != "spot" or costs.spot_interruption_percent is not None or not ways.as_asked:
         return None

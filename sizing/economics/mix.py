@@ -1,8 +1,10 @@
 """What a mixed fleet costs in every way: each fleet by itself at the same load, month and constants, and their sum.
 
-Every fleet takes its share of the requests at any load. So an instance that carries ``m`` requests/s of a fleet whose
-peak is ``p`` of the ``P`` of all stands for ``m x P / p`` of all requests, and what is computed of one fleet (how many
-instances at a load, how busy they are, what a further request costs) holds for each and adds up.
+Every fleet of a split takes its share of the requests at any load. So an instance that carries ``m`` requests/s of a
+fleet whose peak is ``p`` of the ``P`` of all stands for ``m x P / p`` of all requests, and what is computed of one
+fleet (how many instances at a load, how busy they are, what a further request costs) holds for each and adds up. Of
+prefill and decode on two GPU types each pool is such a fleet, through which all requests go, and both stand in one
+place.
 """
 
 from __future__ import annotations
@@ -11,14 +13,17 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from typing import Any
 
 from sizing.economics.amount import Amount, total
 from sizing.economics.cash import cash
+from sizing.economics.cloud import Place, cheapest
 from sizing.economics.fleet import Fleet, fleet_of
-from sizing.economics.fleet_results import FleetOfMix, MixedCost
+from sizing.economics.fleet_results import FleetOfMix, MixedCost, SplitBy
+from sizing.economics.fleets import spot_of
 from sizing.economics.results import UnitCost
 from sizing.economics.units import marginal, per_unit
-from sizing.economics.views import BaseOfHybrid, PartName, View
+from sizing.economics.views import BaseOfHybrid, PartName, View, without_cost
 from sizing.economics.ways import Ways, ways_of
 from sizing.planning.answered import Answer
 
@@ -30,6 +35,7 @@ class WaysOfMix(Ways):
 
     each: tuple[Ways, ...]
     one_fleet: Ways
+    by: SplitBy = "prompts"
 
     def on_prem(self, load: float, least: float = 0.0) -> View:
         """What it costs to own the systems of all fleets; see :meth:`Ways.on_prem`."""
@@ -75,17 +81,82 @@ class WaysOfMix(Ways):
         return together([view(ways) for ways in self.each])
 
 
+@dataclass(frozen=True, kw_only=True)
+class WaysOfPools(WaysOfMix):
+    """The ways of prefill and decode on two GPU types, which hand KV caches over and so stand in one place: bought, or
+    rented of one provider in one region. ``rentable``: whether one has both to rent, paid as the scenario says."""
+
+    rentable: bool
+
+    def cloud(self, load: float, least: float = 0.0) -> View:
+        """Instances for both pools, side by side; see :meth:`Ways.cloud`."""
+        return super().cloud(load, least) if self.rentable else without_cost("cloud", "not_offered")
+
+    def rented_by_the_hour(self) -> View:
+        """What the cloud costs on demand for both, side by side."""
+        return super().rented_by_the_hour() if self.rentable else without_cost("cloud", "not_offered")
+
+    def in_the_window(self) -> View | None:
+        """Both in the working window of a batch alone; None where there is none, or they are not rented."""
+        return super().in_the_window() if self.rentable else None
+
+    def hybrid(self, load: float) -> View:
+        """None: a burst would stand in another place than the pool that it hands KV caches to."""
+        return without_cost("hybrid", "two_places")
+
+
 def ways_of_answer(answer: Answer, rent: float = 1.0, on: date | None = None) -> Ways:
-    """The ways of what an answer advises: of its mixed fleet where that is cheaper, else of the plan.
+    """The ways of what an answer advises: of its mixed fleet where that is cheaper, of prefill and decode on two GPU
+    types where these are advised, else of the plan.
 
     Raises InvalidScenario as :func:`sizing.economics.ways.ways_of`.
     """
     whole = ways_of(answer, rent, on)
+    if answer.pools is not None:
+        return _of_pools(whole, answer.pools)
     if not answer.fleets:
         return whole
     each = tuple(_of_part(whole, part) for part in answer.fleets)
+    return WaysOfMix(**_with_fleets(whole, each), each=each, one_fleet=whole)
+
+
+def _with_fleets(whole: Ways, each: Sequence[Ways]) -> dict[str, Any]:
+    """The fields of the ways of all fleets together."""
     fields = {name: getattr(whole, name) for name in Ways.__dataclass_fields__}
-    return WaysOfMix(**fields | {"fleet": _all([ways.fleet for ways in each])}, each=each, one_fleet=whole)
+    return fields | {"fleet": _all([ways.fleet for ways in each])}
+
+
+def _of_pools(whole: Ways, pools: Answer) -> WaysOfPools:
+    """The ways of both pools, rented where both together cost least."""
+    mixed, both = pools.plan.mixed, fleet_of(pools.plan)
+    assert mixed is not None
+    assert mixed.apart is not None
+    stated = mixed.apart.prefill, mixed.apart.decode
+    each = [
+        whole.with_fleet(both.of((kind,)), pool.gpu, pool.system) for kind, pool in zip(both.kinds, stated, strict=True)
+    ]
+    place = _cheapest_place(each)
+    there = tuple(replace(ways, place=place) for ways in each)
+    return WaysOfPools(
+        **_with_fleets(whole, there), each=there, one_fleet=whole, by="phase", rentable=place is not None
+    )
+
+
+def _cheapest_place(each: Sequence[Ways]) -> Place | None:
+    """Where all fleets can be rented, paid as the scenario says, for least; None where that is nowhere."""
+    by_place = [_by_place(ways) for ways in each]
+    common = [place for place in by_place[0] if all(place in other for other in by_place)]
+    return min(common, key=lambda place: math.fsum(one[place] for one in by_place), default=None)
+
+
+def _by_place(ways: Ways) -> dict[Place, float]:
+    """USD of an hour of a fleet in every place that rents it, as :func:`sizing.economics.cloud.cheapest` chooses."""
+    usd: dict[Place, float] = {}
+    for place in dict.fromkeys(one.rented_in for one in ways.as_asked):
+        best = cheapest(tuple(one for one in ways.as_asked if one.rented_in == place), ways.fleet)
+        systems = ways.fleet.systems(best.option.gpus)
+        usd[place] = systems * best.usd_per_hour.value * (1.0 + best.on_top.value)
+    return usd
 
 
 def _of_part(whole: Ways, part: Answer) -> Ways:
@@ -172,6 +243,7 @@ def mixed_cost(ways: Ways, chosen: View) -> MixedCost | None:
     one = ways.one_fleet.by_name[ways.chosen](1.0)
     paid, otherwise = (_over_months(each) for each in (ways, ways.one_fleet))
     return MixedCost(
+        by=ways.by,
         fleets=tuple(
             FleetOfMix(
                 gpu=each.gpu.id,
@@ -181,6 +253,7 @@ def mixed_cost(ways: Ways, chosen: View) -> MixedCost | None:
                 place=view.place,
                 systems=None if view.systems is None else view.systems.value,
                 usd_per_month=total(amount for name, amount in view.parts.items() if name != "staff").value,
+                spot=spot_of(each) if ways.chosen == "cloud" else None,
             )
             for each, view in zip(ways.each, chosen.fleets, strict=True)
         ),

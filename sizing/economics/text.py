@@ -7,7 +7,7 @@ from typing import get_args
 
 from sizing.base.format import count, kilowatts, large, percent, significant, usd
 from sizing.catalog.payment_terms import ASSUMED
-from sizing.economics.fleet_text import burst_sentence, mix_sentence, spot_sentences
+from sizing.economics.fleet_text import burst_sentence, mix_sentence, spot_of_fleets, spot_sentences
 from sizing.economics.present_value import Investment
 from sizing.economics.results import (
     BreakEvenAt,
@@ -38,6 +38,7 @@ WHY_UNKNOWN: Mapping[Unavailable, str] = {
     "not_offered": "no provider in the catalogue has a price for it: enter one per GPU-hour",
     "no_profile": "it needs the load over the day: enter a load by hour or a trace on Size",
     "no_peaks": "a batch runs evenly in its window and has no peaks to rent for",
+    "two_places": "prefill and decode on two GPU types stand in one place, and a burst would stand in another",
     "no_api_price": "no provider in the list has these open weights: enter prices of an API",
 }
 COUNTED: Mapping[CountedParts, str] = {
@@ -51,6 +52,7 @@ KEYS: Mapping[Unavailable, str] = {
     "not_offered": "prices.gpu and prices.gpu_hour_usd",
     "no_profile": "workload.arrivals",
     "no_peaks": "workload.batch",
+    "two_places": "deployment.mixed",
     "no_api_price": "costs.api",
 }
 """Where a scenario file has what is missing."""
@@ -136,6 +138,7 @@ def _sentences(cost: CostAnswer, money: Money) -> Iterator[str]:
         yield f"{name} for {gpus} ({chosen.system}) {verb} {a_month}{_parts(cost, money)}."
         if cost.mixed is not None:
             yield mix_sentence(cost.mixed, money)
+            yield from spot_of_fleets(cost.mixed, money)
         yield f"Idle hours included, that is {_per_unit_served(cost, money)}{_used(chosen)}."
         yield against_api(cost)
         if cost.investment is not None:

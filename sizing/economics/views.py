@@ -54,7 +54,7 @@ CAPITAL_PARTS: tuple[PartName, ...] = ("servers", "switches", "storage")
 BESIDE: tuple[PartName, ...] = ("switches", "storage", "support", "capital_charge", "licence", "staff")
 """Parts beyond hardware and power."""
 
-Unavailable = Literal["no_price", "not_offered", "no_profile", "no_peaks", "no_api_price"]
+Unavailable = Literal["no_price", "not_offered", "no_profile", "no_peaks", "two_places", "no_api_price"]
 """Why a way to get the capacity has no cost."""
 
 

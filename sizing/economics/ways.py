@@ -16,7 +16,7 @@ from sizing.catalog.gpu import Gpu
 from sizing.catalog.payment_terms import TERMS
 from sizing.economics.api import TokenPrices, api, token_prices
 from sizing.economics.assumptions import assumptions_for
-from sizing.economics.cloud import Rented, cheapest, cloud_on, rented
+from sizing.economics.cloud import Place, Rented, cheapest, cloud_on, rented
 from sizing.economics.fleet import Fleet, fleet_of
 from sizing.economics.hybrid import START_UP, Base, Day, day_of, hybrid
 from sizing.economics.month import Month, month_of
@@ -39,7 +39,7 @@ Way = Callable[[float], View]
 class Ways:
     """A plan as something to pay for: its fleet, its month, and what the ways to get it depend on.
 
-    ``on`` is the day whose offers count: what is retired by then prices nothing.
+    ``on`` is the day whose offers count: what is retired by then prices nothing. ``place``: the only one to rent in.
     """
 
     question: Question
@@ -52,11 +52,12 @@ class Ways:
     prices: TokenPrices | None
     day: Day | None
     on: date
+    place: Place | None = None
 
     @cached_property
     def on_demand(self) -> tuple[Rented, ...]:
         """Instances that can be rented by the hour."""
-        return rented(self.gpu, self.money, self.question.prices, "on_demand")
+        return self._rented("on_demand")
 
     @cached_property
     def as_asked(self) -> tuple[Rented, ...]:
@@ -69,14 +70,17 @@ class Ways:
     @cached_property
     def in_place_of_spot(self) -> tuple[Rented, ...]:
         """Instances on demand at their list prices: what takes the place of spot instances that are taken back."""
-        return rented(self.gpu, self.money, Prices(), "on_demand")
+        return self._in_place(rented(self.gpu, self.money, Prices(), "on_demand"))
 
     def _with_interruptions(self, one: Rented) -> Rented:
         on_top = self.money.costs.spot_interruption_percent
         return with_interruptions(one, self.fleet, self.money.assumptions, self.in_place_of_spot, on_top)
 
     def _rented(self, purchase: Purchase) -> tuple[Rented, ...]:
-        return rented(self.gpu, self.money, self.question.prices, purchase)
+        return self._in_place(rented(self.gpu, self.money, self.question.prices, purchase))
+
+    def _in_place(self, each: tuple[Rented, ...]) -> tuple[Rented, ...]:
+        return each if self.place is None else tuple(one for one in each if one.rented_in == self.place)
 
     @property
     def by_name(self) -> Mapping[BaseWay, Way]:

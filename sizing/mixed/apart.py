@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sizing.base.arrays import Counts, Flags, Rows
+from sizing.base.arrays import Counts, Flags, Floats, Rows
 from sizing.deployments.kv_transfer import (
     has_fast_links,
     largest_share,
@@ -36,7 +36,7 @@ from sizing.search.pools import (
     prefill_capacity,
     prefill_rows,
 )
-from sizing.search.pools_simulated import NeededPools, case_of, needed_pools
+from sizing.search.pools_simulated import NeededPools, case_of, needed_pools, sized_by
 from sizing.search.preferences import DOUBTFUL_SPLIT, SPLIT, of_instances
 from sizing.search.screen import Evaluated, all_offers, instances_needed, reserve_of
 from sizing.simulator.work import OutOfWork, Work
@@ -72,17 +72,35 @@ class OnePool:
 
 @dataclass(frozen=True, kw_only=True)
 class Apart:
-    """A pair of pools of which a simulation has confirmed the limits; ``needed`` says with how many instances."""
+    """A pair of pools of which a simulation has confirmed the limits; ``needed`` says with how many instances.
+
+    ``pairs``: the only pair as a plan states one, with the caution that it is sized with.
+    """
 
     prefill: OnePool
     decode: OnePool
     needed: NeededPools
-    transfer_s: float
+    pairs: PoolPairs
 
     @property
     def usd_per_hour(self) -> float:
         """Of both pools, USD."""
         return self.prefill.usd_per_hour + self.decode.usd_per_hour
+
+    @property
+    def counted(self) -> float:
+        """What it counts in comparing, USD per hour with what an expert adds."""
+        return _counted((self.prefill, self.decode))
+
+    @property
+    def transfer_s(self) -> float:
+        """Seconds that the KV cache of a prompt takes."""
+        return float(self.pairs.transfer_s[0])
+
+    def as_expected(self) -> Apart:
+        """The same pools with steps as long as expected."""
+        there = self.pairs.as_expected(np.array([0]))
+        return replace(self, pairs=replace(there, transfer_s=self.pairs.transfer_s, inside=self.pairs.inside))
 
 
 def possible(question: Question) -> bool:
@@ -182,7 +200,8 @@ def _simulated(
     """A pair with the instances that a simulation asks for; None where none hold the limits for less than ``below``."""
     prefill, decode = pair
     spares = reserve_of(question).spares
-    alone = _as_pairs(question, evaluated, prefill, decode, spares)
+    pools, moved = _as_pools(question, evaluated, prefill, decode, spares)
+    case = case_of(question, _as_pairs(question, pools, moved), 0, seed, Work())
 
     def wins(first: Counts, second: Counts) -> Flags:
         usd = [
@@ -193,7 +212,7 @@ def _simulated(
 
     guess = prefill.instances - spares, decode.instances - spares
     try:
-        needed = needed_pools(case_of(question, alone, 0, seed, Work()), guess, wins)
+        needed = needed_pools(case, guess, wins)
     except OutOfWork:
         return None
     if needed is None:
@@ -202,14 +221,15 @@ def _simulated(
         prefill=prefill.of(needed.prefill_instances + spares),
         decode=decode.of(needed.decode_instances + spares),
         needed=needed,
-        transfer_s=float(alone.transfer_s[0]),
+        pairs=_as_pairs(question, sized_by(pools, case, needed), moved),
     )
 
 
-def _as_pairs(question: Question, evaluated: Evaluated, prefill: OnePool, decode: OnePool, spares: int) -> PoolPairs:
-    """The pair as the simulation takes it, KV caches going over the slower of both networks."""
-    rows = np.array([prefill.row, decode.row])
-    small = evaluated.take(rows)
+def _as_pools(
+    question: Question, evaluated: Evaluated, prefill: OnePool, decode: OnePool, spares: int
+) -> tuple[Pools, Floats]:
+    """The pair as the simulation takes it, and the seconds of a KV cache over the slower of both networks."""
+    small = evaluated.take(np.array([prefill.row, decode.row]))
     pools = Pools(
         evaluated=small,
         prefill=np.array([0]),
@@ -223,5 +243,9 @@ def _as_pairs(question: Question, evaluated: Evaluated, prefill: OnePool, decode
     slower = min(network_bytes_per_s(one.configuration.gpu) for one in (prefill, decode))
     share = np.maximum(*(largest_share(question.model, c, np.array([k])) for k in (0, 1)))
     kv = prompt_kv_bytes(question.model, c, question.traffic.input_tokens, np.array([1]))
-    pairs = disaggregated(question, pools)
-    return replace(pairs, transfer_s=transfer_s(kv, share, np.array([slower])), inside=np.array([False]))
+    return pools, transfer_s(kv, share, np.array([slower]))
+
+
+def _as_pairs(question: Question, pools: Pools, moved: Floats) -> PoolPairs:
+    """Two pools in systems of their own, between which a KV cache takes ``moved`` seconds."""
+    return replace(disaggregated(question, pools), transfer_s=moved, inside=np.array([False]))

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from sizing.base.format import count, ms, percent, significant, usd
 from sizing.base.mixed import FleetPart, MixedFleet, PoolsOfTypes, PromptRange
+from sizing.catalog.engines import resolve_engine
+from sizing.scenario.schema import Scenario
 
 Named = Callable[[str], str]
 """What an accelerator is called, by its id."""
@@ -14,18 +16,54 @@ LEAST_SAVED = 0.0005
 """Share of a cost below which another is as much. Chosen: what a percentage in a sentence does not tell apart."""
 
 
+OF_ONE_FLEET = "These figures are of one fleet for all requests: no mixed fleet is looked for with each change."
+BESIDE_ONE_FLEET = "The plan beside it is one fleet for all requests, not the mixed fleet that the answer advises."
+MATERIALS_OF_ONE_FLEET = "These are of one fleet for all requests, as the plan; of the mixed fleet see its chapter."
+
+
+def of_one_fleet(scenario: Scenario) -> str:
+    """What is said where inputs are moved, beside figures that keep one fleet; empty where no mix is asked for."""
+    return OF_ONE_FLEET if scenario.deployment.mixed > 1 else ""
+
+
 def sentence(mixed: MixedFleet, named: Named) -> str:
     """What several fleets, and pools on two GPU types, would save, without any amount of money."""
-    split = _of_split(mixed, named)
-    return split if mixed.apart is None else f"{split} {_of_pools(mixed.apart, named)}"
+    split, apart = _of_split(mixed, named), mixed.apart
+    if mixed.no_pools_of_types:
+        labels = " or ".join(resolve_engine(one).label for one in mixed.no_pools_of_types)
+        return f"{split} No document says that {labels} hands a KV cache from one GPU type to another."
+    if apart is None:
+        return split
+    if apart.advised and mixed.outcome != "cheaper":
+        split = "No split by prompt length costs less."
+    return f"{split} {_of_pools(apart, named)}"
 
 
 def _of_pools(apart: PoolsOfTypes, named: Named) -> str:
     """What prefill and decode on two GPU types would save."""
     if apart.saved_share < LEAST_SAVED:
         return "Prefill and decode on two GPU types would cost no less than the plan."
+    less = f"{_both(apart, named)} would cost {percent(apart.saved_share)} less than the plan"
+    if apart.advised:
+        return f"{less}, and are what is priced."
+    return f"{less}, which stays: two pools have to save a tenth, over fast links and in one place."
+
+
+def _both(apart: PoolsOfTypes, named: Named) -> str:
+    """ "Prefill on 16 x H100 SXM and decode on 48 x H20"."""
     prefill, decode = (f"{count(pool.gpus)} x {named(pool.gpu)}" for pool in (apart.prefill, apart.decode))
-    return f"Prefill on {prefill} and decode on {decode} would cost {percent(apart.saved_share)} less than the plan."
+    return f"Prefill on {prefill} and decode on {decode}"
+
+
+def deployed_pools(apart: PoolsOfTypes, at: str, named: Named) -> str:
+    """What is deployed where both are advised; ``at`` the asked percentile, such as "p95"."""
+    latency = f"{at} TTFT {ms(apart.ttft_ms)}, ITL {ms(apart.itl_ms)}"
+    return f"{_both(apart, named)}, in {_systems(apart)}: {latency}, simulated with steps as slow as it is sized for."
+
+
+def _systems(apart: PoolsOfTypes) -> str:
+    """ "2 x DGX H100 and 6 x HGX H20"."""
+    return " and ".join(f"{count(pool.systems)} x {pool.system}" for pool in (apart.prefill, apart.decode))
 
 
 def _of_split(mixed: MixedFleet, named: Named) -> str:

@@ -75,6 +75,20 @@ class Answer:
         """The parts of the mixed fleet, each a plan of its own, where that costs less than the plan; else empty."""
         return tuple(Answer(cast(Question, one), cast(Plan, plan)) for one, plan in self.plan.made_for.parts)
 
+    @cached_property
+    def pools(self) -> Answer | None:
+        """The same answered by prefill and decode on two GPU types, where that is advised instead."""
+        made_for = self.plan.made_for
+        if made_for.pools is None:
+            return None
+        there = cast(Plan, made_for.pools)
+        return Answer(self.question, there.marked(replace(there.made_for, scenario=made_for.scenario)))
+
+    @property
+    def of_two_types(self) -> bool:
+        """Whether what this plan deploys is prefill on one GPU type and decode on another."""
+        return len({one.gpu.id for one in self.chosen}) > 1
+
     def at_costs(self, costs: Costs) -> Self:
         """The same plan with other constants of cost. Raises InvalidScenario as :func:`sizing.plan`."""
         return replace(self, question=understand(self.scenario.model_copy(update={"costs": costs})))

@@ -13,22 +13,18 @@ from dataclasses import replace
 
 from sizing.base.errors import InvalidScenario
 from sizing.base.format import count, percent
-from sizing.base.mixed import FleetPart, MixedFleet, MixOutcome, PoolOfType, PoolsOfTypes, PromptRange
+from sizing.base.mixed import FleetPart, MixedFleet, MixOutcome, PromptRange
 from sizing.base.result import AnswerSentence, Plan
-from sizing.base.units import HOURS_PER_MONTH, MS_PER_S
-from sizing.mixed.apart import OnePool, cheapest_apart, possible
 from sizing.mixed.choose import Share, Split, cheapest_split, unserved
 from sizing.mixed.ranges import LengthRange, part_of, ranges_of, together
 from sizing.mixed.text import sentence
 from sizing.mixed.units import units_of
 from sizing.planning.compose import compose
+from sizing.planning.pools_of_types import pools_of_types, without_pools
 from sizing.planning.settled import settle
 from sizing.prices.cost import TIE
 from sizing.question.length_distributions import distribution_of
 from sizing.question.understand import Question, understand
-from sizing.search.screen import evaluate_all
-from sizing.simulator.layout import ITL, TTFT
-from sizing.simulator.quantiles import quantiles
 
 
 def reject_unmixable(question: Question) -> None:
@@ -52,12 +48,17 @@ def with_mix(question: Question, plan: Plan, seed: int) -> Plan:
     if question.scenario.deployment.mixed == 1 or not plan.feasible or question.reused is not None:
         return plan
     mixed, parts = mix_of(question, plan, seed)
-    if mixed.one_fleet_usd_per_month and possible(question):
-        mixed = mixed.model_copy(update={"apart": _apart(question, mixed.one_fleet_usd_per_month, seed)})
+    apart = pools_of_types(question, plan, mixed, seed)
+    mixed = mixed.model_copy(
+        update={"apart": apart and apart.stated, "no_pools_of_types": without_pools(question) if apart is None else ()}
+    )
+    mixed = mixed.model_copy(update={"assumptions": (*mixed.assumptions, *_priced(mixed))})
     of_mix = AnswerSentence(about="mixed", text=sentence(mixed, question.gpu_name))
     stated = plan.model_copy(
         update={"mixed": mixed, "answer": f"{plan.answer} {of_mix.text}", "sentences": (*plan.sentences, of_mix)}
     )
+    if apart is not None and apart.stated.advised:
+        return stated.marked(replace(plan.made_for, pools=apart.planned(stated)))
     return stated.marked(replace(plan.made_for, parts=parts if mixed.outcome == "cheaper" else ()))
 
 
@@ -143,42 +144,7 @@ def _held_against(single: float, parts: list[FleetPart], ranges: Sequence[Length
         one_fleet_usd_per_month=single,
         saved_share=1.0 - usd / single if single else 0.0,
         unserved=(),
-        assumptions=tuple(_assumed(parts, ranges, cheaper=usd < single * (1.0 - TIE))),
-    )
-
-
-def _apart(question: Question, single: float, seed: int) -> PoolsOfTypes | None:
-    """Prefill and decode on two GPU types; None where none that is documented holds the limits."""
-    evaluated = evaluate_all(question)
-    one = cheapest_apart(question, evaluated, same_type=False, seed=seed)
-    if one is None:
-        return None
-    alike = cheapest_apart(question, evaluated, same_type=True, seed=seed)
-    row, percent_asked = one.decode.configuration, [question.limits.percentile]
-    ttft_s, itl_s = (quantiles(one.needed.outcome, metric, percent_asked)[0] for metric in (TTFT, ITL))
-    return PoolsOfTypes(
-        engine=row.engine.id,
-        weight_precision=row.precision.id,
-        prefill=_pool(one.prefill),
-        decode=_pool(one.decode),
-        ttft_ms=ttft_s * MS_PER_S,
-        itl_ms=itl_s * MS_PER_S,
-        transfer_ms=one.transfer_s * MS_PER_S,
-        usd_per_month=one.usd_per_hour * HOURS_PER_MONTH,
-        same_type_usd_per_month=None if alike is None else alike.usd_per_hour * HOURS_PER_MONTH,
-        saved_share=1.0 - one.usd_per_hour * HOURS_PER_MONTH / single,
-        source=row.engine.pools_of_types_source,
-    )
-
-
-def _pool(one: OnePool) -> PoolOfType:
-    return PoolOfType(
-        gpu=one.configuration.gpu.id,
-        layout=one.configuration.parallelism,
-        instances=one.instances,
-        gpus=one.instances * one.configuration.gpus,
-        system=one.option.name,
-        systems=one.systems,
+        assumptions=tuple(_assumed(parts, ranges)),
     )
 
 
@@ -196,7 +162,7 @@ def _without_parts(outcome: MixOutcome, single: float | None, unserved: tuple[Pr
     )
 
 
-def _assumed(parts: Sequence[FleetPart], ranges: Sequence[LengthRange], *, cheaper: bool) -> Iterator[str]:
+def _assumed(parts: Sequence[FleetPart], ranges: Sequence[LengthRange]) -> Iterator[str]:
     if any(one.ranges for one in parts):
         yield (
             f"Requests are told apart by their prompt in {len(ranges)} ranges of equally many; answers are as long in "
@@ -209,10 +175,15 @@ def _assumed(parts: Sequence[FleetPart], ranges: Sequence[LengthRange], *, cheap
         "The split is looked for with the capacities of the load model; no published measurement of a mixed fleet is "
         "held against it."
     )
-    if cheaper:
-        yield (
-            "Costs over years, energy and manifests are of the mixed fleet; comparisons, what-ifs and what is "
-            "set beside a running deployment are of the plan, one fleet for all; a workbook has no formulas."
-        )
-    else:
-        yield "Costs over years, energy and manifests are of the plan, which is one fleet for all."
+
+
+def _priced(mixed: MixedFleet) -> Iterator[str]:
+    """What other doors say of: the mix or the plan."""
+    of_mix = "comparisons, energy and manifests are of"
+    on_plan = "what-ifs and what is set beside a running deployment are of the plan; a workbook has no formulas."
+    if mixed.advises_pools:
+        yield f"Costs over years, {of_mix} prefill and decode on two GPU types; {on_plan}"
+    elif mixed.outcome == "cheaper":
+        yield f"Costs over years, {of_mix} the mixed fleet; {on_plan}"
+    elif mixed.parts:
+        yield f"Costs over years, {of_mix} the plan, which is one fleet for all."

@@ -24,7 +24,7 @@ from sizing.question.limits import LatencyLimits
 from sizing.question.understand import Question
 from sizing.search.disaggregated import PoolPairs, disaggregated
 from sizing.search.instances import Bounds, Latency, fewest, fewest_waiting
-from sizing.search.pools import MORE, fewest_of_a_kind
+from sizing.search.pools import MORE, Pools, fewest_of_a_kind
 from sizing.search.replicas import PlannedPools, PlannedReplicas, arrivals_of, lengths_of, replica_at
 from sizing.search.trials import FAR_ADDEND, LARGEST_BELOW, NEARLY_IDLE, finding, looked_at, share_of
 from sizing.simulator.arrivals import Arrivals
@@ -388,8 +388,13 @@ def simulated(
     needed = needed_pools(case, (int(one.prefill_instances[0]), int(one.decode_instances[0])), wins)
     if needed is None:
         return None
+    return disaggregated(question, sized_by(one, case, needed)), needed.outcome
+
+
+def sized_by(one: Pools, case: PoolsCase, needed: NeededPools) -> Pools:
+    """A pair of pools with the instances that a simulation asks for, and what each then carries."""
     prefill, decode = needed.stable_rps
-    moved = replace(
+    return replace(
         one,
         prefill_instances=np.array([needed.prefill_instances]),
         decode_instances=np.array([needed.decode_instances]),
@@ -398,7 +403,6 @@ def simulated(
         prefill_stable_rps=np.array([prefill]),
         decode_stable_rps=np.array([decode]),
     )
-    return disaggregated(question, moved), needed.outcome
 
 
 def _between(rps: Floats, case: PoolsCase, instances: int, stable_rps: float) -> Floats:

@@ -19,6 +19,7 @@ from sizing.planning.answered import Answer
 from sizing.question.understand import understand
 from sizing.scenario.schema import Scenario
 from tests.sizing.asking import LLAMA_8B, raw
+from tests.sizing.mixed import pools
 
 
 def scenario_of(**deployment: object) -> Scenario:
@@ -89,3 +90,25 @@ def test_a_report_has_a_chapter_on_the_mix_and_no_money_where_none_is_released()
     (facts,) = (block for block in bare.blocks if isinstance(block, Facts))
     assert [fact.label for fact in facts.facts] == ["GPUs of the mixed fleet"]
     assert chapter(Released.LIST_PRICES, parts=False) is None
+
+
+def test_a_report_shows_pools_on_two_gpu_types() -> None:
+    answer = pools.answer()
+    shown = mixed(subject_of(answer, Released.LIST_PRICES))
+    assert shown is not None
+    own = mixed(subject_of(answer, Released.OWN_PRICES))
+    assert own is not None
+    (table,) = (block for block in own.blocks if isinstance(block, Table))
+    assert [row[2] for row in table.rows] == ["68 x H100 SXM5 80GB", "200 x H20 SXM5 96GB"]
+    assert "a month of hardware" in table.title
+    bare = mixed(subject_of(answer, Released.NOTHING))
+    assert bare is not None
+    assert "$" not in bare.model_dump_json()
+
+
+def test_released_pools_are_still_what_is_priced() -> None:
+    subject = subject_of(pools.answer(), Released.OWN_PRICES)
+    assert subject.answer.pools is not None
+    assert subject.cost is not None
+    assert subject.cost.mixed is not None
+    assert subject.cost.mixed.by == "phase"

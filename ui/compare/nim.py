@@ -7,6 +7,7 @@ import streamlit as st
 from sizing.base.errors import SizingError
 from sizing.decision.nim import NimComparison, nim_beside_open_source
 from sizing.decision.nim_text import nim_sentences
+from sizing.mixed.text import of_one_fleet
 from sizing.scenario.schema import Scenario
 from ui.currency import Currency
 from ui.figures.optimisation import nim_facts_table, nim_table
@@ -31,6 +32,8 @@ def draw_nim(key: str, currency: Currency) -> None:
         return
     for sentence in nim_sentences(compared, currency.in_full):
         st.markdown(as_markdown(sentence))
+    if of_one := of_one_fleet(Scenario.model_validate_json(key)):
+        st.caption(of_one)
     table = nim_table(compared, currency)
     if not table.empty:
         draw_rows(table, key="nim_rows", alt="NIM and the engine inside it")

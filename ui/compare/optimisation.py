@@ -21,6 +21,7 @@ from sizing.decision.lever_changes import LeverSettings, default_settings, next_
 from sizing.decision.levers import LeverRow, levers
 from sizing.decision.odd import odd_formats
 from sizing.decision.outcome import Answers, Outcome
+from sizing.mixed.text import of_one_fleet
 from sizing.question.understand import model_of
 from sizing.scenario.schema import Scenario
 from ui.currency import Currency
@@ -74,6 +75,10 @@ def levers_of(scenario_json: str, settings: LeverSettings) -> tuple[LeverRow, ..
     return levers(scenario, settings, answers)
 
 
+def _of_one_fleet(key: str) -> str:
+    return of_one_fleet(Scenario.model_validate_json(key))
+
+
 def draw_formats(key: str, currency: Currency, *, dark: bool) -> None:
     """The same scenario in every weight format."""
     on = draw_choice("On", ON, key="formats_on", help="Whether another format may also be served by another GPU type.")
@@ -86,7 +91,7 @@ def draw_formats(key: str, currency: Currency, *, dark: bool) -> None:
         "Each format is planned on its own; everything else is as on Size. Accuracy losses and speed gains were "
         "published for other models: test yours. Gain: the vendor's grade, and in brackets the measured tokens/s "
         "relative to 16 bit with 1 and with 64 requests in flight. Stored only: weights are widened to 16 bit before "
-        "they are multiplied."
+        f"they are multiplied. {_of_one_fleet(key)}"
     )
     if odd := odd_formats_of(key, same_gpu=on == "same"):
         with st.expander("Why narrower weights need more GPUs here", icon=":material/help:", type="compact"):
@@ -110,7 +115,7 @@ def draw_levers(key: str, currency: Currency, *, dark: bool) -> None:
         return
     st.caption(
         "Each lever is moved alone; everything else is as on Size. Only whole systems are bought, so that fewer GPUs "
-        "need not cost less."
+        f"need not cost less. {_of_one_fleet(key)}"
     )
     _charts(levers_named(rows, base), "levers", currency, dark=dark)
     table = levers_table(rows, currency)

@@ -11,6 +11,7 @@ from sizing.decision.inputs import inputs_of, sizing_inputs
 from sizing.decision.outcome import Progress
 from sizing.decision.promises import cheaper_with_more_gpus
 from sizing.decision.text import MORE_FOR_LESS, name_of
+from sizing.mixed.text import of_one_fleet
 from sizing.scenario.schema import Scenario
 from ui import state
 from ui.cost import computed
@@ -40,6 +41,8 @@ Computed = TypeVar("Computed")
 
 def draw_sensitivity(key: str, costs: str, currency: Currency, *, dark: bool) -> None:
     """One of the views; each plans the scenario again for every value it tries."""
+    if of_one := of_one_fleet(Scenario.model_validate_json(key)):
+        st.caption(of_one)
     view = draw_choice("What moves it", VIEWS, key="cost_moves", help=None, labelled=False)
     if view == "tornado":
         _tornado(key, costs, currency, dark=dark)

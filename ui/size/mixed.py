@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from sizing.base.format import percent, rounded
-from sizing.base.mixed import MixedFleet
+from sizing.base.format import count, ms, percent, rounded, usd
+from sizing.base.mixed import MixedFleet, PoolsOfTypes
 from sizing.mixed.text import Named, fleet, prompts, sentence
 from ui.format import as_markdown
 from ui.state import FormAnswer
@@ -21,26 +21,52 @@ def draw_mixed(answer: FormAnswer) -> None:
     with st.container(border=True, gap="xsmall", key="mixed_fleet"):
         st.markdown("**Mixed fleet**")
         st.markdown(as_markdown(sentence(mixed, name)))
-        if not mixed.parts:
-            return
-        number, text = st.column_config.NumberColumn, st.column_config.TextColumn
-        st.dataframe(
-            mixed_table(mixed, name),
-            hide_index=True,
-            key="mixed_parts",
-            alt="Each fleet with its prompts, systems, latency and cost",
-            column_config={
-                "prompts": text("Prompts", width=170, pinned=True),
-                "share": text("Requests", width=70),
-                "gpus": text("GPUs", width=130),
-                "system": text("Systems", width=170),
-                "ttft": number(f"{p} TTFT (ms)", format="localized", width=96),
-                "itl": number(f"{p} ITL (ms)", format="localized", width=88),
-                "usd": number("USD a month", format="localized", step=1, width=86, help="Hardware at list prices."),
-            },
-        )
-        with st.expander("What this rests on", type="compact", key="mixed_assumptions"):
-            st.markdown("\n".join(f"- {as_markdown(one)}" for one in mixed.assumptions))
+        if mixed.parts:
+            _draw_parts(mixed, name, p)
+        if mixed.apart is not None:
+            _draw_pools(mixed.apart, name, p)
+        if mixed.assumptions:
+            with st.expander("What this rests on", type="compact", key="mixed_assumptions"):
+                st.markdown("\n".join(f"- {as_markdown(one)}" for one in mixed.assumptions))
+
+
+def _draw_parts(mixed: MixedFleet, name: Named, p: str) -> None:
+    """Each fleet of a split by prompt length."""
+    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
+    st.dataframe(
+        mixed_table(mixed, name),
+        hide_index=True,
+        key="mixed_parts",
+        alt="Each fleet with its prompts, systems, latency and cost",
+        column_config={
+            "prompts": text("Prompts", width=170, pinned=True),
+            "share": text("Requests", width=70),
+            "gpus": text("GPUs", width=130),
+            "system": text("Systems", width=170),
+            "ttft": number(f"{p} TTFT (ms)", format="localized", width=96),
+            "itl": number(f"{p} ITL (ms)", format="localized", width=88),
+            "usd": number("USD a month", format="localized", step=1, width=86, help="Hardware at list prices."),
+        },
+    )
+
+
+def _draw_pools(apart: PoolsOfTypes, name: Named, p: str) -> None:
+    """Prefill and decode on two GPU types, and what both together do."""
+    text = st.column_config.TextColumn
+    st.dataframe(
+        pools_table(apart, name),
+        hide_index=True,
+        key="mixed_pools",
+        alt="Prefill and decode instances on two GPU types with their systems",
+        column_config={
+            "pool": text("Instances", width=90, pinned=True),
+            "gpus": text("GPUs", width=150),
+            "layout": text("Layout", width=70),
+            "system": text("Systems", width=170),
+        },
+    )
+    paid = "" if apart.usd_per_month is None else f"; {usd(apart.usd_per_month)} a month of hardware"
+    st.caption(as_markdown(f"{p} TTFT {ms(apart.ttft_ms)}, ITL {ms(apart.itl_ms)}, by simulation{paid}."))
 
 
 def mixed_table(mixed: MixedFleet, name: Named) -> pd.DataFrame:
@@ -56,4 +82,17 @@ def mixed_table(mixed: MixedFleet, name: Named) -> pd.DataFrame:
             "usd": one.usd_per_month,
         }
         for one in mixed.parts
+    )
+
+
+def pools_table(apart: PoolsOfTypes, name: Named) -> pd.DataFrame:
+    """One row for prefill, one for decode."""
+    return pd.DataFrame(
+        {
+            "pool": role,
+            "gpus": f"{count(pool.gpus)} x {name(pool.gpu)}",
+            "layout": f"{count(pool.instances)} x {pool.layout}",
+            "system": f"{count(pool.systems)} x {pool.system}",
+        }
+        for role, pool in (("prefill", apart.prefill), ("decode", apart.decode))
     )

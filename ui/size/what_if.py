@@ -18,6 +18,7 @@ from sizing.decision.keep_hardware import Kept, MovedInput, at, movable_inputs, 
 from sizing.decision.keep_text import INPUTS, QUESTIONS, kept_sentence, more_in_words, other_sentence, same_in_words
 from sizing.decision.outcome import Answers, Outcome, Progress
 from sizing.economics.text import Money
+from sizing.mixed.text import of_one_fleet
 from sizing.scenario.schema import Scenario
 from sizing.scenario.traffic import LengthTrace, TraceArrivals
 from ui import state
@@ -79,7 +80,7 @@ def draw_what_if(answer: FormAnswer) -> None:
         "Answered with the plan's own hardware first, of which more or fewer are needed: "
         f"{answer.question.gpu_name(deployed.gpu)}, {label('engine', deployed.engine)}, "
         f"{label('prec', deployed.weight_precision)}, {parallelism(deployed)}. Then what would be chosen anew. Costs "
-        "are all costs a month, as on Cost."
+        f"are all costs a month, as on Cost. {of_one_fleet(answer.scenario)}"
     )
     st.fragment(_sliders)(answer)
     st.markdown("**What is asked next**")

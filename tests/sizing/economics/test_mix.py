@@ -145,3 +145,24 @@ def test_a_mix_that_is_not_cheaper_is_priced_as_the_plan() -> None:
     bare = replace(answer, plan=answer.plan.marked(replace(answer.plan.made_for, parts=())))
     assert cost(bare).usd_per_month == month_of_plan(answer)["usd_per_month"]
     assert cost(bare).mixed is None
+
+
+def test_spot_instances_of_a_mix_stand_with_each_fleet() -> None:
+    answer = cheaper.answer()
+    spot = cost(answer.at_costs(answer.scenario.costs.model_copy(update={"purchase": "spot"})))
+    assert spot.mixed is not None
+    assert spot.spot is None
+    each = [fleet.spot for fleet in spot.mixed.fleets]
+    for fleet, own in zip(spot.mixed.fleets, each, strict=True):
+        assert own is not None
+        assert own.needed == fleet.systems
+        # What a fleet costs is its rent with interruptions; staff is stated of all together.
+        assert own.usd_per_month == pytest.approx(fleet.usd_per_month)
+        assert own.instances >= own.needed
+    together_usd = math.fsum(own.usd_per_month for own in each if own is not None)
+    assert spot.parts["instances"] + spot.parts["interruptions"] == pytest.approx(together_usd)
+    assert spot.answer.count("pot: ") == 2
+    assert f"{spot.mixed.fleets[0].name}, spot: " in spot.answer
+    on_demand = cost(answer).mixed
+    assert on_demand is not None
+    assert all(fleet.spot is None for fleet in on_demand.fleets)

@@ -16,6 +16,7 @@ from sizing.search.screen import evaluate_all
 from sizing.simulator.layout import ITL, TTFT
 from sizing.simulator.quantiles import quantiles
 from tests.sizing.asking import LLAMA_70B, raw
+from tests.sizing.mixed import pools
 
 WORKLOAD = {"input_tokens": {"p50": 2000, "p95": 6000}, "output_tokens": 300, "peak_rps": 20}
 LIMITS = {"ttft_ms": 2000, "itl_ms": 50}
@@ -110,3 +111,53 @@ def test_a_plan_says_what_pools_on_two_types_would_save() -> None:
     assert bare is not None
     assert bare.usd_per_month is None
     assert bare.same_type_usd_per_month is None
+
+
+def test_pools_are_advised_where_they_save_more_than_splitting_costs() -> None:
+    answer = pools.answer()
+    mixed = answer.plan.mixed
+    assert mixed is not None
+    assert mixed.apart is not None
+    assert mixed.apart.advised
+    assert not answer.fleets
+    assert "and are what is priced" in answer.plan.answer
+    dear = pools.keys("vllm")
+    dear["prices"]["negotiated"]["gpu_hours"][0]["usd"] = 0.3
+    other = plan(Scenario.model_validate(dear)).mixed
+    assert other is not None
+    assert other.apart is not None
+    assert not other.apart.advised
+    hybrid = {**pools.keys("vllm")["deployment"], "location": "hybrid"}
+    there = plan(Scenario.model_validate(pools.keys("vllm") | {"deployment": hybrid})).mixed
+    assert there is None or there.apart is None or not there.apart.advised
+
+
+def test_advised_pools_are_a_plan_of_their_own() -> None:
+    answer = pools.answer()
+    assert answer.pools is not None
+    assert answer.plan.mixed is not None
+    there, apart = answer.pools.plan, answer.plan.mixed.apart
+    assert apart is not None
+    deployed = there.deployment
+    assert deployed is not None
+    assert deployed.pools is not None
+    assert [one.gpu.id for one in answer.pools.chosen] == ["h100_sxm", "h20"] == [apart.prefill.gpu, apart.decode.gpu]
+    assert [one.gpus for one in deployed.pools] == [apart.prefill.gpus, apart.decode.gpus]
+    assert deployed.gpus == apart.prefill.gpus + apart.decode.gpus
+    assert deployed.gpus_bought == apart.prefill.gpus_bought + apart.decode.gpus_bought
+    for pool in deployed.pools:
+        assert pool.max_rps * (pool.instances - pool.spare_instances) >= 40 * (1 - 1e-6)
+    assert there.latency is not None
+    # What is expected is faster than what the pools are sized for.
+    assert there.latency.ttft_ms.at_percentile is not None
+    assert there.latency.ttft_ms.at_percentile < apart.ttft_ms
+    assert there.gpus_low is not None
+    assert there.gpus_low <= deployed.gpus
+
+
+def test_an_engine_that_no_document_joins_across_types_is_named() -> None:
+    mixed = pools.answer("sglang").plan.mixed
+    assert mixed is not None
+    assert mixed.apart is None
+    assert mixed.no_pools_of_types == ("sglang",)
+    assert "No document says that SGLang hands a KV cache from one GPU type" in pools.answer("sglang").plan.answer
