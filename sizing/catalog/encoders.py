@@ -5,13 +5,15 @@ They are stages beside a language model. Each row of ``encoders.yaml`` is a publ
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
 from typing import Any, Literal
 
-from sizing.base.errors import InvalidScenario, UnknownName, nearest_names
+from commandline.foreign_text import shown
+from sizing.base.errors import LONGEST_NAME, InvalidScenario, UnknownName, nearest_names
 from sizing.base.units import BILLION
 from sizing.catalog.config_json import model_from_config
 from sizing.catalog.files import read_yaml
@@ -24,6 +26,21 @@ USES: Mapping[EncoderUse, str] = MappingProxyType(
     {"embed": "an embedder", "rerank": "a reranker", "guard": "a guard", "speech": "a speech recogniser"}
 )
 """What a model is called by its use."""
+
+_WORDS: Mapping[EncoderUse, re.Pattern[str]] = MappingProxyType(
+    {
+        "rerank": re.compile(r"rerank"),
+        "embed": re.compile(r"embed|(bge|gte|e5|colbert|sentence)$"),
+        "speech": re.compile(r"(whisper|parakeet|wav2vec2)$"),
+    }
+)
+"""How words of a name begin that say what a model is published for, as those of ``encoders.yaml`` and of their
+families on Hugging Face do (2026-11-29). A reranker of a family of embedders is a reranker: the first counts. No guard
+is told by its name: many of them are language models."""
+
+_CLOSED = re.compile(r"(gpt-?(3\.5|4|5)|chatgpt|o[134](-|$)|claude|gemini)")
+"""How names begin of models that their makers offer by API alone (model pages of OpenAI, Anthropic and Google,
+2026-11-29). ``gpt2``, ``gpt-oss`` and Gemma are open and begin otherwise."""
 
 _WIDTH_TO_DEPTH = 64
 """Width per layer of BERT base (768 / 12); of BERT large it is 43 (Devlin et al. 2019, section 3)."""
@@ -113,15 +130,37 @@ def encoder_of_size(params_b: float) -> Model:
 
 
 def reject_encoder(name: str) -> None:
-    """Raise InvalidScenario where the name of a language model is that of an encoder, and say where it belongs."""
-    known = encoder_named(name)
-    if known is None:
+    """Raise InvalidScenario where the name of a language model is that of an encoder, and say where it belongs; or
+    where it is that of a model whose weights nobody can run. Names that the catalogue holds itself are never refused.
+    """
+    listed, language = encoder_named(name), known_model(name)
+    if listed is None and language is not None and language.match == "id":
         return
-    sentence = (
-        f"{known.model.id} is {USES[known.use]}, not a language model: choose the model that answers here, and ask for "
-        f"this one as a stage of the pipeline (stage: {known.use})."
-    )
-    raise InvalidScenario([sentence], ["model"])
+    use = listed.use if listed else _use_in(name)
+    if use is not None:
+        called = listed.model.id if listed else f"“{shown(name, LONGEST_NAME)}”"
+        size = "" if listed or (language and language.match != "size") else ", by its size as params_b"
+        raise InvalidScenario(
+            [
+                f"{called} is {USES[use]}, not a language model: choose the model that answers here, and ask for this "
+                f"one as a stage of the pipeline (stage: {use}{size})."
+            ],
+            ["model"],
+        )
+    if language is None and _CLOSED.match(name.strip().lower().rpartition("/")[2]):
+        raise InvalidScenario(
+            [
+                f"The weights of “{shown(name, LONGEST_NAME)}” are not published: only its provider serves it, and no "
+                "hardware can be sized for it. Choose an open model of the quality that you need."
+            ],
+            ["model"],
+        )
+
+
+def _use_in(name: str) -> EncoderUse | None:
+    """What the words of a name say that its model is published for; None where they say nothing of the kind."""
+    words = re.split(r"[^a-z0-9]+", name.strip().lower().rpartition("/")[2])
+    return next((use for use, pattern in _WORDS.items() if any(pattern.match(word) for word in words)), None)
 
 
 @cache

@@ -37,6 +37,7 @@ Kind = Literal[
     "class_unknown",
     "class",
     "attention",
+    "half",
     "format",
     "block_scales",
     "units",
@@ -165,6 +166,7 @@ def _support(of: _Asked) -> Support:
         generation,
         _class(of.engine, of.built_on, of.generation, of.known, "model"),
         *rule_parts(of.engine, of.built_on, "start", of.known, of.attention, of.generation, of.precision),
+        *rule_parts(of.engine, of.built_on, "half", of.known, of.attention, of.generation, of.precision),
         _format(of),
     ]
     if not of.stated:

@@ -19,6 +19,7 @@ STATEMENTS: Mapping[Kind, str] = MappingProxyType(
         "class": "{engine} is not declared to run models of class {subject}",
         "class_unknown": "The class of the model is not stated; it is taken for one like {subject}",
         "attention": "{engine} does not run the attention of {subject} on {gpu}",
+        "half": "{engine} does not run {subject} in FP16",
         "format": "{engine} is not declared to run {weights} on {gpu}",
         "block_scales": "{engine} is not declared to run FP8 with block scales, as this model is published, on {gpu}",
         "units": "{gpu} does not multiply in {weights}, and {engine} is not known to run it there in another way",

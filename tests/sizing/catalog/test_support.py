@@ -122,6 +122,23 @@ def test_sparse_latent_attention_needs_hopper() -> None:
         assert of(engine, "h200_sxm", "deepseek-ai/DeepSeek-V3.2", "fp8").status == "supported"
 
 
+@pytest.mark.parametrize(
+    ("engine", "gpu", "model", "precision", "runs"),
+    [
+        ("vllm", "t4", "google/gemma-3-12b-it", "fp16", False),
+        ("vllm", "t4", "google/gemma-2-9b", "int4_awq", False),
+        ("vllm", "h100_sxm", "google/gemma-3-27b-it", "fp16", False),
+        ("vllm", "a10", "zai-org/GLM-4-32B-0414", "fp16", False),
+        ("nim", "h100_sxm", "google/gemma-3-27b-it", "fp16", False),
+        ("vllm", "a10", "google/gemma-3-12b-it", "bf16", True),
+        ("vllm", "a10", "google/gemma-2-9b", "int4_awq", True),
+        ("vllm", "t4", "meta-llama/Meta-Llama-3.1-8B", "fp16", True),
+    ],
+)
+def test_models_that_overflow_in_fp16_need_bf16(engine: str, gpu: str, model: str, precision: str, runs: bool) -> None:
+    assert (of(engine, gpu, model, precision).status != "no") is runs
+
+
 def test_a_class_that_is_not_stated_is_never_more_than_unknown() -> None:
     known = model_named(LLAMA_8B)
     unnamed = replace(known, hf_architecture="")

@@ -9,8 +9,9 @@ from pydantic import ValidationError
 from sizing import InvalidScenario, Scenario
 from sizing.base.errors import SizingError
 from sizing.catalog import resolve_gpu
-from sizing.catalog.encoders import encoders, stage_model
+from sizing.catalog.encoders import encoders, reject_encoder, stage_model
 from sizing.catalog.engines import engines
+from sizing.catalog.model_rows import models
 from sizing.catalog.slices import profiles_of
 from sizing.economics.allowance import Allowed, check
 from sizing.economics.cost import cost
@@ -299,3 +300,38 @@ def test_an_encoder_as_language_model_is_told_where_it_belongs(name):
 def test_every_gpu_of_the_catalogue_gives_a_finite_time():
     scenario = Scenario.model_validate(raw(LLAMA_8B, workload={"peak_rps": 1}, pipeline=[EMBED], deployment={}))
     assert math.isfinite(answer(scenario.model_dump()).pipeline.latency_ms)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Qwen/Qwen3-Embedding-4B", "is an embedder, not a language model"),
+        ("Qwen/Qwen3-Embedding-8B", "is an embedder, not a language model"),
+        ("Qwen/Qwen3-VL-Embedding-8B", r"\(stage: embed\)"),
+        ("Alibaba-NLP/gte-Qwen2-7B-instruct", "is an embedder"),
+        ("nvidia/NV-Embed-v2", "stage: embed, by its size as params_b"),
+        ("BAAI/bge-reranker-v2-gemma", "is a reranker"),
+        ("Qwen3-Reranker-8B", "is a reranker"),
+        ("nvidia/parakeet-tdt-0.6b-v2", "is a speech recogniser"),
+        ("openai/whisper-large-v2", "stage: speech"),
+        ("gpt-4o", "weights of “gpt-4o” are not published"),
+        ("anthropic/claude-sonnet-4", "not published"),
+        ("o3", "not published"),
+        ("google/gemini-2.5-pro", "not published"),
+    ],
+)
+def test_a_model_that_cannot_answer_on_hardware_of_ones_own_is_refused_by_what_it_is(name, said):
+    with pytest.raises(InvalidScenario, match=said):
+        reject_encoder(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["gpt2", "gpt-oss:20b", "google/gemma-3-27b-it", "Qwen/Qwen3Guard-Gen-8B", "nobody/none"]
+)
+def test_models_that_answer_are_not_taken_for_encoders(name):
+    reject_encoder(name)
+
+
+def test_no_model_of_the_catalogue_is_refused_by_the_words_of_its_name():
+    for name in models():
+        reject_encoder(name)
