@@ -206,12 +206,13 @@ def too_slow(question: Question, evaluated: Evaluated, index: NDArray[np.intp]) 
         if idle > limit:
             misses.append((name, key, idle * MS_PER_S, limit * MS_PER_S))
     p = f"p{question.limits.percentile:g}"
-    sure = "" if question.confidence == EXPECTED else f"To be {percent(question.confidence)} sure: "
-    reason = (
-        f"{sure}Idle, "
-        + " and ".join(f"{p} {n} is {ms(idle)} (limit {ms(limit)})" for n, _, idle, limit in misses)
-        + "."
+    missed = " and ".join(f"{p} {n} is {ms(idle)} (limit {ms(limit)})" for n, _, idle, limit in misses)
+    sure = (
+        ""
+        if question.confidence == EXPECTED
+        else f", at step times slow enough to be {percent(question.confidence)} sure"
     )
+    reason = f"Even without load, {missed}{sure}."
     relaxed = [(n, k, two_digits_up(idle * RELAXED_BY)) for n, k, idle, _ in misses]
     words = " and ".join(f"{n} limit of {ms(v)}" for n, _, v in relaxed)
     label = f"Relax to {words}" if len(relaxed) == 1 else "Relax these limits"

@@ -51,20 +51,24 @@ def offered(scenario_json: str) -> tuple[Offered, ...]:
 
 
 def as_offered(text: str, answer: FormAnswer) -> Offered | None:
-    """The column that a text means; None where it means none, or cannot stand beside the scenario's other values."""
+    """The column that a text means, called as the catalogue calls its parts however they were typed; None where it
+    means none, or cannot stand beside the scenario's other values."""
     column = column_of(text)
     scenario = None if column is None else column.scenario(answer)
-    return None if scenario is None else Offered(word=text, name=text, in_address=text, scenario=scenario)
+    if column is None or scenario is None:
+        return None
+    word = column_text(column)
+    return Offered(word=word, name=word, in_address=text, scenario=scenario)
 
 
 def every_column(answer: FormAnswer) -> list[Offered]:
     """What one click adds, then the columns that were put together here or stand in the address."""
-    at_a_click = offered(answer.scenario.model_dump_json())
-    known = {one.word for one in at_a_click}
+    found = {one.word: one for one in offered(answer.scenario.model_dump_json())}
     texts = dict.fromkeys([*st.session_state.get(OWN, ()), *st.query_params.get_all(KEY)])
-    own = {text: one for text in texts if text not in known and (one := as_offered(text, answer)) is not None}
+    own = {text: one for text in texts if text not in found and (one := as_offered(text, answer)) is not None}
     st.session_state[OWN] = tuple(own)
-    return [*at_a_click, *own.values()]
+    # Another spelling of a column takes its place: it is the one that the address has.
+    return list((found | {one.word: one for one in own.values()}).values())
 
 
 def _keeps_hardware(one: Offered) -> bool:

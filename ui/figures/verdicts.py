@@ -19,6 +19,9 @@ _NOTHING = "There is no quantity with both a prediction and a measured value."
 NARROWEST, WIDEST = 0.2, 5.0
 """Ratios beyond which an axis would squeeze everything else; what lies there is drawn at the edge."""
 
+REASON = "Why, or what to know"
+"""Name of the column of sentences."""
+
 _ROW_PX, _FRAME_PX = 25, 130
 """Height of a row, and of what stands around the rows. Chosen: a line of text with room to point at it."""
 _LOOKS: dict[Verdict, tuple[int | None, str]] = {
@@ -176,7 +179,7 @@ def performance_table(comparison: Comparison) -> pd.DataFrame:
                 "Measured, interval": _range(row.measured),
                 "Error of the prediction": percent_of(row.error),
                 "Verdict": VERDICT_WORDS[row.verdict],
-                "Why, or what to know": row.reason,
+                REASON: row.reason,
                 "Requests": None if row.count is None else round(row.count),
                 "Read from": row.query,
             }
@@ -197,7 +200,7 @@ def traffic_table(rows: Sequence[TrafficRow]) -> pd.DataFrame:
                 "Measured, interval": _range(row.measured),
                 "Difference": _difference(row),
                 "Verdict": VERDICT_WORDS[row.verdict],
-                "Why, or what to know": row.reason,
+                REASON: row.reason,
             }
             for row in rows
         ]

@@ -12,13 +12,16 @@ from reality.answer import COUNTED, range_of, shown
 from reality.result import Comparison, PerformanceRow
 from sizing.base.format import UNKNOWN, count, significant
 from sizing.base.units import S_PER_DAY, S_PER_HOUR, S_PER_MINUTE
-from ui.figures.verdicts import build_verdicts, drawn, performance_table, traffic_table, verdicts_alt_text
+from ui.figures.verdicts import REASON, build_verdicts, drawn, performance_table, traffic_table, verdicts_alt_text
 from ui.format import as_markdown, bullets, counted
 from ui.live.verdict import OF_A_WINDOW, WORDS
 from ui.shell import draw_chart, draw_choice, draw_download, draw_figure
 from ui.sources.moment import window_in_words
 
 CHART, TABLE = "Chart", "Table"
+_TWO_LINES_PX, _WRAPPED = 70, st.column_config.TextColumn(width=300)
+"""Height of rows that is high enough for cells to wrap, and the column of sentences beside the numbers, so that both
+stand on a page of 1440 pixels."""
 STATES: dict[str, tuple[str, str, Literal["green", "orange", "red", "gray"]]] = {
     "ok": ("Data complete", ":material/check_circle:", "green"),
     "partial": ("Data partial", ":material/rule:", "orange"),
@@ -54,7 +57,11 @@ def draw_results(comparison: Comparison, *, ends_now: bool, dark: bool) -> None:
         key="reality_traffic",
         placeholder="",
         alt="Planned traffic beside the measured one",
-        column_config={name: st.column_config.NumberColumn(format="localized") for name in ("Planned", "Measured")},
+        row_height=_TWO_LINES_PX,
+        column_config={
+            **{name: st.column_config.NumberColumn(format="localized") for name in ("Planned", "Measured")},
+            REASON: _WRAPPED,
+        },
     )
     st.subheader("What the plan's engine predicts for this traffic, and what is measured", anchor=False)
     _intervals(comparison, dark=dark)
@@ -100,7 +107,8 @@ def _intervals(comparison: Comparison, *, dark: bool) -> None:
             placeholder="",
             height="content",
             alt="Predicted and measured values with verdicts",
-            column_config={"Requests": st.column_config.NumberColumn(format="localized")},
+            row_height=_TWO_LINES_PX,
+            column_config={"Requests": st.column_config.NumberColumn(format="localized"), REASON: _WRAPPED},
         )
         return
     draw_chart(

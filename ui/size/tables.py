@@ -34,6 +34,9 @@ _CHANGE_PX = 210
 """Width of the buttons that change a scenario. Chosen: holds "Relax to ITL limit of 110 ms"."""
 _GPUS_PX = 220
 """Width of the column of GPUs. Chosen: the longest name with its number, and all other columns beside it."""
+_REASON_PX, _THREE_LINES_PX = 300, 76
+"""Width of the column of reasons, and height of a row that is high enough for cells to wrap. Chosen: GPU, reason and
+change stand beside the form at 1440 pixels, and two limits that are missed can be read."""
 _LONG = re.compile(r" Blackwell(?= (Server|Workstation) Edition)| Edition\b|, preliminary| \(preliminary\)")
 """What a name in the ranking leaves out: the generation and the word beside an edition, and that it is not sold yet."""
 
@@ -186,11 +189,12 @@ def draw_excluded(answer: FormAnswer) -> None:
             ]
         ),
         hide_index=True,
+        row_height=_THREE_LINES_PX,
         key="excluded",
         alt="Excluded GPUs with the reason and the smallest change",
         column_config={
             "gpu": st.column_config.TextColumn("GPU", pinned=True),
-            "reason": st.column_config.TextColumn("Reason", width=260),
+            "reason": st.column_config.TextColumn("Reason", width=_REASON_PX),
             "fix": st.column_config.ButtonColumn(
                 "Change", key=_LET_IN, on_click=_let_in, args=(answer,), width=_CHANGE_PX
             ),

@@ -47,7 +47,9 @@ def pick(*, deployments: bool = True) -> Picked:
     """Draw the choice of a source, and of a deployment where a source has several; say what is wrong with files."""
     known_sources = sources.listing()
     names = [known.name for known in known_sources.sources]
-    kept = state.linked(SOURCE, {name: name for name in names}, default=names[0])
+    # A typed one always stands in the address: should its server be lost, the next one names what went with it.
+    at_first = next(known.name for known in known_sources.sources if known.origin is not Origin.TYPED)
+    kept = state.linked(SOURCE, {name: name for name in names}, default=at_first)
     _say_what_is_unknown()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", width="content"):
         name = st.selectbox(

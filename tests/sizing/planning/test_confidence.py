@@ -144,7 +144,7 @@ def test_what_nothing_can_hold_so_surely_names_the_chance_that_it_can() -> None:
         raw(LLAMA_70B, deployment={**ONE, "confidence": warning.fix.value}, limits={"itl_ms": idle_ms * 1.05})
     )
     assert eased.feasible
-    assert "To be 95 % sure" in found.excluded[0].reason
+    assert "slow enough to be 95 % sure" in found.excluded[0].reason
 
 
 def test_expected_cost_ranks_by_what_is_expected_and_sizes_as_surely() -> None:

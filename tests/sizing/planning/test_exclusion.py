@@ -85,13 +85,13 @@ def test_too_small_memory_is_told_in_gb():
 
 
 @pytest.mark.parametrize(
-    ("confidence", "begins"), [(50, "Idle, p95 TTFT is "), (90, "To be 90 % sure: Idle, p95 TTFT is ")]
+    ("confidence", "ends"), [(50, "(limit 5 ms)."), (90, "(limit 5 ms), at step times slow enough to be 90 % sure.")]
 )
-def test_a_limit_below_the_idle_latency_is_told_with_both(confidence, begins):
+def test_a_limit_below_the_idle_latency_is_told_with_both(confidence, ends):
     found = only(raw(limits={"ttft_ms": 5}, deployment={"confidence": confidence}), "a100_sxm_80g")
     entry = found.excluded[0]
-    assert entry.reason.startswith(begins)
-    assert "limit 5 ms" in entry.reason
+    assert entry.reason.startswith("Even without load, p95 TTFT is ")
+    assert entry.reason.endswith(ends)
     assert entry.fix.key == "limits.ttft_ms"
     assert entry.fix.value > 5
     assert found.answer.count("Smallest relaxation") == 1

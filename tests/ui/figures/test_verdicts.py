@@ -9,7 +9,7 @@ from collectors.reading.observation import State
 from reality.compare import compare
 from reality.result import Comparison
 from tests.reality.truths import planned, scenario, silent, simulated_truth
-from ui.figures.verdicts import build_verdicts, drawn, performance_table, traffic_table, verdicts_alt_text
+from ui.figures.verdicts import REASON, build_verdicts, drawn, performance_table, traffic_table, verdicts_alt_text
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def test_without_data_there_is_a_sentence_and_no_zero(unknown: Comparison) -> No
     for table in (performance_table(unknown), traffic_table(unknown.traffic)):
         assert all(value is None or math.isnan(value) for value in table["Measured"])
         assert set(table["Verdict"]) == {"cannot judge"}
-        assert all(table["Why, or what to know"])
+        assert all(table[REASON])
 
 
 def test_tables_hold_every_row_with_units(judged: Comparison) -> None:
