@@ -222,7 +222,8 @@ def loses_accuracy(native: Precision, precision: Precision) -> bool:
 
 def kv_formats(gpu: Gpu, running: LayoutSupport, precision: Precision, allowed: Allowed) -> tuple[str, ...]:
     """KV-cache format: as asked, else FP8 beside weights that are multiplied in FP8 or below, else 16 bit."""
-    possible = ("fp16", "fp8") if gpu.supports_fp8 else ("fp16",)
+    widened = gpu.family in running.engine.widened_kv and running.model.attention != "mla"
+    possible = ("fp16", "fp8") if gpu.supports_fp8 or widened else ("fp16",)
     if allowed.kv_precisions:
         return tuple(k for k in possible if k in allowed.kv_precisions)
     narrow = gpu.supports_fp8 and precision.is_narrow and running.base.mode == "native"

@@ -64,6 +64,19 @@ def about_support(question: Question, row: Configuration) -> Iterator[PlanWarnin
             message=f"{row.engine.label} keeps the weights in {row.precision.plain_label} on {row.gpu.name} and "
             "multiplies at 16 bit: that saves memory and bandwidth, no arithmetic.",
         )
+    yield from about_widened_kv(row)
+
+
+def about_widened_kv(row: Configuration) -> Iterator[PlanWarning]:
+    """A KV cache in FP8 on a GPU that does not multiply in it."""
+    if row.kv_precision == "fp8" and not row.gpu.supports_fp8:
+        yield PlanWarning(
+            code="kv_widened",
+            severity="info",
+            source=row.engine.widened_kv_source,
+            message=f"{row.engine.label} keeps the KV cache in FP8 on {row.gpu.name} and attends at 16 bit: that saves "
+            "memory and bandwidth, no arithmetic. No published benchmark of it is known here.",
+        )
 
 
 def about_adapters(question: Question, row: Configuration, in_flight: float) -> Iterator[PlanWarning]:

@@ -23,7 +23,7 @@ STATEMENTS: Mapping[Kind, str] = MappingProxyType(
         "format": "{engine} is not declared to run {weights} on {gpu}",
         "block_scales": "{engine} is not declared to run FP8 with block scales, as this model is published, on {gpu}",
         "units": "{gpu} does not multiply in {weights}, and {engine} is not known to run it there in another way",
-        "kv_format": "{gpu} does not keep the KV cache in the chosen format",
+        "kv_format": "{engine} is not known to keep the KV cache in the chosen format on {gpu}",
         "heads": "TP does not divide the {subject} attention heads of the model",
         "layers": "More pipeline stages than the {subject} layers of the model",
         "dense": "Expert and attention-data parallelism are of mixtures of experts, and the model is dense",

@@ -63,12 +63,12 @@ def as_offered(text: str, answer: FormAnswer) -> Offered | None:
 
 def every_column(answer: FormAnswer) -> list[Offered]:
     """What one click adds, then the columns that were put together here or stand in the address."""
-    found = {one.word: one for one in offered(answer.scenario.model_dump_json())}
+    by_word = {one.word: one for one in offered(answer.scenario.model_dump_json())}
     texts = dict.fromkeys([*st.session_state.get(OWN, ()), *st.query_params.get_all(KEY)])
-    own = {text: one for text in texts if text not in found and (one := as_offered(text, answer)) is not None}
+    own = {text: one for text in texts if text not in by_word and (one := as_offered(text, answer)) is not None}
     st.session_state[OWN] = tuple(own)
     # Another spelling of a column takes its place: it is the one that the address has.
-    return list((found | {one.word: one for one in own.values()}).values())
+    return list((by_word | {one.word: one for one in own.values()}).values())
 
 
 def _keeps_hardware(one: Offered) -> bool:

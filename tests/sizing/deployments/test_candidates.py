@@ -149,7 +149,8 @@ def test_kv_cache_is_fp8_beside_fp8_weights_unless_asked_otherwise():
         ("fp8", "fp8"),
     }
     assert {r.kv_precision for r in rows(kv_precisions=("fp16",))} == {"fp16"}
-    assert rows(gpu="a100_sxm_80g", kv_precisions=("fp8",)) == ()
+    assert {r.engine.id for r in rows(gpu="a100_sxm_80g", kv_precisions=("fp8",))} == {"vllm"}
+    assert rows(gpu="t4", kv_precisions=("fp8",)) == ()
 
 
 @pytest.mark.parametrize(

@@ -152,10 +152,10 @@ def test_spot_instances_of_a_mix_stand_with_each_fleet() -> None:
     spot = cost(answer.at_costs(answer.scenario.costs.model_copy(update={"purchase": "spot"})))
     assert spot.mixed is not None
     assert spot.spot is None
-    each = [fleet.spot for fleet in spot.mixed.fleets]
-    for fleet, own in zip(spot.mixed.fleets, each, strict=True):
+    each = [one.spot for one in spot.mixed.fleets]
+    for one, own in zip(spot.mixed.fleets, each, strict=True):
         assert own is not None
-        assert own.needed == fleet.systems
+        assert own.needed == one.systems
         # What a fleet costs is its rent with interruptions; staff is stated of all together.
         assert own.usd_per_month == pytest.approx(fleet.usd_per_month)
         assert own.instances >= own.needed

@@ -70,8 +70,8 @@ def asked(model: Any, **deployment: Any) -> Plan:
         ),
         (
             LLAMA_70B,
-            {"gpus": ["a100_sxm_80g"], "kv_precisions": ["fp8"]},
-            "A100 SXM4 80GB does not keep the KV cache in the chosen format",
+            {"gpus": ["a100_sxm_80g"], "engines": ["sglang"], "kv_precisions": ["fp8"]},
+            "SGLang 0.5.23 is not known to keep the KV cache in the chosen format on A100 SXM4 80GB",
             "Allow KV precision FP16",
         ),
     ],
@@ -126,6 +126,8 @@ def test_what_is_unknown_says_so_and_what_is_widened() -> None:
     assert "support_unknown" not in known
     marlin = codes(asked(LLAMA_8B, gpus=["a100_sxm_80g"], engines=["vllm"], precisions=["fp8"]))
     assert "multiplies at 16 bit" in marlin["weights_widened"]
+    narrow = codes(asked(LLAMA_8B, gpus=["a100_sxm_80g"], engines=["vllm"], kv_precisions=["fp8"]))
+    assert "attends at 16 bit" in narrow["kv_widened"]
 
 
 def test_data_parallel_ranks_of_a_dense_model_are_instances() -> None:
