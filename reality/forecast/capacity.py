@@ -17,15 +17,20 @@ RENTED_LEAD_WEEKS = 1.0
 """The same of rented GPUs. Chosen: a week to raise a quota and start replicas."""
 
 
-def carries(plan: Plan, seen: int | None, wanted: CarriedBy) -> Carries | None:
+def carries(plan: Plan, seen: int | None, wanted: CarriedBy, measured_rps: float | None = None) -> Carries | None:
     """What the replicas seen carry, or those planned; None where the plan deploys nothing.
 
     ``plan.headroom`` is the load that the planned instances carry, spares aside, over the planned one, as surely as
-    asked. Where prefill runs apart, or no replica is seen, it is that of the plan.
+    asked. Where prefill runs apart, or no replica is seen, it is that of the plan. ``measured_rps`` is what a diagnosis
+    of the replicas seen found that they carry, in requests/s: it stands instead, so that both say one number.
     """
     deployed = plan.deployment
     if deployed is None or plan.per_instance is None:
         return None
+    if measured_rps and seen and wanted == "deployment":
+        return Carries(
+            rps=measured_rps, carried_by="measured", replicas=seen, per_replica_rps=measured_rps / seen, confidence=None
+        )
     working = max(deployed.instances - deployed.spare_instances, 1)
     whole = plan.headroom * plan.sustained_rps if plan.headroom else plan.per_instance.max_rps * working
     if not whole > 0.0:

@@ -52,9 +52,11 @@ Steps = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True)
 class ForecastRequest:
-    """What is asked beside scenario and source: what carries the load, and a lead time in weeks of the user's own."""
+    """What is asked beside scenario and source: what carries the load, how much that is by a diagnosis
+    (requests/s; None: by the plan's engine), and a lead time in weeks of the user's own."""
 
     carried_by: CarriedBy = "deployment"
+    measured_rps: float | None = None
     lead_weeks: float | None = None
 
 
@@ -105,7 +107,8 @@ def known_part(loaded: LoadHistory) -> tuple[Floats, HistoryRead | None]:
 def foreseen(scenario: Scenario, plan: Plan, loaded: LoadHistory, wanted: ForecastRequest) -> ForecastBasis:
     """The fields of a forecast that its history and plan decide; those that are None or empty are not foreseen."""
     rps, read = known_part(loaded)
-    fields, carried = nothing_known("no_data"), carries(plan, loaded.replicas, wanted.carried_by)
+    fields = nothing_known("no_data")
+    carried = carries(plan, loaded.replicas, wanted.carried_by, wanted.measured_rps)
     fields["history"], fields["capacity"] = read, carried
     if read is None:
         return fields

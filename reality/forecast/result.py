@@ -7,6 +7,7 @@ from sizing.base.quantity import Result, quantity
 
 ForecastState = Literal["ok", "too_little_history", "no_data", "unreachable", "no_capacity"]
 CarriedBy = Literal["deployment", "plan"]
+CountedBy = Literal[CarriedBy, "measured"]
 
 
 class Dates(Result):
@@ -72,7 +73,13 @@ class Carries(Result):
             "As surely as the scenario's confidence asks.",
         ),
     ]
-    carried_by: Annotated[CarriedBy, quantity("Carried by", help="deployment: the replicas seen; plan: those planned.")]
+    carried_by: Annotated[
+        CountedBy,
+        quantity(
+            "Carried by",
+            help="deployment: the replicas seen; plan: those planned; measured: those seen, by their diagnosis.",
+        ),
+    ]
     replicas: Annotated[
         int, quantity("Replicas", "replicas", "those seen or planned, without spares", "That carry the load.")
     ]

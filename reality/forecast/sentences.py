@@ -74,7 +74,8 @@ def answer(forecast: Forecast) -> str:
         return f"No forecast. {' '.join(forecast.reasons)}"
     replicas = f"{carried.replicas} replica{'s' if carried.replicas != 1 else ''}"
     whose = "planned" if carried.carried_by == "plan" else "present"
-    limit = f"{requests_per_s(carried.rps)} that the {whose} {replicas} carry within the limits"
+    measured = ", as measured" if carried.carried_by == "measured" else ""
+    limit = f"{requests_per_s(carried.rps)} that the {whose} {replicas} carry within the limits{measured}"
     load = f"The busiest hour of the last week had {requests_per_s(forecast.busiest_rps)}{_growing(forecast)}."
     dates = forecast.reaches_limit_at
     if dates is None:

@@ -39,13 +39,13 @@ class Engine:
     ``surrogate`` is the engine whose fitted step times are used, mostly itself; ``dense_short_prompts`` GPU families on
     which sparse layers attend densely to prompts that they would choose all of; ``evicts`` whether a running sequence
     can lose its KV cache to another, ``promises`` what such an engine keeps free when it admits one; ``narrow_kv``
-    whether an unstated KV format is FP8 beside narrow weights; ``widened_kv`` GPU families without FP8
-    units on which it keeps an FP8 KV cache all the same, of models without latent attention; ``batch_option`` the
-    setting that limits the sequences in flight, "" where none is documented; ``disaggregated`` the GPU families on which prefill and decode may be
-    instances of their own, ``pools_of_types`` whether these may be of several GPU types, of one vendor ("any") or one
-    family, "" where nothing says so; ``only_families`` those on which it is considered unless it is named, () for all;
-    ``kernel_tables`` its name in NVIDIA's tables, "" where it was not measured;
-    ``stands_in_for`` engines outside the catalogue that run by its defaults.
+    whether an unstated KV format is FP8 beside narrow weights; ``widened_kv`` GPU families without FP8 units on which
+    it keeps an FP8 KV cache all the same, of models without latent attention; ``batch_option`` the setting that limits
+    the sequences in flight, "" where none is documented; ``disaggregated`` the GPU families on which prefill and decode
+    may be instances of their own, ``pools_of_types`` whether these may be of several GPU types, of one vendor ("any")
+    or one family, "" where nothing says so; ``only_families`` those on which it is considered unless it is named, ()
+    for all; ``kernel_tables`` its name in NVIDIA's tables, "" where it was not measured; ``stands_in_for`` engines
+    outside the catalogue that run by its defaults.
     """
 
     id: str

@@ -57,7 +57,11 @@ def test_four_weeks_are_drawn(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> 
     app.session_state["foresight_days"] = "3 months"  # four weeks of the demo may have been asked for by another test
     page = with_panel(app)
     assert not page.exception
-    assert any(text.startswith("**The busiest hour of the last week had") for text in bold(page))
+    (said,) = [text for text in bold(page) if text.startswith("**The busiest hour of the last week had")]
+    (stated,) = [one.value for one in page.metric if one.label == "Limits hold up to, requests/s"]
+    assert f"{stated} requests/s that the present 4 replicas carry within the limits, as measured" in said.replace(
+        "\xa0", " "
+    )
     assert any("seasonal naive" in caption.value for caption in page.caption)
 
 

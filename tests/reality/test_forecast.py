@@ -175,6 +175,22 @@ def test_present_replicas_carry_and_spares_do_not() -> None:
     assert (more.replicas, more.gpus) == (2, 4)
 
 
+def test_what_a_diagnosis_measured_is_carried_in_place_of_the_plan() -> None:
+    rps = made(Recipe(), 15, seed=6).rps
+    history = LoadHistory(start_s=0.0, step_s=3600.0, rps=tuple(rps), engine="vllm", replicas=4)
+    answer = forecast(ASKED, PLAN, history, source_name="test", at_s=15 * DAY, wanted=ForecastRequest(measured_rps=1e6))
+    assert answer.capacity is not None
+    assert (answer.capacity.rps, answer.capacity.carried_by, answer.capacity.per_replica_rps) == (
+        1e6,
+        "measured",
+        2.5e5,
+    )
+    assert "that the present 4 replicas carry within the limits, as measured" in answer.answer
+    unseen = carries(PLAN, None, "deployment", 1e6)
+    assert unseen is not None
+    assert unseen.carried_by == "plan"
+
+
 def test_lead_times_are_given_published_assumed_or_rented() -> None:
     deployed = PLAN.deployment
     assert lead_time(ASKED, deployed, 3.0).basis == "given"

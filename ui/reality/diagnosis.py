@@ -38,6 +38,8 @@ LOOK_EVERY_S = 1.0
 """Seconds between two looks while the reading is awaited."""
 AT_MOST_S = 60.0
 """Seconds after which a diagnosis says what it knows."""
+MEASURED_CAPACITY = "measured_capacity"
+"""Session key: the largest load within the limits that the diagnosis on the page states (requests/s), or None."""
 MOST_KEPT = 128
 """Diagnoses kept in memory, over all viewers."""
 
@@ -59,6 +61,7 @@ def draw_diagnosis(
 ) -> None:
     """What is concluded of the window, or that it is being read; read as often as the comparison beside it.
     ``learned``: the step times accepted for the scenario."""
+    st.session_state[MEASURED_CAPACITY] = None
     answer = _asked(picked, scenario, window, every_s)
     reading = answer.good or answer.newest
     if reading is None:
@@ -73,6 +76,7 @@ def draw_diagnosis(
     except SizingError as error:
         draw_problems(error.problems)
         return
+    st.session_state[MEASURED_CAPACITY] = diagnosis.capacity_within_limits_rps
     _draw(diagnosis, learned, dark=st.context.theme.type == "dark")
 
 

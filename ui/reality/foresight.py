@@ -14,6 +14,7 @@ from sizing.scenario.schema import Scenario
 from ui import sources
 from ui.figures.forecast import build_forecast, forecast_alt_text, forecast_table
 from ui.format import as_markdown, bullets
+from ui.reality.diagnosis import MEASURED_CAPACITY
 from ui.shell import draw_chart, draw_choice, draw_problems, draw_table, refreshed
 from ui.sources.picker import Picked
 from ui.sources.reading import registry
@@ -72,6 +73,7 @@ def _body(picked: Picked, scenario: Scenario, label: str, end_s: float | None, *
             picked.known.key,
             picked.title,
             (loaded.start_s, len(loaded.rps)),
+            st.session_state.get(MEASURED_CAPACITY),
             _loaded=loaded,
         )
     except SizingError as error:
@@ -94,12 +96,26 @@ def _draw(foreseen: Forecast) -> None:
 
 @st.cache_resource(max_entries=MOST_FORECASTS, ttl="6h", show_spinner=False)
 def forecast_of(
-    scenario_json: str, source_key: str, title: str, read: tuple[float, int], *, _loaded: LoadHistory
+    scenario_json: str,
+    source_key: str,
+    title: str,
+    read: tuple[float, int],
+    measured_rps: float | None,
+    *,
+    _loaded: LoadHistory,
 ) -> Forecast:
-    """The forecast of a history that was read, shared by all who look at both. Raises SizingError."""
+    """The forecast of a history that was read, shared by all who look at both. Where the diagnosis above it has said
+    what the replicas carry (requests/s), that is the load it looks for. Raises SizingError."""
     from reality.forecast.door import forecast  # what only this panel needs is loaded when it is opened
     from reality.forecast.foresee import ForecastRequest
 
     scenario = Scenario.model_validate_json(scenario_json)
     end_s = _loaded.start_s + (len(_loaded.rps) - 1) * _loaded.step_s
-    return forecast(scenario, plan_of(scenario_json), _loaded, source_name=title, at_s=end_s, wanted=ForecastRequest())
+    return forecast(
+        scenario,
+        plan_of(scenario_json),
+        _loaded,
+        source_name=title,
+        at_s=end_s,
+        wanted=ForecastRequest(measured_rps=measured_rps),
+    )

@@ -157,7 +157,7 @@ def test_spot_instances_of_a_mix_stand_with_each_fleet() -> None:
         assert own is not None
         assert own.needed == one.systems
         # What a fleet costs is its rent with interruptions; staff is stated of all together.
-        assert own.usd_per_month == pytest.approx(fleet.usd_per_month)
+        assert own.usd_per_month == pytest.approx(one.usd_per_month)
         assert own.instances >= own.needed
     together_usd = math.fsum(own.usd_per_month for own in each if own is not None)
     assert spot.parts["instances"] + spot.parts["interruptions"] == pytest.approx(together_usd)

@@ -48,6 +48,8 @@ def test_a_typed_source_is_chosen_at_once_and_can_be_forgotten(app: AppTest) -> 
     connect(app, urls=" http://prometheus:9090/prom ", model="llama", name="mine")
     assert app.text[0].value == "mine"
     assert app.selectbox(key="source").options == ["mine", "Demo deployment"]
+    (drawn,) = app.session_state["views_by_page"].values()
+    assert drawn.views["source"].written("mine") == ["mine"]  # the address has it, for a server that takes over
     app.button(key="forget_source").click().run()
     assert app.text[0].value == "Demo deployment"
     assert not app.exception
