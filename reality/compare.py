@@ -249,7 +249,8 @@ def _named(planned: Planned) -> str:
     if deployment is None:
         return ""
     if planned.row is None:
-        return f"{deployment.instances} x {deployment.gpu} TP{deployment.tp}"
+        gpu = planned.answer.question.gpu_name(deployment.gpu)
+        return f"{deployment.instances} x {gpu} TP{deployment.tp}"
     return f"{deployment.instances} x {planned.row.label}"
 
 

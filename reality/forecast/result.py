@@ -70,7 +70,7 @@ class Carries(Result):
             "Largest load within the limits",
             "requests/s",
             "working replicas x requests/s of one, by the plan's engine",
-            "As surely as the scenario's confidence asks.",
+            "As surely as the scenario's confidence asks; as expected, where a diagnosis measured it.",
         ),
     ]
     carried_by: Annotated[

@@ -8,6 +8,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from sharing.form.choices import label
 from sizing.base.format import ms, significant, tokens_per_s, usd
 from sizing.base.result import Candidate, Plan
 from sizing.base.units import MS_PER_S
@@ -83,10 +84,12 @@ def _unit(scale: float) -> str:
 
 
 def short_name(candidate: Candidate, gpu: str) -> str:
-    """A deployment on a ``gpu`` of that name in a few words: "4 x TP2 H100 SXM5 80GB, vllm, fp8"."""
+    """A deployment on a ``gpu`` of that name in a few words: "4 x TP2 H100 SXM5 80GB, vLLM, FP8"."""
     one = candidate.deployment
     parallelism = " ".join(f"{n}{v}" for n, v in (("TP", one.tp), ("PP", one.pp), ("DP", one.dp)) if v > 1 or n == "TP")
-    return f"{one.instances} x {parallelism} {gpu}, {one.engine}, {one.weight_precision}"
+    return (
+        f"{one.instances} x {parallelism} {gpu}, {label('engine', one.engine)}, {label('prec', one.weight_precision)}"
+    )
 
 
 def trade_off_alt_text(plan: Plan, *, selected: int | None, limits: Limits, name: Name = _of_catalogue) -> str:

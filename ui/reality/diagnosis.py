@@ -61,7 +61,6 @@ def draw_diagnosis(
 ) -> None:
     """What is concluded of the window, or that it is being read; read as often as the comparison beside it.
     ``learned``: the step times accepted for the scenario."""
-    st.session_state[MEASURED_CAPACITY] = None
     answer = _asked(picked, scenario, window, every_s)
     reading = answer.good or answer.newest
     if reading is None:
@@ -74,6 +73,7 @@ def draw_diagnosis(
     try:
         diagnosis = _diagnosed(key, reading, learned)
     except SizingError as error:
+        st.session_state[MEASURED_CAPACITY] = None
         draw_problems(error.problems)
         return
     st.session_state[MEASURED_CAPACITY] = diagnosis.capacity_within_limits_rps

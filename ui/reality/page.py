@@ -20,7 +20,7 @@ from ui import shell, sources
 from ui.format import as_markdown
 from ui.library import draw_bond
 from ui.live.verdict import OF_A_WINDOW, word_for
-from ui.reality.diagnosis import draw_diagnosis
+from ui.reality.diagnosis import MEASURED_CAPACITY, draw_diagnosis
 from ui.reality.foresight import draw_foresight
 from ui.reality.learned import accepted
 from ui.reality.moment import draw_window
@@ -74,6 +74,7 @@ def draw() -> None:
         shell.chip(scenario.name)
     waiting = picked.pending or _waits(_asked(picked, window))
     every = LOOK_EVERY_S if waiting else _every(window) if window.end_s is None else None
+    st.session_state[MEASURED_CAPACITY] = None  # that of another scenario or source is not this one's
     refreshed(_body, every)(picked, scenario, window, waiting=waiting)
     if not picked.pending:
         draw_foresight(picked, scenario, window.end_s)
