@@ -147,7 +147,7 @@ def reject_encoder(name: str) -> None:
             ],
             ["model"],
         )
-    if language is None and _CLOSED.match(name.strip().lower().rpartition("/")[2]):
+    if language is None and _CLOSED.match(_without_owner(name)):
         raise InvalidScenario(
             [
                 f"The weights of “{shown(name, LONGEST_NAME)}” are not published: only its provider serves it, and no "
@@ -159,8 +159,13 @@ def reject_encoder(name: str) -> None:
 
 def _use_in(name: str) -> EncoderUse | None:
     """What the words of a name say that its model is published for; None where they say nothing of the kind."""
-    words = re.split(r"[^a-z0-9]+", name.strip().lower().rpartition("/")[2])
+    words = re.split(r"[^a-z0-9]+", _without_owner(name))
     return next((use for use, pattern in _WORDS.items() if any(pattern.match(word) for word in words)), None)
+
+
+def _without_owner(name: str) -> str:
+    """A name in small letters, without who published it: "qwen3-32b" of "Qwen/Qwen3-32B"."""
+    return name.strip().lower().rpartition("/")[2]
 
 
 @cache

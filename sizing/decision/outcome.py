@@ -160,14 +160,14 @@ def priced(answer: Answer, rent: float = 1.0) -> Outcome:
     return _of_plan(answer, answer.plan.deployment, month_of_plan(answer, rent))
 
 
-def advised(answer: Answer, rent: float = 1.0) -> Outcome:
+def advised(answer: Answer) -> Outcome:
     """What is advised comes to: the mixed fleet, or prefill and decode on two GPU types, where these are cheaper than
     the plan; else as :func:`priced`. Raises InvalidScenario as that."""
     each = answer.fleets if answer.pools is None else (answer.pools,)
     deployed = [(part, part.plan.deployment) for part in each if part.plan.deployment is not None]
     if not deployed:
-        return priced(answer, rent)
-    month = month_of_answer(answer, rent)
+        return priced(answer)
+    month = month_of_answer(answer)
     return _together([_of_plan(part, of_part, month) for part, of_part in deployed])
 
 

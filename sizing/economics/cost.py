@@ -149,14 +149,16 @@ def month_of_plan(answer: Answer, rent: float = 1.0) -> MonthlyCost:
     :func:`cost`, in a fraction of the time; of one fleet, where a mix is asked too. None where a price is not known.
 
     Raises InvalidScenario as :func:`cost`."""
-    ways = ways_of(answer, rent)
-    return _range(ways.by_name[ways.chosen](1.0))
+    return _month_of(ways_of(answer, rent))
 
 
-def month_of_answer(answer: Answer, rent: float = 1.0) -> MonthlyCost:
+def month_of_answer(answer: Answer) -> MonthlyCost:
     """The same of what the answer advises: of a mixed fleet, where that is cheaper. Raises InvalidScenario as
     :func:`cost`."""
-    ways = ways_of_answer(answer, rent)
+    return _month_of(ways_of_answer(answer))
+
+
+def _month_of(ways: Ways) -> MonthlyCost:
     return _range(ways.by_name[ways.chosen](1.0))
 
 

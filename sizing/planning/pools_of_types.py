@@ -104,10 +104,9 @@ def without_pools(question: Question) -> tuple[str, ...]:
     considered = [
         one for name, one in engines().items() if name in question.allowed.engines or not question.allowed.engines
     ]
-    splitting = [one for one in considered if one.disaggregated]
     if not possible(question) or any(one.pools_of_types for one in considered):
         return ()
-    return tuple(one.id for one in splitting)
+    return tuple(one.id for one in considered if one.disaggregated)
 
 
 def _advised(question: Question, one: Apart, plan: Plan, mixed: MixedFleet) -> bool:

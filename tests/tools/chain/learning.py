@@ -44,9 +44,6 @@ ALONE, AT_ONCE = 30, 240
 """Requests of the benchmark at the start, one after the other and all at once."""
 OF_A_WINDOW = 1.1 * FEWEST_REQUESTS
 """Requests of a window at the lowest rate, from which its length follows: a round one, as past windows have."""
-SENT_AT_ONCE = 32
-"""Tokens of an answer that are sent at once. Chosen: because the server and the generator that handle them share
-one core with the scheduler, and would otherwise be what a higher rate slows down."""
 WITHIN = 0.15
 MEANS = {"ttft_ms.mean": "TTFT", "tpot_ms.mean": "ITL", "e2e_ms.mean": "E2E"}
 CORES = {"id": "cores", "memory_gb": 16, "bandwidth_gbs": 10, "fp16_tflops": 0.07, "bf16_tflops": 0.07}
@@ -203,7 +200,7 @@ def main() -> int:
     port = free_port()
     jobs = [{"job_name": "vllm", "static_configs": [{"targets": [f"127.0.0.1:{port}"]}]}]
     sequences = engines()["vllm"].sequences(gpu_of(Scenario.model_validate(SCENARIO).deployment.custom_gpus[0]))
-    with tempfile.TemporaryDirectory(dir=folder) as data, engine(folder, port, sequences, SENT_AT_ONCE) as address:
+    with tempfile.TemporaryDirectory(dir=folder) as data, engine(folder, port, sequences) as address:
         send(folder, address, Load(requests=40, rps=4.0, seed=99))
         alone = send(folder, address, Load(requests=ALONE, rps=math.inf, at_once=1))
         crowd = send(folder, address, Load(requests=AT_ONCE, rps=math.inf))

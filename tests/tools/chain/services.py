@@ -16,10 +16,6 @@ import requests
 MODEL = "tiny"
 ENGINE_FORMAT = "float32"
 """Chosen: because a processor without AVX-512 computes BF16 four times more slowly."""
-ENGINE_CORES = sorted(os.sched_getaffinity(0))[: max(len(os.sched_getaffinity(0)) // 2, 1)]
-"""Cores on which the engine computes, and nothing else where there are others: a scheduler that spins beside its worker
-makes steps longer the more requests arrive."""
-OTHER_CORES = sorted(os.sched_getaffinity(0) - set(ENGINE_CORES)) or ENGINE_CORES
 START_S = 400.0
 """Time within which a service has to answer: vLLM compiles on its first start."""
 
@@ -48,17 +44,11 @@ def _environment(folder: Path) -> dict[str, str]:
         "VLLM_NO_USAGE_STATS": "1",
         "DO_NOT_TRACK": "1",
         "VLLM_CPU_KVCACHE_SPACE": "1",
-        "VLLM_CPU_OMP_THREADS_BIND": ",".join(map(str, ENGINE_CORES)),
     }
 
 
-def _on_other_cores() -> None:
-    """Run in a child before it starts; the engine binds its worker itself."""
-    os.sched_setaffinity(0, OTHER_CORES)
-
-
 @contextlib.contextmanager
-def engine(folder: Path, port: int, sequences: int = 16, tokens_sent_at_once: int = 1) -> Iterator[str]:
+def engine(folder: Path, port: int, sequences: int = 16) -> Iterator[str]:
     """A vLLM that serves the tiny model, so many sequences at once; its address. Raises RuntimeError when it does not
     start."""
     options = {
@@ -68,7 +58,6 @@ def engine(folder: Path, port: int, sequences: int = 16, tokens_sent_at_once: in
         "port": port,
         "max-model-len": 2048,
         "max-num-seqs": sequences,
-        "stream-interval": tokens_sent_at_once,
         "dtype": ENGINE_FORMAT,
     }
     command = [str(folder / "venv/bin/vllm"), "serve", str(folder / "model"), "--enforce-eager"]
@@ -76,13 +65,7 @@ def engine(folder: Path, port: int, sequences: int = 16, tokens_sent_at_once: in
     log = folder / "vllm.log"
     with log.open("wb") as out:
         process = subprocess.Popen(
-            command,
-            stdout=out,
-            stderr=out,
-            env=_environment(folder),
-            cwd=folder,
-            start_new_session=True,
-            preexec_fn=_on_other_cores,
+            command, stdout=out, stderr=out, env=_environment(folder), cwd=folder, start_new_session=True
         )
     url = f"http://127.0.0.1:{port}"
     try:
@@ -130,15 +113,7 @@ def send(folder: Path, url: str, load: Load) -> dict[str, Any]:
         options["max-concurrency"] = load.at_once
     command = [str(folder / "venv/bin/vllm"), "bench", "serve", "--ignore-eos", "--save-result", "--save-detailed"]
     command += [part for key, value in options.items() for part in (f"--{key}", str(value))]
-    done = subprocess.run(
-        command,
-        env=_environment(folder),
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        preexec_fn=_on_other_cores,
-    )
+    done = subprocess.run(command, env=_environment(folder), cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError("The load generator failed:\n" + (done.stdout + done.stderr)[-3000:])
     result: dict[str, Any] = json.loads((folder / "generator.json").read_text())
