@@ -10,7 +10,7 @@ from sharing.report.names import gpu_name
 from sharing.report.subject import Subject
 from sizing.base.format import count, ms, percent
 from sizing.base.mixed import MixedFleet, PoolsOfTypes
-from sizing.mixed.text import prompts, sentence
+from sizing.mixed.text import prompts, saves, sentence
 
 
 def mixed(subject: Subject) -> Section | None:
@@ -21,7 +21,7 @@ def mixed(subject: Subject) -> Section | None:
     blocks: list[Block] = [Paragraph(text=sentence(fleet, lambda gpu: gpu_name(gpu, subject.question)))]
     if fleet.parts:
         blocks += [Facts(facts=tuple(_facts(subject, fleet))), _table(subject, fleet)]
-    if fleet.apart is not None:
+    if fleet.apart is not None and saves(fleet.apart):
         blocks.append(_pools(subject, fleet.apart))
     if fleet.assumptions:
         blocks.append(Bullets(items=fleet.assumptions))

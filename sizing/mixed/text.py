@@ -39,9 +39,14 @@ def sentence(mixed: MixedFleet, named: Named) -> str:
     return f"{split} {_of_pools(apart, named)}"
 
 
+def saves(apart: PoolsOfTypes) -> bool:
+    """Whether prefill and decode on two GPU types would cost less than the plan: else they are a sentence, no table."""
+    return apart.saved_share >= LEAST_SAVED
+
+
 def _of_pools(apart: PoolsOfTypes, named: Named) -> str:
     """What prefill and decode on two GPU types would save."""
-    if apart.saved_share < LEAST_SAVED:
+    if not saves(apart):
         return "Prefill and decode on two GPU types would cost no less than the plan."
     less = f"{_both(apart, named)} would cost {percent(apart.saved_share)} less than the plan"
     if apart.advised:

@@ -244,6 +244,14 @@ def test_a_common_name_shows_what_it_is_sized_as(open_link: OpenLink, typed: str
     assert not problems(app)
 
 
+@pytest.mark.parametrize("typed", ["Qwen3-Embedding-8B", "BAAI/bge-m3", "gpt-4o"])
+def test_a_refused_model_is_not_said_to_be_sized(open_link: OpenLink, typed: str) -> None:
+    app = open_link(model=typed)
+    assert problems(app)
+    assert "is sized as" not in shown(app)
+    assert "is no model we know" not in shown(app)
+
+
 def test_a_name_of_several_models_offers_them(open_link: OpenLink) -> None:
     app = open_link(model="llama 70b")
     offered = [re.sub(r"\\(.)", r"\1", app.button(key=f"nearest_model_{n}").label) for n in range(3)]

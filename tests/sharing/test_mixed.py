@@ -106,6 +106,20 @@ def test_a_report_shows_pools_on_two_gpu_types() -> None:
     assert "$" not in bare.model_dump_json()
 
 
+def test_pools_that_cost_no_less_are_a_sentence_alone() -> None:
+    answer = pools.answer()
+    fleet = answer.plan.mixed
+    assert fleet is not None
+    assert fleet.apart is not None
+    dear = fleet.model_copy(update={"apart": fleet.apart.model_copy(update={"saved_share": 0.0, "advised": False})})
+    shown = mixed(
+        subject_of(Answer(answer.question, answer.plan.model_copy(update={"mixed": dear})), Released.OWN_PRICES)
+    )
+    assert shown is not None
+    assert not any(isinstance(block, Table) for block in shown.blocks)
+    assert "would cost no less than the plan" in shown.model_dump_json()
+
+
 def test_released_pools_are_still_what_is_priced() -> None:
     subject = subject_of(pools.answer(), Released.OWN_PRICES)
     assert subject.answer.pools is not None

@@ -9,10 +9,11 @@ from typing import Any
 import streamlit as st
 
 from sharing.form.choices import model_ids
-from sizing.base.errors import SizingError, UnknownName
+from sizing.base.errors import InvalidScenario, SizingError, UnknownName
 from sizing.base.units import BILLION, MILLION
 from sizing.catalog import resolve_model
 from sizing.catalog.config_fields import MAX_CONFIG_BYTES
+from sizing.catalog.encoders import reject_encoder
 from ui import state
 from ui.format import as_markdown
 from ui.inputs.faults import leave_place
@@ -46,7 +47,10 @@ def _draw_resolved(typed: str | None) -> None:
     if not typed or typed in model_ids():
         return
     try:
+        reject_encoder(typed)
         resolved = resolve_model(typed)
+    except InvalidScenario:  # the page says why
+        return
     except UnknownName as unknown:
         _draw_nearest(unknown)
         return

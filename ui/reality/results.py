@@ -56,6 +56,7 @@ def draw_results(comparison: Comparison, *, ends_now: bool, dark: bool) -> None:
         hide_index=True,
         key="reality_traffic",
         placeholder="",
+        height="content",
         alt="Planned traffic beside the measured one",
         row_height=_TWO_LINES_PX,
         column_config={

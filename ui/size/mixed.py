@@ -7,7 +7,7 @@ import streamlit as st
 
 from sizing.base.format import count, ms, percent, rounded, usd
 from sizing.base.mixed import MixedFleet, PoolsOfTypes
-from sizing.mixed.text import Named, fleet, prompts, sentence
+from sizing.mixed.text import Named, fleet, prompts, saves, sentence
 from ui.format import as_markdown
 from ui.state import FormAnswer
 
@@ -23,7 +23,7 @@ def draw_mixed(answer: FormAnswer) -> None:
         st.markdown(as_markdown(sentence(mixed, name)))
         if mixed.parts:
             _draw_parts(mixed, name, p)
-        if mixed.apart is not None:
+        if mixed.apart is not None and saves(mixed.apart):
             _draw_pools(mixed.apart, name, p)
         if mixed.assumptions:
             with st.expander("What this rests on", type="compact", key="mixed_assumptions"):
