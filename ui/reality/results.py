@@ -19,8 +19,8 @@ from ui.shell import draw_chart, draw_choice, draw_download, draw_figure
 from ui.sources.moment import window_in_words
 
 CHART, TABLE = "Chart", "Table"
-_TWO_LINES_PX, _WRAPPED = 70, st.column_config.TextColumn(width=300)
-"""Height of rows that is high enough for cells to wrap, and the column of sentences beside the numbers, so that both
+_FOUR_LINES_PX, _WRAPPED = 88, st.column_config.TextColumn(width=300)
+"""Height of rows that holds the longest reasons wrapped, and the column of sentences beside the numbers, so that both
 stand on a page of 1440 pixels."""
 STATES: dict[str, tuple[str, str, Literal["green", "orange", "red", "gray"]]] = {
     "ok": ("Data complete", ":material/check_circle:", "green"),
@@ -58,7 +58,7 @@ def draw_results(comparison: Comparison, *, ends_now: bool, dark: bool) -> None:
         placeholder="",
         height="content",
         alt="Planned traffic beside the measured one",
-        row_height=_TWO_LINES_PX,
+        row_height=_FOUR_LINES_PX,
         column_config={
             **{name: st.column_config.NumberColumn(format="localized") for name in ("Planned", "Measured")},
             REASON: _WRAPPED,
@@ -108,7 +108,7 @@ def _intervals(comparison: Comparison, *, dark: bool) -> None:
             placeholder="",
             height="content",
             alt="Predicted and measured values with verdicts",
-            row_height=_TWO_LINES_PX,
+            row_height=_FOUR_LINES_PX,
             column_config={"Requests": st.column_config.NumberColumn(format="localized"), REASON: _WRAPPED},
         )
         return
