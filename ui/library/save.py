@@ -28,12 +28,7 @@ def draw_save() -> None:
         _questions()
         if kept is not None:
             st.button(
-                f"Save as version {kept.number + 1}",
-                key="save_version",
-                type="primary",
-                on_click=save,
-                args=(kept,),
-                help=f"On top of version {kept.number} of scenario {kept.scenario_id}.",
+                f"Save as version {kept.number + 1}", key="save_version", type="primary", on_click=save, args=(kept,)
             )
         st.button(
             "Save as a new scenario",
@@ -41,8 +36,10 @@ def draw_save() -> None:
             type="secondary" if kept else "primary",
             on_click=save,
             args=(None,),
-            help="With a history of its own.",
         )
+        # Said in a line and not in the buttons' help: a pressed button moves, and its help would stay over the others.
+        if kept is not None:
+            st.caption(f"Opened: version {kept.number} of scenario {kept.scenario_id}. A new one starts a history.")
         if conflict := st.session_state.get(_CONFLICT):
             _draw_conflict(conflict)
         else:
