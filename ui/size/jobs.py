@@ -20,7 +20,8 @@ from sizing.base.errors import SizingError
 from sizing.planning.answered import Answer, as_planned_for
 from sizing.scenario.schema import Scenario
 from ui.work import computing
-from ui.work.plans import Computation, plans
+from ui.work.plans import plans
+from ui.work.questions import Computation
 
 if TYPE_CHECKING:  # the simulator's compiler would slow down the start of every page
     from sizing.explore.length_map import LengthCell, LengthMap

@@ -15,21 +15,21 @@ import threading
 import time
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Hashable, Sequence
-from concurrent.futures import Future, wait
-from dataclasses import dataclass, field
+from concurrent.futures import wait
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from sharing.settings import Settings
-from sizing.base.errors import SizingError
 from sizing.base.result import Plan
 from sizing.planning.answered import as_planned_for
 from sizing.scenario.schema import Scenario
 from ui.observed.figures import LONG_S, PLAN_S
 from ui.work.computing import planned, prepared
 from ui.work.lanes import Lanes, Turn
+from ui.work.questions import Busy, Cancelled, Computation, NotPlanned, Question, Tell, Wanted
 from ui.work.workers import LOOK_S, TookTooLong, Worker, WorkerEnded, cores
 
 MOST_KEPT = 1024
@@ -49,46 +49,12 @@ STOPPING = "This server is being stopped: ask again in a moment."
 NOT_BEGUN = "Cancelled before it began."
 GOES_ON = "Cancelled here. Somebody else waits for the same, for whom it goes on: ask again to see it, too."
 
-Tell = Callable[[int], object]
-"""Told now and then at which place a question waits; 0 once it is being computed. What it raises ends the waiting."""
-Wanted = Callable[[int, float], bool]
-"""Told now and then the place of a long question, 0 once it is computed, and the share that is done; whether whoever
-asked still wants it. What it raises ends the waiting."""
-
 _LOG = logging.getLogger(__name__)
-
-
-class NotPlanned(SizingError):
-    """A plan that this server gave up."""
-
-
-class Busy(SizingError):
-    """A session has asked for as many plans as it may for now."""
-
-
-class Cancelled(SizingError):
-    """A long question that whoever asked waits for no longer."""
 
 
 T = TypeVar("T")
 Key = tuple[str, bool]
 """Of a plan: the scenario as JSON, and whether only the answer counts (``brief``)."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Computation(Generic[T]):
-    """What is computed for all sessions: a function that processes import by its name, and how many of its answers are
-    kept. ``what``: its answer is called so; ``advice``: what helps where it takes too long.
-
-    ``long``: it may take minutes. Its function takes ``progress``, too, which it calls now and then with the share that
-    is done, and which says whether it is to go on; what it answers after a no is not kept.
-    """
-
-    compute: Callable[..., T]
-    kept: int
-    what: str
-    advice: str = "consider fewer GPUs, formats or ways to serve"
-    long: bool = False
 
 
 @dataclass(kw_only=True)
@@ -102,33 +68,6 @@ class Counts:
     """Being computed for another session at that moment."""
     given_up: int = 0
     ended_workers: int = 0
-
-
-@dataclass(kw_only=True, eq=False)
-class _Question:
-    """A question under way, what its function takes, and how many wait for its answer.
-
-    Of a long one: how far it is, whether it is being stopped, and why where that is no wish of whoever asked.
-    """
-
-    of: Computation[Any]
-    key: Hashable
-    taken: tuple[object, ...]
-    future: Future[Any] = field(default_factory=Future)
-    waiting: int = 0
-    share: float = 0.0
-    stopping: bool = False
-    ended: SizingError | None = None
-
-    def heard(self, share: float) -> bool:
-        """What a long one tells of itself; whether it is to go on."""
-        self.share = share
-        return not self.stopping and self.ended is None
-
-    @property
-    def id(self) -> tuple[Computation[Any], Hashable]:
-        """What equal questions have in common."""
-        return self.of, self.key
 
 
 class Plans:
@@ -147,8 +86,8 @@ class Plans:
         self._prepare, self._settings, self._clock = prepare, settings, clock
         self._changed = threading.Condition()
         self._kept: defaultdict[Computation[Any], OrderedDict[Hashable, tuple[float, Any]]] = defaultdict(OrderedDict)
-        self._under_way: dict[tuple[Computation[Any], Hashable], _Question] = {}
-        self._lanes: Lanes[_Question] = Lanes()
+        self._under_way: dict[tuple[Computation[Any], Hashable], Question] = {}
+        self._lanes: Lanes[Question] = Lanes()
         self._begun: dict[Hashable, deque[float]] = {}
         self._workers: list[Worker] = []
         self._ready = self._long_here = 0
@@ -262,13 +201,13 @@ class Plans:
 
     def _answer_or_question(
         self, of: Computation[Any], key: Hashable, session: Hashable, taken: tuple[object, ...] | None
-    ) -> tuple[Any, _Question | None, bool]:
+    ) -> tuple[Any, Question | None, bool]:
         """What is known, or the question under way, which one more waits for, and whether this thread computes it."""
         with self._changed:
             known = self._known(of, key)
             if known is not None:
                 return known, None, False
-            asked = _Question(of=of, key=key, taken=cast(tuple[object, ...], key) if taken is None else taken)
+            asked = Question(of=of, key=key, taken=cast(tuple[object, ...], key) if taken is None else taken)
             question, here = self._asked(asked, session)
             question.waiting += 1
             return None, question, here
@@ -281,7 +220,7 @@ class Plans:
         self.counts.kept += 1
         return answer
 
-    def _asked(self, new: _Question, session: Hashable) -> tuple[_Question, bool]:
+    def _asked(self, new: Question, session: Hashable) -> tuple[Question, bool]:
         """The question under way, and whether this thread is to compute it."""
         if (question := self._under_way.get(new.id)) is not None:
             self.counts.shared += 1
@@ -318,11 +257,11 @@ class Plans:
             )
         times.append(now)
 
-    def _place(self, question: _Question) -> int:
+    def _place(self, question: Question) -> int:
         with self._changed:
             return self._lanes.place(question)
 
-    def _cancel(self, question: _Question) -> None:
+    def _cancel(self, question: Question) -> None:
         """Whoever asked wants a long question no longer. Raises Cancelled where that does not end it."""
         with self._changed:
             if question.stopping:
@@ -333,16 +272,16 @@ class Plans:
                 raise Cancelled(GOES_ON)
             self._stop(question)
 
-    def _stop(self, question: _Question) -> None:
+    def _stop(self, question: Question) -> None:
         """A long question is to stop; who asks the same from now on has it computed anew."""
         question.stopping = True
         self._forget(question)
 
-    def _forget(self, question: _Question) -> None:
+    def _forget(self, question: Question) -> None:
         if self._under_way.get(question.id) is question:
             del self._under_way[question.id]
 
-    def _left(self, question: _Question) -> None:
+    def _left(self, question: Question) -> None:
         """One less waits; what nobody waits for, and is not being computed, is dropped, and a long one stopped."""
         with self._changed:
             question.waiting -= 1
@@ -354,7 +293,7 @@ class Plans:
             elif question.of.long:
                 self._stop(question)
 
-    def _compute_here(self, question: _Question) -> None:
+    def _compute_here(self, question: Question) -> None:
         try:
             with PLAN_S.time():
                 answer = question.of.compute(*question.taken)
@@ -363,7 +302,7 @@ class Plans:
         else:
             self._settle(question, answer)
 
-    def _settle(self, question: _Question, outcome: object) -> None:
+    def _settle(self, question: Question, outcome: object) -> None:
         with self._changed:
             self._forget(question)
             if isinstance(outcome, BaseException):
@@ -411,13 +350,13 @@ class Plans:
                     return
             self._ended(turn, self._computed_here(turn.item))
 
-    def _ended(self, turn: Turn[_Question], outcome: object) -> None:
+    def _ended(self, turn: Turn[Question], outcome: object) -> None:
         with self._changed:
             self._lanes.done(turn)
             self._changed.notify_all()
         self._settle(turn.item, outcome)
 
-    def _computed_here(self, question: _Question) -> object:
+    def _computed_here(self, question: Question) -> object:
         """The answer to a long question by this thread, or the exception that says why there is none."""
         limit_s = None if self._settings is None else self._settings.simulation_seconds
         begun_s = self._clock()
@@ -434,7 +373,7 @@ class Plans:
             return error
         return question.ended or answer
 
-    def _too_long(self, question: _Question, limit_s: int) -> NotPlanned:
+    def _too_long(self, question: Question, limit_s: int) -> NotPlanned:
         with self._changed:
             self.counts.given_up += 1
         return NotPlanned(
@@ -442,7 +381,7 @@ class Plans:
             f"{question.of.advice}."
         )
 
-    def _asked_of(self, worker: Worker, question: _Question) -> object:
+    def _asked_of(self, worker: Worker, question: Question) -> object:
         """The answer, or the exception that says why there is none."""
         assert self._settings is not None
         long = question.of.long

@@ -22,7 +22,8 @@ from sizing.scenario.day_profile import working_day
 from tests.patience import PATIENCE_S
 from ui.work import computing
 from ui.work.computing import planned
-from ui.work.plans import KEPT_S, MOST_KEPT, Busy, Computation, NotPlanned, Plans
+from ui.work.plans import KEPT_S, MOST_KEPT, Plans
+from ui.work.questions import Busy, Computation, NotPlanned
 from ui.work.workers import cores
 
 SESSIONS = 5
