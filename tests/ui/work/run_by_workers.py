@@ -25,13 +25,15 @@ def short(question: str, brief: bool) -> tuple[str, int]:
 
 
 def work(folder: Path, name: str, *, progress: Callable[[float], bool]) -> tuple[str, int]:
-    """Goes on until it is stopped, or the file ``NAME.go`` is there; one more byte in ``NAME`` for each time."""
+    """Goes on until it is stopped, which leaves ``NAME.stopped``, or the file ``NAME.go`` is there; one more byte in
+    ``NAME`` for each time."""
     with (folder / name).open("a") as begun:
         begun.write("x")
     if name == "dies once" and (folder / name).read_text() == "x":
         os.kill(os.getpid(), KILL)
     while not (folder / f"{name}.go").exists():
         if not progress(SHARE):
+            (folder / f"{name}.stopped").touch()
             return "stopped", os.getpid()
         time.sleep(LOOK_S)
     return "finished", os.getpid()

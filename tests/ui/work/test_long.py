@@ -34,13 +34,15 @@ class Page:
 
     def __init__(self, asked: Asked, name: str, session: str) -> None:
         self.heard: list[tuple[int, float]] = []
-        self.cancelled = threading.Event()
+        self.cancelled, self.over = threading.Event(), asked.over
         self.answer: Future[tuple[str, int]] = asked.pages.submit(
             asked.plans.ask_long, asked.of, (name,), session, self.wanted, taken=(asked.folder, name)
         )
 
     def wanted(self, place: int, share: float) -> bool:
         self.heard.append((place, share))
+        if self.over.is_set():
+            raise InterruptedError
         return not self.cancelled.is_set()
 
     def runs(self) -> bool:
@@ -56,7 +58,7 @@ class Asked:
     """Plans with so many workers, and what they are asked."""
 
     def __init__(self, plans: Plans, folder: Path, pages: ThreadPoolExecutor) -> None:
-        self.plans, self.folder, self.pages = plans, folder, pages
+        self.plans, self.folder, self.pages, self.over = plans, folder, pages, threading.Event()
         self.of: Computation[tuple[str, int]] = Computation(
             compute=work, kept=9, what="simulation", advice="simulate less", long=True
         )
@@ -86,11 +88,13 @@ def running(tmp_path: Path) -> Running:
         )
         plans.start()
         with ThreadPoolExecutor(16) as pages:
+            asked = Asked(plans, tmp_path, pages)
             try:
                 assert not workers or plans.wait_until_ready(PATIENCE_S)
-                yield Asked(plans, tmp_path, pages)
+                yield asked
             finally:
                 plans.close()
+                asked.over.set()
 
     return made
 
@@ -102,11 +106,28 @@ def test_a_cancelled_question_ends_in_its_process_which_goes_on_and_is_asked_ane
         page.cancelled.set()
         how, pid = page.answer.result(PATIENCE_S)
         assert (how, pid in asked.plans.pids, asked.plans.counts.ended_workers) == ("stopped", True, 0)
+        anew = asked.page("one", "a")
+        until(anew.runs)
         asked.go("one")
-        again = asked.page("one", "a").answer.result(PATIENCE_S)
+        again = anew.answer.result(PATIENCE_S)
         assert again[0] == "finished", "what was stopped is not kept"
         assert asked.page("one", "b").answer.result(PATIENCE_S) is again
         assert asked.begun("one") == 2
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_what_nobody_waits_for_any_more_is_stopped(running: Running, workers: int) -> None:
+    def gone(place: int, share: float) -> bool:
+        if share:
+            raise InterruptedError
+        return True
+
+    with running(workers) as asked:
+        with pytest.raises(InterruptedError):
+            asked.plans.ask_long(asked.of, ("one",), "a", gone, taken=(asked.folder, "one"))
+        until((asked.folder / "one.stopped").exists)
+        assert asked.plans.queued == (0, 0)
+        assert not asked.plans._under_way
 
 
 def test_who_asks_while_the_same_is_being_stopped_gets_all_of_it(running: Running) -> None:
@@ -143,7 +164,7 @@ def test_a_plan_does_not_wait_for_long_questions_not_even_of_its_session(running
         until(lambda: sum(page.runs() for page in pages.values()) == 1)
         (runs,) = (name for name, page in pages.items() if page.runs())
         behind = [page for name, page in pages.items() if name != runs]
-        until(lambda: {page.heard[-1][0] for page in behind} == {1, 2})
+        until(lambda: all(any(page.waits(place) for page in behind) for place in (1, 2)))
         for number in range(5):
             question, pid = asked.plans.plan((f"of mine {number}", False), runs)
             assert question.endswith(str(number))
