@@ -27,6 +27,7 @@ from tests.ui.work.test_plans import until
 from ui.work import computing
 from ui.work.plans import GOES_ON, NOT_BEGUN, STOPPING, Plans
 from ui.work.questions import Cancelled, Computation, NotPlanned
+from ui.work.workers import Worker
 
 
 class Page:
@@ -113,6 +114,23 @@ def test_a_cancelled_question_ends_in_its_process_which_goes_on_and_is_asked_ane
         assert again[0] == "finished", "what was stopped is not kept"
         assert asked.page("one", "b").answer.result(PATIENCE_S) is again
         assert asked.begun("one") == 2
+
+
+def test_a_process_that_was_told_to_stop_does_not_stop_at_the_next_question(tmp_path: Path) -> None:
+    worker, shares = Worker(nothing), list[float]()
+
+    def heard(share: float) -> bool:
+        shares.append(share)
+        (tmp_path / "two.go").touch()
+        return True
+
+    try:
+        ended, pid = worker.run(work, tmp_path, "one", limit_s=PATIENCE_S, heard=lambda _: False)
+        assert (ended, pid) == ("stopped", worker.pid)
+        assert worker.run(work, tmp_path, "two", limit_s=PATIENCE_S, heard=heard) == ("finished", pid)
+        assert set(shares) <= {0.0, SHARE}
+    finally:
+        worker.end()
 
 
 @pytest.mark.parametrize("workers", [0, 2])
