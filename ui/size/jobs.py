@@ -180,15 +180,15 @@ def start_simulation(
     )
 
     def work() -> SimulationResult:
-        asked = as_planned_for(scenario).model_dump_json()
+        scenario_json = as_planned_for(scenario).model_dump_json()
         traffic = None if simulated is None else as_planned_for(simulated).model_dump_json()
         decided_by, digest = None if known is None else known.decided_by, None if trace is None else trace.digest
         return plans().ask_long(
             _SIMULATION,
-            (asked, decided_by, traffic, hours, what_if, digest),
+            (scenario_json, decided_by, traffic, hours, what_if, digest),
             job.session_id,
             job.wanted,
-            taken=(asked, known, traffic, hours, what_if, trace),
+            taken=(scenario_json, known, traffic, hours, what_if, trace),
         )
 
     job.future = _simulating().submit(work)

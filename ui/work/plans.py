@@ -207,8 +207,8 @@ class Plans:
             known = self._known(of, key)
             if known is not None:
                 return known, None, False
-            asked = Question(of=of, key=key, taken=cast(tuple[object, ...], key) if taken is None else taken)
-            question, here = self._asked(asked, session)
+            new = Question(of=of, key=key, taken=cast(tuple[object, ...], key) if taken is None else taken)
+            question, here = self._asked(new, session)
             question.waiting += 1
             return None, question, here
 

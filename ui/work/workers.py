@@ -90,8 +90,8 @@ class Worker:
         assert self._executor is not None
         self._shared[:] = (0.0, 0.0)
         try:
-            asked: tuple[Any, ...] = (question, *taken) if heard is None else (_telling, question, *taken)
-            future: Future[T] = self._executor.submit(*asked)
+            call: tuple[Any, ...] = (question, *taken) if heard is None else (_telling, question, *taken)
+            future: Future[T] = self._executor.submit(*call)
             try:
                 return future.result(limit_s) if heard is None else self._watched(future, limit_s, heard)
             except TimeoutError:
