@@ -22,8 +22,7 @@ from sizing.scenario.day_profile import at_peak
 from sizing.scenario.schema import Scenario
 from sizing.scenario.trace import read_trace
 from tests.app.pages_text import plain
-from tests.patience import PATIENCE_S
-from tests.ui.work.test_plans import until
+from tests.patience import PATIENCE_S, until
 from ui.figures.simulated import MOST_POINTS, build_simulated, simulated_alt_text, simulated_table
 from ui.size import jobs
 from ui.size.simulate import PREVIOUS

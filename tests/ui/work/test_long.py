@@ -21,9 +21,8 @@ from sizing.planning.plan import plan
 from sizing.replay.simulation_result import SimulationResult
 from sizing.replay.what_if import AS_PLANNED, WhatIf
 from sizing.scenario.trace import Trace
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, until
 from tests.ui.work.run_by_workers import SHARE, nothing, short, work
-from tests.ui.work.test_plans import until
 from ui.work import computing
 from ui.work.plans import GOES_ON, NOT_BEGUN, STOPPING, Plans
 from ui.work.questions import Cancelled, Computation, NotPlanned
