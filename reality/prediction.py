@@ -11,7 +11,7 @@ import numpy as np
 
 from reality.labels import QUANTILES
 from reality.result import Interval
-from reality.step_times import interval_of, with_learned
+from reality.step_times import interval_of, load_of, with_learned
 from reality.traffic import ObservedTraffic
 from sharing.bonds.records import Calibration
 from sizing.base.units import MS_PER_S, TWO_SIDED_80
@@ -109,17 +109,19 @@ def predict(
     replica = planned
     if kv_tokens is not None:
         replica = replace(planned, kv_tokens=planned.kv_tokens * kv_tokens / max(as_printed, 1.0))
+    arrivals = _arrivals(question, traffic, replicas)
     if learned is not None:
         replica = with_learned(replica, learned)
-        decode, prefill = (interval_of(learned, metric) for metric in STEPS)
+    runs = {"value": _run(replica, arrivals, traffic, replicas)}
+    if learned is not None:
+        load = load_of(replica, _sequences(runs["value"], replica, traffic, replicas), traffic.decode_context)
+        decode, prefill = (interval_of(learned, metric, load) for metric in STEPS)
     else:
         in_flight = np.array([_in_flight(evaluated, traffic, replicas)])
         decode, prefill = (one for metric in STEPS for one in intervals_of(at_observed, metric, [row], in_flight))
-    arrivals = _arrivals(question, traffic, replicas)
-    runs = {}
-    for end in ENDS:
-        one = replica if end == "value" else replace(replica, grid=_scaled(replica.grid, decode, prefill, end))
-        runs[end] = _run(one, arrivals, traffic, replicas)
+    for end in ENDS[1:]:
+        scaled = replace(replica, grid=_scaled(replica.grid, decode, prefill, end))
+        runs[end] = _run(scaled, arrivals, traffic, replicas)
     values = _latencies(runs) | _throughput(runs, row, traffic, replicas, spread)
     return Prediction(
         values=values,
@@ -286,6 +288,12 @@ def _running(run: _Run, rps: float) -> Sampled | None:
         return None
     in_engine = sampled_mean(run.outcome, E2E).value - run.front_s
     return _same(rps * (in_engine - sampled_mean(run.outcome, QUEUE).value))
+
+
+def _sequences(run: _Run, replica: Replica, traffic: ObservedTraffic, replicas: int) -> float:
+    """Sequences that one replica runs; all that it may where it cannot carry the load."""
+    running = _running(run, traffic.rps)
+    return float(replica.max_sequences) if running is None else running.value / replicas
 
 
 def _kv_use(run: _Run) -> Sampled | None:
