@@ -72,8 +72,8 @@ REQUESTS = 6_000
 """Requests of one simulated run."""
 MOST_WAITING = 0.5
 """Requests waiting for each replica beyond which a window is saturated: its latencies are of the queue."""
-MORE_ROUNDS = 5
-"""Rounds of the joint fit at most: it begins where the factors alone explain the windows best."""
+MORE_ROUNDS = 4
+"""Rounds of the joint fit at most, which has farther to go than the factors alone."""
 FEWEST_GAIN = 0.9
 """Share of the error before that the error after may be at most: what hardly helps is not offered."""
 
@@ -105,8 +105,9 @@ class Known:
     def prior(self, unit_s: float, *, drifted: bool) -> Prior:
         """How far from that the windows may lie: as surely as was learned, or as planned where it holds no longer.
         ``unit_s``: what a sequence adds where its share of the steps is 1."""
-        expected = np.array([0.0, 0.0, 1.0, sequence_s_of(self.accepted) / unit_s])
+        expected = np.array([0.0, 0.0, 1.0, 0.0])
         if self.accepted is not None and not drifted:
+            expected[SHARE] = sequence_s_of(self.accepted) / unit_s
             unit_ms = unit_s * MS_PER_S
             scale = np.array([1.0, 1.0, 1.0, 1.0 / unit_ms])
             known = relative_covariance(self.accepted, LIKELY_SHARE * unit_ms) * np.outer(scale, scale)
@@ -212,7 +213,8 @@ def _fit(windows: Windows, worlds: Worlds, known: Known, start: float) -> Chosen
     as_held = Chosen(fitted=held, told=told, errors=_left_out(targets, held, worlds))
     if not told or not shows_more(held):
         return as_held
-    fitted = fit(targets, run, prior=prior, start=held.solution, rounds=MORE_ROUNDS)
+    # Prompts alone bent themselves to what sequences add: the joint fit begins with one factor for both.
+    fitted = fit(targets, run, prior=prior, start=held.solution[[0, 0, 2, 3]], rounds=MORE_ROUNDS)
     joint = Chosen(fitted=fitted, told=told, errors=_left_out(targets, fitted, worlds))
     return joint if shows_more(fitted) and joint.errors[1] <= as_held.errors[1] + AS_GOOD else as_held
 
@@ -271,13 +273,14 @@ def _too_few(windows: Windows, known: Known) -> Learned:
 
 def _accepted_sequences(one: Calibration | None) -> dict[str, Any]:
     """What was accepted of the time per sequence; nothing is known of it where none was."""
-    known, variance = (0.0, 0.0) if one is None else (one.sequence_ms, (one.sequence_covariance or (0.0,))[-1])
-    half = TWO_SIDED_80 * math.sqrt(max(variance, 0.0)) if known else 0.0
+    if one is None or not one.sequence_covariance:
+        return {"sequence_ms": 0.0, "sequence_low_ms": None, "sequence_high_ms": None, "sequence_covariance": ()}
+    half = TWO_SIDED_80 * math.sqrt(max(one.sequence_covariance[-1], 0.0))
     return {
-        "sequence_ms": known,
-        "sequence_low_ms": max(known - half, 0.0),
-        "sequence_high_ms": known + half,
-        "sequence_covariance": () if one is None else one.sequence_covariance,
+        "sequence_ms": one.sequence_ms,
+        "sequence_low_ms": max(one.sequence_ms - half, 0.0),
+        "sequence_high_ms": one.sequence_ms + half,
+        "sequence_covariance": one.sequence_covariance,
     }
 
 

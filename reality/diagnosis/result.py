@@ -165,8 +165,12 @@ class Recalibration(Result):
             "Each sequence", "ms", "fitted", "What each running sequence adds to a step beyond the plan; 0 if nothing."
         ),
     ]
-    sequence_low_ms: Annotated[float, described("Each sequence, low", "ms", "80 % interval", "Lower end.")]
-    sequence_high_ms: Annotated[float, described("Each sequence, high", "ms", "80 % interval", "Upper end.")]
+    sequence_low_ms: Annotated[
+        float | None, described("Each sequence, low", "ms", "80 % interval", "Lower end; none where nothing is known.")
+    ]
+    sequence_high_ms: Annotated[
+        float | None, described("Each sequence, high", "ms", "80 % interval", "Upper end; none where nothing is known.")
+    ]
     sequence_identifiable: Annotated[
         bool,
         described(

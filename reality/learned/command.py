@@ -11,6 +11,7 @@ from commandline.arguments import whole
 from commandline.run import Commands, as_json
 from commandline.table import aligned
 from reality.chosen import Chosen, opened
+from reality.learned.words import added_in_words
 from reality.step_times import milliseconds
 from sharing.author import owner
 from sharing.bonds import Calibrations
@@ -76,8 +77,7 @@ def _in_words(one: Recalibration) -> str:
         f"{'Prefill':16} {one.factor_prefill:.3f} times as planned, 80 % {one.prefill_low:.3f} to "
         f"{one.prefill_high:.3f}",
         f"{'Before engine':16} {one.factor_fixed:.3f} times as planned",
-        f"{'Each sequence':16} {milliseconds(one.sequence_ms)} ms more a step, 80 % {milliseconds(one.sequence_low_ms)} to "
-        f"{milliseconds(one.sequence_high_ms)}" + ("" if one.sequence_identifiable else ", not told by these windows"),
+        f"{'Each sequence':16} {added_in_words(one)}",
         f"{'Windows':16} {one.windows}" + (f", from {one.since} to {one.until}" if one.since else ""),
     ]
     if one.error_before is not None and one.error_after is not None:

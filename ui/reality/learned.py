@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from reality.step_times import factors_in_words, milliseconds
 from sharing.access import Right
 from sharing.errors import SharingError
 from sizing.base.format import percent
@@ -69,21 +68,21 @@ def draw_learned(diagnosis: Diagnosis, counts: Accepted | None) -> None:
 
 
 def _figures(one: Recalibration) -> None:
+    from reality.learned.words import added_in_words
+    from reality.step_times import milliseconds
+
     rows = (
         ("Decode, times as planned", one.factor_decode, f"80 %: {one.decode_low:.2f} to {one.decode_high:.2f}"),
         ("Prefill, times as planned", one.factor_prefill, f"80 %: {one.prefill_low:.2f} to {one.prefill_high:.2f}"),
         ("Before the engine, times", one.factor_fixed, "What a request takes before the engine has it."),
     )
-    each = f"80 %: {milliseconds(one.sequence_low_ms)} to {milliseconds(one.sequence_high_ms)} ms"
-    if not one.sequence_identifiable:
-        each = "The windows' numbers of running sequences are too alike to tell it."
     with st.grid(6, min_column_width=150, gap="small", border=True):
         for title, value, help_text in rows:
             draw_figure(title, f"{value:.2f}", help=help_text)
         draw_figure(
             "Each sequence adds",
             f"{milliseconds(one.sequence_ms)} ms",
-            help=f"To every step it runs in, beyond the plan: the host's time to schedule, sample and send. {each}",
+            help=f"Of the host, to schedule, sample and send, beyond the plan: {added_in_words(one)}.",
         )
         draw_figure("Windows", one.windows, help=f"From {one.since} to {one.until}." if one.since else None)
         if one.error_before is not None and one.error_after is not None:
@@ -111,6 +110,8 @@ def _draw_accept(diagnosis: Diagnosis) -> None:
 
 
 def _draw_undo(counts: Accepted) -> None:
+    from reality.step_times import factors_in_words
+
     st.caption(
         f"Accepted {counts.accepted_at:%Y-%m-%d %H:%M} UTC by {as_markdown(counts.accepted_by)}: "
         f"{factors_in_words(counts.calibration)}."
