@@ -199,7 +199,7 @@ def learn(past: Sequence[PastWindow], now: Circumstances, worlds: Worlds, known:
 
 
 def _fit(windows: Windows, worlds: Worlds, known: Known, start: float) -> Chosen:
-    """The factors with what a sequence adds held where it was; and fitted jointly with it where the windows can tell it,
+    """The factors with what a sequence adds held where it was; fitted jointly with it where the windows can tell it,
     show more than that and are predicted no worse from each other."""
     targets, drifted = windows.targets, windows.drift is not None
     prior = known.prior(unit_of(targets), drifted=drifted)

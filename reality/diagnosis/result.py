@@ -175,7 +175,8 @@ class Recalibration(Result):
         bool,
         described(
             "Each sequence told",
-            help="Whether the windows' numbers of running sequences differ enough to tell what each adds: else it stays.",
+            help="Whether the windows' numbers of running sequences differ enough to tell what each adds; else it "
+            "stays.",
         ),
     ]
     sequence_covariance: Annotated[

@@ -18,7 +18,7 @@ from sizing.base.units import MS_PER_S, TWO_SIDED_80
 
 LIKELY_SHARE = 0.2
 """Prior spread of the share around 0. Of 272 published closed loops at five loads or more (5 sources, 2026-11) the root
-mean square is 0.06 in all and 0.19 in the source that is farthest off, which stands for a deployment nobody published."""
+mean square is 0.06 in all and 0.19 in the source farthest off, which stands for a deployment that nobody published."""
 SURE = 2.0
 """Standard errors from which a share is one: below, it stays where it was, and one parameter fewer is fitted."""
 SINGULAR = 1e8
@@ -99,8 +99,8 @@ def about_sequences(chosen: Chosen, sequences: Floats) -> str:
     if not chosen.told:
         low, high = (f"{number:.3g}" for number in (sequences.min(), sequences.max()))
         return (
-            f"The windows' numbers of running sequences ({low} to {high} a replica) are too alike to tell what each adds "
-            f"to a step beyond the plan: that stays at {stays}."
+            f"The windows' numbers of running sequences ({low} to {high} a replica) are too alike to tell what each "
+            f"adds to a step beyond the plan: that stays at {stays}."
         )
     if not chosen.sequence_ms:
         return ""
