@@ -305,7 +305,11 @@ class _Diagnosis:
         load = self.reading.observed.number("arrivals_rps") or given.now.rps
         accepted = "" if self.planned.learned is None else self.planned.learned.benchmark
         scenario = self.planned.answer.question.scenario
-        return as_measured(scenario, given.now, load, learned.targets or tuple(now), accepted)
+        known, own = learned.recalibration, scenario.benchmark
+        sequence_ms = 0.0 if known is None else known.sequence_ms
+        if own is not None and own.sequence_ms:  # what is learned lies beyond the plan, which has it already
+            sequence_ms += own.sequence_ms * (1.0 if known is None else known.factor_decode)
+        return as_measured(scenario, given.now, load, learned.targets or tuple(now), accepted, sequence_ms)
 
     def _attributed(self) -> Attribution:
         devices, fleet = self.reading.details.devices, self.seen.fleet

@@ -59,7 +59,7 @@ def tokens_per_s(targets: Sequence[MeasuredSteps]) -> Floats:
 
 def sequences_of(targets: Sequence[MeasuredSteps]) -> Floats:
     """Sequences that decode in one replica in each window, by Little's law."""
-    return tokens_per_s(targets) * np.array([one.gap_ms / MS_PER_S for one in targets])
+    return np.asarray(tokens_per_s(targets) * [one.gap_ms / MS_PER_S for one in targets])
 
 
 def unit_of(targets: Sequence[MeasuredSteps]) -> float:

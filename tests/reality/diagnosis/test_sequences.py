@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -16,12 +17,17 @@ from reality.diagnosis.drift import change_of
 from reality.diagnosis.result import Diagnosis
 from reality.learned.acceptance import calibration_of
 from reality.learned.words import added_in_words
-from reality.step_times import StepLoad, factors_in_words, interval_of, relative_covariance, with_learned
+from reality.step_times import StepLoad, basis_of, factors_in_words, interval_of, relative_covariance, with_learned
 from sharing.bonds.records import Calibration
+from sizing.planning.analytic import analytic_plan
+from sizing.planning.answered import Answer
+from sizing.question.understand import understand
+from sizing.scenario.schema import Benchmark
 from tests.tools.chain.learning import held
 from tests.tools.deployment_truth import StepTimes
 from tests.tools.deployment_truth import run as simulated
 from tests.tools.diagnosis_cases import LEAD_S, NOW, WINDOW_S, backend_of, ground
+from tests.tools.learning_cases import needed
 
 PLAN = "llama-8b-l40s"
 Profile = tuple[float, ...]
@@ -196,6 +202,31 @@ def test_the_resize_of_an_accepted_deployment_has_it() -> None:
     assert said[0].recalibration.sequence_ms == one.sequence_ms
     assert "engine" not in {row.cause for row in said[0].causes}
     assert "engine" in {row.cause for row in said[1].causes}
+
+
+@pytest.mark.parametrize(("load", "instances"), [(16, 3), (32, 5)])
+def test_the_scenario_as_measured_is_sized_with_it(load: float, instances: int) -> None:
+    """Sized for more than was seen; instances are those that the independent simulation needs."""
+    said = said_of(reading_of(0.2, (0.35, 0.35, 0.6, 0.6)))
+    assert said.as_measured.benchmark.sequence_ms == said.recalibration.sequence_ms > 0.15
+    workload = said.as_measured.workload.model_copy(update={"peak_rps": load})
+    plan = Answer.of(said.as_measured.model_copy(update={"workload": workload}), analytic_plan).plan
+    assert plan.deployment.instances == instances
+    truth = ground(PLAN).world.changed(steps=steps_of(1.0, 0.2), rps=load, seconds=LEAD_S + WINDOW_S)
+    assert needed(ground(PLAN), truth) == instances
+
+
+def test_a_benchmark_that_states_none_keeps_the_basis_that_step_times_were_accepted_for() -> None:
+    def basis(given: dict[str, object]) -> tuple[str, Benchmark]:
+        scenario = ground(PLAN).planned.answer.question.scenario
+        own = said_of(reading_of(0.4, (0.35, 0.35, 0.6, 0.6))).as_measured.benchmark.model_copy(update=given)
+        question = understand(scenario.model_copy(update={"benchmark": own}))
+        return basis_of(question, ground(PLAN).planned.row), own
+
+    (none, own), (some, _) = basis({"sequence_ms": 0.0}), basis({"sequence_ms": 0.4})
+    as_before = own.model_dump_json(exclude={"sequence_ms"})
+    assert none.endswith(f"benchmark {hashlib.sha256(as_before.encode()).hexdigest()[:8]}")
+    assert some != none
 
 
 def test_a_step_is_longer_by_it_for_every_sequence_that_decodes() -> None:
