@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -35,6 +34,7 @@ from reality.diagnosis.sequences import (
     LIKELY_SHARE,
     Chosen,
     about_sequences,
+    accepted_time,
     error_of_share,
     level_row,
     sequences_of,
@@ -209,13 +209,13 @@ def _fit(windows: Windows, worlds: Worlds, known: Known, start: float) -> Chosen
 
     held = fit(targets, run, prior=prior, start=prior.starting(start), free=np.arange(SHARE + 1) < SHARE)
     refining = known.accepted is not None and not drifted
-    told = error_of_share(held, with_prior=refining) <= LIKELY_SHARE / 2.0
-    as_held = Chosen(fitted=held, told=told, errors=_left_out(targets, held, worlds))
-    if not told or not shows_more(held):
+    identifiable = error_of_share(held, with_prior=refining) <= LIKELY_SHARE / 2.0
+    as_held = Chosen(fitted=held, identifiable=identifiable, errors=_left_out(targets, held, worlds))
+    if not identifiable or not shows_more(held):
         return as_held
     # Prompts alone bent themselves to what sequences add: the joint fit begins with one factor for both.
     fitted = fit(targets, run, prior=prior, start=held.solution[[0, 0, 2, 3]], rounds=MORE_ROUNDS)
-    joint = Chosen(fitted=fitted, told=told, errors=_left_out(targets, fitted, worlds))
+    joint = Chosen(fitted=fitted, identifiable=True, errors=_left_out(targets, fitted, worlds))
     return joint if shows_more(fitted) and joint.errors[1] <= as_held.errors[1] + AS_GOOD else as_held
 
 
@@ -271,22 +271,12 @@ def _too_few(windows: Windows, known: Known) -> Learned:
     return Learned(recalibration=_unchanged(known, why, drift=windows.drift, identifiable=one is not None))
 
 
-def _accepted_sequences(one: Calibration | None) -> dict[str, Any]:
-    """What was accepted of the time per sequence; nothing is known of it where none was."""
-    if one is None or not one.sequence_covariance:
-        return {"sequence_ms": 0.0, "sequence_low_ms": None, "sequence_high_ms": None, "sequence_covariance": ()}
-    half = TWO_SIDED_80 * math.sqrt(max(one.sequence_covariance[-1], 0.0))
-    return {
-        "sequence_ms": one.sequence_ms,
-        "sequence_low_ms": max(one.sequence_ms - half, 0.0),
-        "sequence_high_ms": one.sequence_ms + half,
-        "sequence_covariance": one.sequence_covariance,
-    }
-
-
-def _unchanged(known: Known, why: str, *, drift: str | None, identifiable: bool, told: bool = False) -> Recalibration:
-    """What was accepted, or the plan's: nothing new is learned."""
-    one = known.accepted
+def _unchanged(
+    known: Known, why: str, *, drift: str | None, identifiable: bool, sequences_known: bool = False
+) -> Recalibration:
+    """What was accepted, or the plan's: nothing new is learned. ``sequences_known``: whether the windows tell what each
+    running sequence adds."""
+    one, added = known.accepted, accepted_time(known.accepted)
     factors = known.factors
     decode = known.decode if one is None else interval_of(one, "decode")
     prefill = known.prefill if one is None else interval_of(one, "prefill")
@@ -294,8 +284,11 @@ def _unchanged(known: Known, why: str, *, drift: str | None, identifiable: bool,
         factor_decode=factors[0],
         factor_prefill=factors[1],
         factor_fixed=factors[2],
-        **_accepted_sequences(one),
-        sequence_identifiable=told,
+        sequence_ms=added.ms,
+        sequence_low_ms=added.low_ms,
+        sequence_high_ms=added.high_ms,
+        sequence_identifiable=sequences_known,
+        sequence_covariance=added.covariance,
         decode_low=factors[0] * decode.low_factor,
         decode_high=factors[0] * decode.high_factor,
         prefill_low=factors[1] * prefill.low_factor,
@@ -316,52 +309,59 @@ def _unchanged(known: Known, why: str, *, drift: str | None, identifiable: bool,
 
 def _judged(windows: Windows, worlds: Worlds, known: Known, chosen: Chosen) -> Learned:
     """Whether the fit may be used: the windows tell decode and prefill apart, and it predicts those left out."""
-    targets, one, fitted = windows.targets, known.accepted, chosen.fitted
+    targets, one = windows.targets, known.accepted
     refining = one is not None and windows.drift is None
     spread = max(windows.loads) / min(windows.loads)
-    errors = _errors_alone(fitted, with_prior=refining)
+    errors = _errors_alone(chosen.fitted, with_prior=refining)
     identifiable = (refining or spread >= LEAST_SPREAD) and errors[0] <= MOST_ERROR[0] and errors[1] <= MOST_ERROR[1]
     before, after = chosen.errors
     helps = after <= (before + AS_GOOD if refining else FEWEST_GAIN * before)
     why = _why(spread=spread, identifiable=identifiable, helps=helps, before=before, after=after, refining=refining)
     why = " ".join(filter(None, (windows.drift, why, about_sequences(chosen, sequences_of(targets)))))
     if not identifiable or not helps:
-        kept = _unchanged(known, why, drift=windows.drift, identifiable=identifiable, told=chosen.told)
+        kept = _unchanged(
+            known, why, drift=windows.drift, identifiable=identifiable, sequences_known=chosen.identifiable
+        )
         counted = kept.windows if one is not None else len(targets)
         kept = kept.model_copy(update={"windows": counted, "error_before": before, "error_after": before})
         return Learned(recalibration=kept)
+    return Learned(recalibration=_offered(windows, known, chosen, why), targets=targets)
+
+
+def _offered(windows: Windows, known: Known, chosen: Chosen, why: str) -> Recalibration:
+    """What the windows teach, together with what was accepted before where they bear it out."""
+    fitted, before = chosen.fitted, None if windows.drift is not None else known.accepted
     total = known.factors * np.array([fitted.decode, fitted.prefill, fitted.front])
     total[2] = max(total[2], LEAST_FRONT)
     scale = np.array([1.0, 1.0, known.factors[2], chosen.unit_ms])
     covariance = fitted.covariance * np.outer(scale, scale)
     half = [math.exp(TWO_SIDED_80 * fitted.error(part)) for part in (0, 1)]
-    low, high = chosen.interval_ms
-    recalibration = Recalibration(
+    added = chosen.added(covariance[SHARE])
+    return Recalibration(
         factor_decode=total[0],
         factor_prefill=total[1],
         factor_fixed=total[2],
-        sequence_ms=chosen.sequence_ms,
-        sequence_low_ms=low,
-        sequence_high_ms=high,
-        sequence_identifiable=chosen.told,
-        sequence_covariance=tuple(covariance[SHARE].tolist()),
+        sequence_ms=added.ms,
+        sequence_low_ms=added.low_ms,
+        sequence_high_ms=added.high_ms,
+        sequence_identifiable=chosen.identifiable,
+        sequence_covariance=added.covariance,
         decode_low=total[0] / half[0],
         decode_high=total[0] * half[0],
         prefill_low=total[1] / half[1],
         prefill_high=total[1] * half[1],
-        windows=len(targets) + (one.windows if one is not None and refining else 0),
-        since=utc(one.since.timestamp() if one is not None and refining else windows.spans_s[0][0]),
+        windows=len(windows.targets) + (0 if before is None else before.windows),
+        since=utc(windows.spans_s[0][0] if before is None else before.since.timestamp()),
         until=utc(windows.spans_s[-1][1]),
         covariance=tuple(map(tuple, covariance[:SHARE, :SHARE].tolist())),
         basis=known.basis,
         offered=True,
         drift=windows.drift,
         identifiable=True,
-        error_before=before,
-        error_after=after,
+        error_before=chosen.errors[0],
+        error_after=chosen.errors[1],
         why=why,
     )
-    return Learned(recalibration=recalibration, targets=targets)
 
 
 def _errors_alone(fitted: Fitted, *, with_prior: bool) -> tuple[float, float]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from reality.diagnosis.fitting import SHARE, Fitted, MeasuredSteps
 from reality.step_times import milliseconds
+from sharing.bonds.records import Calibration
 from sizing.base.arrays import Floats
 from sizing.base.units import MS_PER_S, TWO_SIDED_80
 
@@ -25,13 +26,24 @@ SINGULAR = 1e8
 """Condition number from which a matrix counts as singular."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class AddedTime:
+    """Milliseconds that each running sequence adds to a step, with the ends of the 80 % interval (None: nothing is
+    known) and the covariances with decode, prefill and front, the variance last."""
+
+    ms: float = 0.0
+    low_ms: float | None = None
+    high_ms: float | None = None
+    covariance: tuple[float, ...] = ()
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Chosen:
-    """The fit that is used. ``told``: whether the windows can tell what a sequence adds; ``errors``: on windows that
-    were left out, before and after."""
+    """The fit that is used. ``identifiable``: whether the windows can tell what a sequence adds; ``errors``: on windows
+    that were left out, before and after."""
 
     fitted: Fitted
-    told: bool
+    identifiable: bool
     errors: tuple[float, float]
 
     @property
@@ -44,11 +56,21 @@ class Chosen:
         """What each running sequence adds to a step, beyond the plan."""
         return float(self.fitted.solution[SHARE]) * self.unit_ms
 
-    @property
-    def interval_ms(self) -> tuple[float, float]:
-        """Its 80 % interval, from 0 on."""
-        half = TWO_SIDED_80 * math.sqrt(float(self.fitted.covariance[SHARE, SHARE])) * self.unit_ms
-        return max(self.sequence_ms - half, 0.0), self.sequence_ms + half
+    def added(self, covariance: Floats) -> AddedTime:
+        """The same with its 80 % interval; ``covariance`` (4,): with the rest of what is learned, its variance last."""
+        return _with_interval(self.sequence_ms, tuple(covariance.tolist()))
+
+
+def accepted_time(one: Calibration | None) -> AddedTime:
+    """What was accepted of it; nothing is known where it was never looked for."""
+    return AddedTime() if one is None else _with_interval(one.sequence_ms, one.sequence_covariance)
+
+
+def _with_interval(ms: float, covariance: tuple[float, ...]) -> AddedTime:
+    if not covariance:
+        return AddedTime(ms=ms)
+    half = TWO_SIDED_80 * math.sqrt(max(covariance[-1], 0.0))
+    return AddedTime(ms=ms, low_ms=max(ms - half, 0.0), high_ms=ms + half, covariance=covariance)
 
 
 def tokens_per_s(targets: Sequence[MeasuredSteps]) -> Floats:
@@ -96,7 +118,7 @@ def shows_more(fitted: Fitted) -> bool:
 def about_sequences(chosen: Chosen, sequences: Floats) -> str:
     """What was found of them, as a sentence; "" where the plan knows all that the windows show."""
     stays = f"{milliseconds(chosen.sequence_ms)} ms"
-    if not chosen.told:
+    if not chosen.identifiable:
         low, high = (f"{number:.3g}" for number in (sequences.min(), sequences.max()))
         return (
             f"The windows' numbers of running sequences ({low} to {high} a replica) are too alike to tell what each "
@@ -104,5 +126,6 @@ def about_sequences(chosen: Chosen, sequences: Floats) -> str:
         )
     if not chosen.sequence_ms:
         return ""
-    low, high = map(milliseconds, chosen.interval_ms)
+    half = TWO_SIDED_80 * math.sqrt(float(chosen.fitted.covariance[SHARE, SHARE])) * chosen.unit_ms
+    low, high = (milliseconds(max(chosen.sequence_ms + end, 0.0)) for end in (-half, half))
     return f"Each running sequence adds {stays} to a step beyond the plan (80 %: {low} to {high} ms)."

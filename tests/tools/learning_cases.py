@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from reality.diagnosis.diagnose import diagnose, read_for_diagnosis
+from reality.diagnosis.result import Recalibration
 from reality.diagnosis.worlds import Circumstances
 from tests.tools.deployment_truth import StepTimes, World, run
 from tests.tools.diagnosis_cases import LEAD_S, NOW, SCENARIOS, WINDOW_S, Ground, as_planned, backend_of, ground
@@ -26,11 +27,11 @@ MOST_REPLICAS = 12
 @dataclass(frozen=True, kw_only=True)
 class Learned:
     """Median errors of the mean gap at unseen loads before and after, those of the mean TTFT, and replicas needed by
-    the product and by the truth; ``share``: what each sequence adds, as a share of the first part of a step."""
+    the product and by the truth; ``added``: what each sequence adds, as a share of the first part of a step."""
 
     decode: float
     prefill: float
-    share: float
+    added: float
     before: float
     after: float
     ttft_before: float
@@ -39,16 +40,16 @@ class Learned:
     truth: int | None
 
 
-def case(given: Ground, decode: float, prefill: float, seed: int, share: float = 0.0) -> Learned:
+def case(given: Ground, decode: float, prefill: float, seed: int, added: float = 0.0) -> Learned:
     """One deployment whose steps are off, read over three windows at different loads."""
     steps = given.world.steps
     off = StepTimes(
         base=steps.base * decode,
-        sequence=steps.sequence * decode + share * steps.base / given.running,
+        sequence=steps.sequence * decode + added * steps.base / given.running,
         context=steps.context * decode,
         prompt=steps.prompt * prefill,
     )
-    top = 0.8 / max(decode, prefill, 0.9) / (1.0 + share)
+    top = 0.8 / max(decode, prefill, 0.9) / (1.0 + added)
     profile = (0.35 * top, 0.7 * top, top)
     world = given.world.changed(steps=off, profile=profile, seconds=3 * WINDOW_S, seed=seed)
     backend, source = backend_of(run(world), given)
@@ -56,9 +57,7 @@ def case(given: Ground, decode: float, prefill: float, seed: int, share: float =
     said = diagnose(given.planned, read_for_diagnosis(limits, source, backend=backend, at_s=NOW, clock=lambda: NOW))
     found = said.recalibration
     plain = (1.0, 1.0, 1.0, 0.0)
-    factors = plain
-    if found is not None:
-        factors = (found.factor_decode, found.factor_prefill, found.factor_fixed, found.sequence_ms / 1e3)
+    factors = plain if found is None else factors_of(found)
     errors: dict[tuple[str, bool], list[float]] = {}
     for share in UNSEEN:
         rps = world.rps * top * share
@@ -73,7 +72,7 @@ def case(given: Ground, decode: float, prefill: float, seed: int, share: float =
     return Learned(
         decode=decode,
         prefill=prefill,
-        share=share,
+        added=added,
         before=middle["tpot_ms", False],
         after=middle["tpot_ms", True],
         ttft_before=middle["ttft_ms", False],
@@ -81,6 +80,11 @@ def case(given: Ground, decode: float, prefill: float, seed: int, share: float =
         needed=said.replicas_needed,
         truth=needed(given, world.changed(profile=(), rps=world.rps * top, seconds=LEAD_S + WINDOW_S)),
     )
+
+
+def factors_of(found: Recalibration) -> tuple[float, float, float, float]:
+    """What was found of step times: decode, prefill, front, and seconds for each running sequence."""
+    return found.factor_decode, found.factor_prefill, found.factor_fixed, found.sequence_ms / 1e3
 
 
 def as_world(
@@ -113,17 +117,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.tools.learning_cases")
     parser.add_argument("number", type=int, nargs="?", default=40)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument(
-        "--share", type=float, default=0.0, help="what sequences add at most, of the first part of a step"
-    )
+    parser.add_argument("--added", type=float, default=0.0, help="of the first part of a step, by sequences, at most")
     given = parser.parse_args()
     rng = np.random.default_rng(given.seed)
     rows = []
     for i in range(given.number):
         decode = float(np.exp(rng.uniform(math.log(0.5), math.log(2.0))))
         prefill = float(np.clip(decode * np.exp(rng.normal(0.0, 0.2)), 0.5, 2.0))
-        share = float(rng.uniform(0.0, given.share)) if given.share else 0.0
-        rows.append(case(ground(list(SCENARIOS)[i % len(SCENARIOS)]), decode, prefill, i + 1, share))
+        added = float(rng.uniform(0.0, given.added)) if given.added else 0.0
+        rows.append(case(ground(list(SCENARIOS)[i % len(SCENARIOS)]), decode, prefill, i + 1, added))
         print(f"{i:3} {rows[-1]}", flush=True)
     sized = [row for row in rows if row.needed is not None and row.truth is not None]
     near = sum(abs((row.needed or 0) - (row.truth or 0)) <= 1 for row in sized)
