@@ -10,6 +10,7 @@ from reality.diagnosis.capacity import Promise, largest_load, ordinary, replicas
 from reality.diagnosis.causes import Cause, Difference
 from reality.diagnosis.result import ActionKind, OfferedAction, Recalibration, State
 from reality.diagnosis.worlds import Circumstances, Worlds
+from reality.step_times import milliseconds
 from sizing.base.format import count, percent, requests_per_s
 from sizing.base.units import HOURS_PER_MONTH
 from sizing.queueing.balancing import balanced, shares
@@ -203,9 +204,14 @@ class _Adviser:
         learned, now = self._given.recalibration, self._given.now
         if learned is None or not learned.offered:
             return None
+        more = (
+            f", and {milliseconds(learned.sequence_ms)} ms more for each running sequence"
+            if learned.sequence_ms
+            else ""
+        )
         why = (
             f"Decode steps take {learned.factor_decode:.2f} and prompts {learned.factor_prefill:.2f} times as long as "
-            f"planned. {learned.why} Plan with these step times."
+            f"planned{more}. {learned.why} Plan with these step times."
         )
         return OfferedAction(
             kind="recalibrate",

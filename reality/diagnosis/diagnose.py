@@ -27,7 +27,7 @@ from reality.diagnosis.result import CauseRow, Diagnosis, LimitRow, Recalibratio
 from reality.diagnosis.sentences import headline
 from reality.diagnosis.worlds import OutOfTime, Ran, Worlds
 from reality.identity import check
-from reality.step_times import PARTS, basis_of, interval_of
+from reality.step_times import PARTS, StepLoad, basis_of, interval_of, load_of
 from sharing.bonds.records import Calibration
 from sizing.base.version import ENGINE_VERSION
 from sizing.catalog import data_version
@@ -305,7 +305,11 @@ class _Diagnosis:
         load = self.reading.observed.number("arrivals_rps") or given.now.rps
         accepted = "" if self.planned.learned is None else self.planned.learned.benchmark
         scenario = self.planned.answer.question.scenario
-        return as_measured(scenario, given.now, load, learned.targets or tuple(now), accepted)
+        known, own = learned.recalibration, scenario.benchmark
+        sequence_ms = 0.0 if known is None else known.sequence_ms
+        if own is not None and own.sequence_ms:  # what is learned lies beyond the plan, which has it already
+            sequence_ms += own.sequence_ms * (1.0 if known is None else known.factor_decode)
+        return as_measured(scenario, given.now, load, learned.targets or tuple(now), accepted, sequence_ms)
 
     def _attributed(self) -> Attribution:
         devices, fleet = self.reading.details.devices, self.seen.fleet
@@ -344,9 +348,19 @@ class _Diagnosis:
     def _interval(self) -> StepInterval:
         """Of the step times that are planned with: the plan's, or those accepted since."""
         learned = self.planned.learned
-        both = self._intervals() if learned is None else tuple(interval_of(learned, part) for part in PARTS)
+        load = self._step_load()
+        both = self._intervals() if learned is None else tuple(interval_of(learned, part, load) for part in PARTS)
         fast, slow = (tuple(getattr(one, end) for one in both) for end in ("low_factor", "high_factor"))
         return StepInterval(ends=(fast, slow))
+
+    def _step_load(self) -> StepLoad | None:
+        """The sequences that each replica runs now, with their step; None where the engine does not say."""
+        now, running = self.seen.measured, self.reading.observed.number("running")
+        if not running:
+            return None
+        prompt, output = float(now.prompt.mean()), float(now.output.mean())
+        replica = self.worlds.replica(now.row, prompt, output)
+        return load_of(replica, running / now.replicas, prompt + output / 2.0)
 
     def _known(self) -> Known:
         """What is known of the step times before any window."""

@@ -159,6 +159,30 @@ class Recalibration(Result):
     factor_fixed: Annotated[
         float, described("Before the engine", "times", "fitted", "On what a request takes before the engine has it.")
     ]
+    sequence_ms: Annotated[
+        float,
+        described(
+            "Each sequence", "ms", "fitted", "What each running sequence adds to a step beyond the plan; 0 if nothing."
+        ),
+    ]
+    sequence_low_ms: Annotated[
+        float | None, described("Each sequence, low", "ms", "80 % interval", "Lower end; none where nothing is known.")
+    ]
+    sequence_high_ms: Annotated[
+        float | None, described("Each sequence, high", "ms", "80 % interval", "Upper end; none where nothing is known.")
+    ]
+    sequence_identifiable: Annotated[
+        bool,
+        described(
+            "Each sequence told",
+            help="Whether the windows' numbers of running sequences differ enough to tell what each adds; else it "
+            "stays.",
+        ),
+    ]
+    sequence_covariance: Annotated[
+        tuple[float, ...],
+        described("Covariance of each sequence", help="Of its ms with the three of the covariance, and its variance."),
+    ]
     decode_low: Annotated[float, described("Decode, low", "times", "80 % interval", "Lower end.")]
     decode_high: Annotated[float, described("Decode, high", "times", "80 % interval", "Upper end.")]
     prefill_low: Annotated[float, described("Prefill, low", "times", "80 % interval", "Lower end.")]

@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 
 from reality.lengths import shared_prefix
-from reality.step_times import with_learned
+from reality.step_times import sequence_s_of, with_learned
 from sharing.bonds.records import Calibration
 from sizing.base.arrays import Floats
 from sizing.deployments.candidates import table
@@ -73,7 +73,8 @@ class Circumstances:
     ``kv_scale``: the configuration, and its KV cache relative to what the engine prints for it. ``shares`` and
     ``slowness`` by replica: load relative to an even one, and how many times as long its steps take; replicas beyond
     them are ordinary. ``decode`` and ``prefill``: how many times as long the steps of all take, ``front`` what a
-    request takes before the engine has it.
+    request takes before the engine has it. ``sequence_s``: seconds that each running sequence adds to a step beyond the
+    plan, which no factor multiplies, as they are the host's (None: as many as were accepted).
     """
 
     rps: float
@@ -92,6 +93,7 @@ class Circumstances:
     decode: float = 1.0
     prefill: float = 1.0
     front: float = 1.0
+    sequence_s: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -200,12 +202,15 @@ class Worlds:
             prompt_token_s=base.prompt_token_s * one.front,
         )
         shares, slowness = _of_replicas(one)
+        known = sequence_s_of(self._learned)
+        adds = known if one.sequence_s is None else one.sequence_s
         kinds = []
         for members in _grouped(shares, slowness):
             slow = float(slowness[members].mean())
-            grid = base.grid
-            if slow * one.decode != 1.0 or slow * one.prefill != 1.0:
-                grid = grid.stretched(slow * one.decode, slow * one.prefill)
+            decode, grid = slow * one.decode, base.grid
+            if decode != 1.0 or slow * one.prefill != 1.0:
+                grid = grid.stretched(decode, slow * one.prefill)
+            grid = grid.with_sequences(adds - decode * known)
             share = float(shares[members].mean())
             if share > NEVER:
                 kinds.append(ReplicaKind(replica=replace(base, grid=grid), number=len(members), share=share))

@@ -28,5 +28,7 @@ def calibration_of(diagnosis: Diagnosis) -> Calibration:
         prefill=one.factor_prefill,
         front=one.factor_fixed,
         covariance=one.covariance,
+        sequence_ms=one.sequence_ms,
+        sequence_covariance=one.sequence_covariance,
         benchmark=measured.benchmark.model_dump_json(),
     )

@@ -11,6 +11,8 @@ from commandline.arguments import whole
 from commandline.run import Commands, as_json
 from commandline.table import aligned
 from reality.chosen import Chosen, opened
+from reality.learned.words import added_in_words
+from reality.step_times import milliseconds
 from sharing.author import owner
 from sharing.bonds import Calibrations
 from sizing.base.format import percent
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from sharing.bonds.records import Accepted
 
 LARGEST_NUMBER = 1_000_000_000
-HEAD = ("id", "decode", "prefill", "windows", "until (UTC)", "source", "accepted", "undone")
+HEAD = ("id", "decode", "prefill", "ms/sequence", "windows", "until (UTC)", "source", "accepted", "undone")
 
 
 def add_commands(
@@ -75,6 +77,7 @@ def _in_words(one: Recalibration) -> str:
         f"{'Prefill':16} {one.factor_prefill:.3f} times as planned, 80 % {one.prefill_low:.3f} to "
         f"{one.prefill_high:.3f}",
         f"{'Before engine':16} {one.factor_fixed:.3f} times as planned",
+        f"{'Each sequence':16} {added_in_words(one)}",
         f"{'Windows':16} {one.windows}" + (f", from {one.since} to {one.until}" if one.since else ""),
     ]
     if one.error_before is not None and one.error_after is not None:
@@ -112,6 +115,7 @@ def _as_json(one: Accepted) -> dict[str, object]:
         "factor_decode": learned.decode,
         "factor_prefill": learned.prefill,
         "factor_fixed": learned.front,
+        "sequence_ms": learned.sequence_ms,
         "accepted_by": one.accepted_by,
         "accepted_at": one.accepted_at.isoformat(),
         "undone_by": one.undone_by,
@@ -125,6 +129,7 @@ def _cells(one: Accepted) -> tuple[str, ...]:
         str(one.id),
         f"{learned.decode:.3f}",
         f"{learned.prefill:.3f}",
+        milliseconds(learned.sequence_ms),
         str(learned.windows),
         f"{learned.until:%Y-%m-%d %H:%M}",
         learned.source,

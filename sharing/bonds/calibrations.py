@@ -16,7 +16,9 @@ from sharing.library.schema import CALIBRATIONS
 from sharing.library.store import Library
 
 _FACTORS = ("decode", "prefill", "front", "covariance")
-_PLAIN = tuple(name for name in Calibration.__dataclass_fields__ if name not in _FACTORS)
+_LATER = "sequence_covariance"
+"""Beside the factors: what an older version reads of them stays as it knows it."""
+_PLAIN = tuple(name for name in Calibration.__dataclass_fields__ if name not in (*_FACTORS, _LATER))
 _NEWEST = CALIBRATIONS.c.id.desc()
 
 
@@ -33,6 +35,7 @@ class Calibrations:
             version(connection, scenario_id)
             row = {name: getattr(one, name) for name in _PLAIN}
             row["factors"] = json.dumps({name: getattr(one, name) for name in _FACTORS})
+            row[_LATER] = json.dumps(one.sequence_covariance)
             its = (CALIBRATIONS.c.scenario_id == scenario_id, CALIBRATIONS.c.undone_at.is_(None))
             newest = connection.execute(select(CALIBRATIONS).where(*its).order_by(_NEWEST).limit(1)).one_or_none()
             if newest is not None and _accepted(newest).calibration.until >= one.until:
@@ -70,6 +73,7 @@ class Calibrations:
 def _accepted(row: Row[Any]) -> Accepted:
     factors = json.loads(row.factors)
     factors["covariance"] = tuple(map(tuple, factors["covariance"]))
+    factors[_LATER] = tuple(json.loads(row.sequence_covariance))
     return Accepted(
         id=row.id,
         scenario_id=row.scenario_id,

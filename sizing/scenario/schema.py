@@ -367,6 +367,8 @@ class Benchmark(ScenarioPart):
     (``sizing.calibration.fit``).
 
     ``model`` left out means the scenario's; ``gpus`` all that served the load, replicas together, or one instance.
+    ``sequence_ms``: what each running sequence adds to a step beyond the prediction, where that is known beside the
+    points, as live windows teach it; the points calibrate the rest.
     """
 
     source: str = Field(default="", max_length=bounds.LONGEST_SOURCE)
@@ -380,6 +382,7 @@ class Benchmark(ScenarioPart):
     pp: int = Field(default=1, ge=1, le=64)
     ep: int = Field(default=1, ge=1, le=128)
     dp: int = Field(default=1, ge=1, le=128)
+    sequence_ms: Annotated[float, Field(ge=0, le=1e4, allow_inf_nan=False)] = 0.0
     points: list[BenchmarkPoint] = Field(min_length=1, max_length=200)
 
 

@@ -102,6 +102,12 @@ class StepGrid:
             token_s=self.token_s * prompt,
         )
 
+    def with_sequences(self, seconds: float) -> StepGrid:
+        """Every step longer by ``seconds`` for each sequence that decodes in it; below 0 shorter."""
+        if not seconds:
+            return self
+        return replace(self, decode_s=self.decode_s + seconds * np.arange(len(self.decode_s))[:, None])
+
     def fitted_to(self, times: StepTimes, reference: StepTimes, concurrency: Floats) -> StepGrid:
         """The grid with the level of another source: ``times`` over ``reference`` of this configuration (one row each),
         by concurrency (K,) for decode steps, one factor for prompts."""

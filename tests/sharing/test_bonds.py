@@ -99,7 +99,16 @@ def test_accepted_step_times_count_until_they_are_undone(bonds):
 
 @pytest.mark.parametrize(
     "changed",
-    [{"decode": 0.0}, {"prefill": float("nan")}, {"front": -1.0}, {"covariance": ((1.0,),)}, {"source": "x" * 999}],
+    [
+        *(
+            {"decode": 0.0},
+            {"prefill": float("nan")},
+            {"front": -1.0},
+            {"covariance": ((1.0,),)},
+            {"source": "x" * 999},
+        ),
+        *({"sequence_ms": -0.1}, {"sequence_ms": float("inf")}, {"sequence_covariance": (1.0,)}),
+    ],
 )
 def test_step_times_that_cannot_be_are_refused(changed):
     with pytest.raises(InvalidEntry):
@@ -169,6 +178,12 @@ def test_several_watchers_at_once_lose_nothing(bonds):
         list(pool.map(lambda i: bonds.bind(1, Place(source=f"s{i}"), by=ANN), range(12)))
     assert len(bonds.comparisons(1)) == 24
     assert bonds.of_scenario(1) is not None
+
+
+def test_what_a_sequence_adds_is_kept_with_its_covariance(bonds):
+    one = calibration(sequence_ms=0.42, sequence_covariance=(-0.01, 0.0, 0.02, 0.03))
+    assert Calibrations(bonds.library).accept(1, one, by=ANN).calibration == one
+    assert Calibrations(bonds.library).of_scenario(1).calibration == one
 
 
 def test_a_library_without_bonds_opens(library, place, opened):
