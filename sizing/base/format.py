@@ -122,7 +122,9 @@ def tokens_per_s(x: Number) -> str:
 
 
 def requests_per_s(x: Number) -> str:
-    """A request rate: "2.4 requests/s"."""
+    """A request rate: "2.4 requests/s"; a small one with its digits, because it is what was asked for."""
+    if x is not None and 0 < abs(x) < SMALLEST:
+        return f"{stated(x, 3)} requests/s"
     return _with_unit(x, "requests/s")
 
 
