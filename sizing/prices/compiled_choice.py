@@ -94,6 +94,6 @@ Of the options in which one instance spans the fewest hosts, joined by a fabric 
 before unpriced, those of the least price; of these, within ``tie``, the one with the fewest systems, of these the
 first. ``gpu`` (C,): which GPU; ``kinds``, (C,) each: instances that work and GPUs per instance of the one kind and of
 the other; ``reserve``: spares and what may be lost (:func:`sizing.prices.packing.held_in_systems`).
-``offers``: by GPU its first option and their number, then by option its GPUs, its hosts, whether a fabric joins several,
-whether it has no price, and its USD/h, 0 where that is not known.
+``offers``: by GPU its first option and their number, then by option its GPUs, its hosts, whether a fabric joins
+several, whether it has no price, and its USD/h, 0 where that is not known.
 """
