@@ -116,6 +116,11 @@ def usd(x: Number, digits: int = 3) -> str:
     return f"{sign}${text}"
 
 
+def a_month(x: Number) -> str:
+    """A price of hardware by the month: "$12.3k a month", or that it is not known."""
+    return "price not known" if x is None else f"{usd(x)} a month"
+
+
 def tokens_per_s(x: Number) -> str:
     """A token rate: "1,240 tokens/s"."""
     return _with_unit(x, "tokens/s")

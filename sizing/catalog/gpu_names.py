@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from types import MappingProxyType
 
-from sizing.base.errors import UnknownName, nearest_names
+from commandline.foreign_text import shown
+from sizing.base.errors import SizingError, UnknownName, nearest_names
 from sizing.base.units import GB
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.gpu_rows import gpus
@@ -17,16 +18,24 @@ MEMORY_TOLERANCE = 0.08
 
 _MEMORY = re.compile(r"(?<![a-z0-9.])(\d{2,3})\s*g(i?b)?(?![a-z0-9])")
 
+_SLICE = re.compile(r"(?<![a-z0-9])(\d+g\.\d+gb|1/\d)$", re.IGNORECASE)
+"""What of a name is a MIG slice or a fraction of a card."""
+
 
 def resolve_gpu(name: str) -> Gpu:
     """The accelerator for an id, an alias or a product name, ignoring case, spaces and punctuation.
 
-    A memory size in the name must be that of the accelerator. Raises UnknownName with the three nearest names.
+    A memory size in the name must be that of the accelerator. Raises UnknownName with the three nearest names, and
+    SizingError for a slice of one, which a scenario names apart.
     """
     gpu = gpu_named(name)
-    if gpu is None:
-        raise UnknownName("GPU", name, nearest=_nearest(name))
-    return gpu
+    if gpu is not None:
+        return gpu
+    cut = _SLICE.search(name[:200])
+    card = None if cut is None else gpu_named(name[: cut.start()].removesuffix("MIG").rstrip(" :/_-"))
+    if cut is not None and card is not None:
+        raise SizingError(f"“{shown(name)}” is a slice: name the card, gpus: [{card.id}], and slice: {cut[0].lower()}.")
+    raise UnknownName("GPU", name, nearest=_nearest(name))
 
 
 @lru_cache(maxsize=512)
