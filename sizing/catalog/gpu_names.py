@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from types import MappingProxyType
 
-from commandline.foreign_text import shown
-from sizing.base.errors import SizingError, UnknownName, nearest_names
+from sizing.base.errors import UnknownName, nearest_names
 from sizing.base.units import GB
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.gpu_rows import gpus
@@ -25,8 +24,8 @@ _SLICE = re.compile(r"(?<![a-z0-9])(\d+g\.\d+gb|1/\d)$", re.IGNORECASE)
 def resolve_gpu(name: str) -> Gpu:
     """The accelerator for an id, an alias or a product name, ignoring case, spaces and punctuation.
 
-    A memory size in the name must be that of the accelerator. Raises UnknownName with the three nearest names, and
-    SizingError for a slice of one, which a scenario names apart.
+    A memory size in the name must be that of the accelerator. Raises UnknownName with the three nearest names; of a
+    slice, which a scenario names apart, with how.
     """
     gpu = gpu_named(name)
     if gpu is not None:
@@ -34,7 +33,8 @@ def resolve_gpu(name: str) -> Gpu:
     cut = _SLICE.search(name[:200])
     card = None if cut is None else gpu_named(name[: cut.start()].removesuffix("MIG").rstrip(" :/_-"))
     if cut is not None and card is not None:
-        raise SizingError(f"“{shown(name)}” is a slice: name the card, gpus: [{card.id}], and slice: {cut[0].lower()}.")
+        instead = f"A slice is asked for beside its card: gpus: [{card.id}], and slice: {cut[0].lower()}."
+        raise UnknownName("GPU", name, nearest=[card.id], instead=instead)
     raise UnknownName("GPU", name, nearest=_nearest(name))
 
 
