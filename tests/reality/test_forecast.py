@@ -142,7 +142,7 @@ def test_what_is_said_names_no_argument_of_a_command_line(rps: int) -> None:
 def test_an_order_names_an_accelerator_of_ones_own_by_its_name() -> None:
     card = {"id": "my_gpu", "name": "Acme One", "memory_gb": 80, "bandwidth_gbs": 3000, "fp16_tflops": 900}
     own = scenario(peak_rps=40.0).model_dump()
-    own["deployment"] |= {"gpus": ["my_gpu"], "custom_gpus": [card]}
+    own["deployment"] = {"gpus": ["my_gpu"], "custom_gpus": [card]}
     asked = Scenario.model_validate(own)
     loaded = history(made(Recipe(), 28, seed=4).rps * 100.0, replicas=1)
     answer = forecast(

@@ -178,7 +178,7 @@ def test_an_unknown_name_offers_the_nearest_ones():
     ("name", "hint"),
     [
         ("h100_sxm:1g.10gb", "gpus: [h100_sxm], and slice: 1g.10gb."),
-        ("A100 80GB SXM MIG 3g.40gb", "gpus: [a100_sxm_80g], and slice: 3g.40gb."),
+        ("A100 SXM 80GB MIG 3g.40gb", "gpus: [a100_sxm_80g], and slice: 3g.40gb."),
         ("l40s/1/4", "gpus: [l40s], and slice: 1/4."),
     ],
 )
