@@ -92,8 +92,8 @@ def about_left_out(cheaper: Sequence[LeftOut], usd_per_month: float | None) -> I
     """What was left out in one sentence, and the click that considers all of it."""
     if not cheaper:
         return
-    named = ", ".join(
-        f"{_WORDS[one.kind]} ({one.configuration}: about {usd(one.hardware_usd_per_month)})" for one in cheaper
+    named = " and ".join(
+        f"{_WORDS[one.kind]} ({one.configuration}), about {usd(one.hardware_usd_per_month)}" for one in cheaper
     )
     fix, *also = (_FIXES[one.kind] for one in cheaper)
     yield PlanWarning(

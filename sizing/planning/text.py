@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from commandline.percentiles import name_of
 from sizing.base.deployed import Deployed
-from sizing.base.format import count, ms, requests_per_s, usd
+from sizing.base.format import a_month, count, ms, requests_per_s, usd
 from sizing.base.latency_and_cost import Latency
 from sizing.base.result import Plan
 from sizing.mixed.text import lines as mix_lines
@@ -43,10 +43,9 @@ def _proposals(plan: Plan) -> Iterator[str]:
         return
     yield "Proposals"
     for one in plan.proposals:
-        a_month = f"{usd(one.hardware_usd_per_month)} a month"
         yield (
-            f"  {NAMES[one.name]:12} {made_of(one.deployment)}, {a_month}; limits hold {chance(one)}, room to grow "
-            f"{room(one)}"
+            f"  {NAMES[one.name]:12} {made_of(one.deployment)}, {a_month(one.hardware_usd_per_month)}; limits hold "
+            f"{chance(one)}, room to grow {room(one)}"
         )
         yield f"  {'':12} {gives_up(one, balanced, usd)}"
     yield ""
@@ -64,7 +63,7 @@ def as_text(plan: Plan) -> str:
             f"TTFT          {_percentiles(plan.latency.ttft_ms)}",
             f"ITL           {_percentiles(plan.latency.itl_ms)}",
             f"E2E           {_percentiles(plan.latency.e2e_ms)}",
-            f"Cost          {usd(plan.cost.hardware_usd_per_month) if plan.cost else 'unknown'} a month",
+            f"Cost          {a_month(plan.cost.hardware_usd_per_month if plan.cost else None)}",
             f"How sure      {plan.how_sure}",
             f"Source        {plan.source}",
             "",
@@ -77,6 +76,8 @@ def as_text(plan: Plan) -> str:
     if plan.pipeline:
         lines += [*stage_lines(plan.pipeline), ""]
     lines += [f"{w.severity.capitalize()}: {w.message}" for w in plan.warnings]
+    if plan.assumptions:
+        lines += ["", "Assumed", *(f"  {assumption}" for assumption in plan.assumptions)]
     if plan.alternatives:
         lines += [
             "",
@@ -84,7 +85,7 @@ def as_text(plan: Plan) -> str:
         ]
         lines += [
             f"  {count(a.deployment.gpus):>5} GPU{'s' if a.deployment.gpus > 1 else ' '}: {_deployed(a.deployment)}, "
-            f"TTFT {ms(a.ttft_ms)}, ITL {ms(a.itl_ms)}, {usd(a.hardware_usd_per_month)} a month"
+            f"TTFT {ms(a.ttft_ms)}, ITL {ms(a.itl_ms)}, {a_month(a.hardware_usd_per_month)}"
             f"{', simulated' if a.decided_by == 'simulation' else ''}"
             for a in plan.alternatives
         ]

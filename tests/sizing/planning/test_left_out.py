@@ -1,5 +1,7 @@
 """What the defaults leave out: told where it costs something, and considered after one click."""
 
+import re
+
 import pytest
 
 from sharing.form.write import with_change
@@ -72,7 +74,8 @@ def test_two_kinds_are_one_sentence_and_one_click(monkeypatch: pytest.MonkeyPatc
     assert [one.kind for one in found.left_out] == ["lossy_formats", "unmeasured_gpus"]
     (warning,) = [w for w in found.warnings if w.code == "left_out"]
     assert warning.message.startswith("Two cheaper plans were left out: weight formats that lose accuracy (")
-    assert ", GPUs without published benchmarks (" in warning.message
+    assert " and GPUs without published benchmarks (" in warning.message
+    assert re.search(r"\), about \$[\d.,k]+ a month instead of \$[\d.,k]+\.$", warning.message)
     assert warning.fix is not None
     assert {warning.fix.key, *(one.key for one in warning.fix.also)} == {
         "deployment.accurate_formats_only",
