@@ -12,7 +12,7 @@ from sharing.report.subject import Subject
 from sizing.base.deployed import Deployed
 from sizing.base.format import count
 from sizing.base.result import Candidate
-from sizing.planning.text import why_no_alternatives
+from sizing.planning.text import and_drafts, why_no_alternatives
 
 LISTED = 12
 """Alternatives that the table holds."""
@@ -78,7 +78,13 @@ def _named(deployed: Deployed, subject: Subject) -> str:
 
 
 def _what(deployed: Deployed, subject: Subject, low: int | None, high: int | None) -> tuple[Cell, ...]:
-    return _named(deployed, subject), layout(deployed), deployed.gpus, gpu_span(low, high), deployed.systems
+    return (
+        _named(deployed, subject),
+        layout(deployed) + and_drafts(deployed),
+        deployed.gpus,
+        gpu_span(low, high),
+        deployed.systems,
+    )
 
 
 def _planned(subject: Subject) -> tuple[Cell, ...]:

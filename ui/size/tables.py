@@ -13,7 +13,7 @@ from sizing.base.deployed import Deployed
 from sizing.base.format import count, percent, usd
 from sizing.base.result import Candidate, Plan
 from sizing.catalog.precisions import precisions
-from sizing.planning.text import why_no_alternatives
+from sizing.planning.text import and_drafts, why_no_alternatives
 from sizing.question.configuration import parallelism_text
 from ui import state
 from ui.format import known, unbroken
@@ -125,7 +125,7 @@ def _row(one: Candidate, name: Name, use: str | None, difference: str | None) ->
         "usd": known(one.hardware_usd_per_month),
         "origin": origin_of(one),
         "difference": difference,
-        "instance": parallelism(one.deployment),
+        "instance": parallelism(one.deployment) + and_drafts(one.deployment),
         "range": gpu_range(one.gpus_low, one.gpus_high),
         "systems": one.deployment.systems,
         "e2e": known(one.e2e_ms),
@@ -148,7 +148,7 @@ def _planned_row(plan: Plan, deployed: Deployed, name: Name) -> dict[str, object
         "usd": known(plan.cost.hardware_usd_per_month if plan.cost else None),
         "origin": ORIGIN[plan.decided_by],
         "difference": "this plan",
-        "instance": parallelism(deployed),
+        "instance": parallelism(deployed) + and_drafts(deployed),
         "range": gpu_range(plan.gpus_low, plan.gpus_high),
         "systems": deployed.systems,
         "e2e": known(latency.e2e_ms.at_percentile if latency else None),
