@@ -13,7 +13,6 @@ from sizing.mixed.text import lines as mix_lines
 from sizing.pipelines.text import lines as stage_lines
 from sizing.planning.proposal_text import NAMES, balanced_of, chance, gives_up, made_of, room
 
-
 _ALTERNATIVES = "Alternatives (latency at the asked percentile; estimates of the analytic load model, unless simulated)"
 
 
