@@ -209,7 +209,7 @@ def test_a_long_question_is_served_while_plans_wait(running: Running) -> None:
         asked.go("plans")
         assert page.answer.result(PATIENCE_S)[0] == "finished"
         before = int((asked.folder / "one.after").read_text())
-        assert PLANS_BEFORE <= before <= PLANS_BEFORE + 2, "those that were held when it came do not count"
+        assert PLANS_BEFORE <= before <= 2 * PLANS_BEFORE, "the other worker goes on with some until it is under way"
         for plan_of_many in plans:
             plan_of_many.result(PATIENCE_S)
 
