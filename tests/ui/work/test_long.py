@@ -22,8 +22,9 @@ from sizing.replay.simulation_result import SimulationResult
 from sizing.replay.what_if import AS_PLANNED, WhatIf
 from sizing.scenario.trace import Trace
 from tests.patience import PATIENCE_S, until
-from tests.ui.work.run_by_workers import SHARE, nothing, short, work
+from tests.ui.work.run_by_workers import SHARE, held_plan, nothing, short, work
 from ui.work import computing
+from ui.work.lanes import PLANS_BEFORE
 from ui.work.plans import GOES_ON, NOT_BEGUN, STOPPING, Plans
 from ui.work.questions import Cancelled, Computation, NotPlanned
 from ui.work.workers import Worker
@@ -87,7 +88,7 @@ def running(tmp_path: Path) -> Running:
             compute=short, prepare=nothing, settings=Settings.model_validate({"SIZING_WORKERS": workers, **settings})
         )
         plans.start()
-        with ThreadPoolExecutor(16) as pages:
+        with ThreadPoolExecutor(4 * PLANS_BEFORE) as pages:
             asked = Asked(plans, tmp_path, pages)
             try:
                 assert not workers or plans.wait_until_ready(PATIENCE_S)
@@ -193,26 +194,24 @@ def test_a_plan_does_not_wait_for_long_questions_not_even_of_its_session(running
             assert page.answer.result(PATIENCE_S)[0] == "finished"
 
 
-def test_a_long_question_is_served_while_plans_never_end(running: Running) -> None:
-    """More sessions than workers ask for plans without a pause."""
+def test_a_long_question_is_served_while_plans_wait(running: Running) -> None:
+    """Both workers are held by plans while many more join the queue, and then one long question."""
+    held: Computation[None] = Computation(compute=held_plan, kept=1, what="plan")
     with running(2) as asked:
-        enough = threading.Event()
-
-        def plans_without_end(session: str) -> int:
-            number = 0
-            while not enough.is_set():
-                asked.plans.plan((f"{session} {number}", False), f"{session} {number}")
-                number += 1
-            return number
-
-        busy = [asked.pages.submit(plans_without_end, f"{n}") for n in range(6)]
-        until(lambda: asked.plans.counts.computed > 20)
+        plans = [
+            asked.pages.submit(asked.plans.ask, held, (asked.folder, number), number)
+            for number in range(3 * PLANS_BEFORE)
+        ]
+        until(lambda: asked.plans.queued == (len(plans) - 2, 0))
+        page = asked.page("one", "a")
+        until(lambda: page.waits(1))
         asked.go("one")
-        try:
-            assert asked.page("one", "a").answer.result(PATIENCE_S)[0] == "finished"
-        finally:
-            enough.set()
-        assert all(one.result(PATIENCE_S) for one in busy)
+        asked.go("plans")
+        assert page.answer.result(PATIENCE_S)[0] == "finished"
+        before = int((asked.folder / "one.after").read_text())
+        assert PLANS_BEFORE <= before <= 2 * PLANS_BEFORE, "the other worker goes on with some until it is under way"
+        for plan_of_many in plans:
+            plan_of_many.result(PATIENCE_S)
 
 
 @pytest.mark.parametrize("workers", [0, 1])
