@@ -62,6 +62,12 @@ def _proposals(plan: Plan) -> Iterator[str]:
     yield ""
 
 
+def _assumed(plan: Plan) -> Iterator[str]:
+    """What was assumed, one line each: also another model that stands for the one asked for."""
+    if plan.assumptions:
+        yield from ("", "Assumed", *(f"  {assumption}" for assumption in plan.assumptions))
+
+
 def as_text(plan: Plan) -> str:
     """The plan for a terminal: answer, figures, warnings, alternatives, excluded."""
     lines = [plan.answer, ""]
@@ -87,8 +93,7 @@ def as_text(plan: Plan) -> str:
     if plan.pipeline:
         lines += [*stage_lines(plan.pipeline), ""]
     lines += [f"{w.severity.capitalize()}: {w.message}" for w in plan.warnings]
-    if plan.assumptions:
-        lines += ["", "Assumed", *(f"  {assumption}" for assumption in plan.assumptions)]
+    lines += [*_assumed(plan)]
     if plan.alternatives:
         lines += ["", _ALTERNATIVES]
         lines += [
