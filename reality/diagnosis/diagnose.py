@@ -25,10 +25,11 @@ from reality.diagnosis.replan import with_new_plan
 from reality.diagnosis.resize import as_measured
 from reality.diagnosis.result import CauseRow, Diagnosis, LimitRow, Recalibration, Split, State
 from reality.diagnosis.sentences import headline
-from reality.diagnosis.worlds import OutOfTime, Ran, Worlds
+from reality.diagnosis.worlds import Circumstances, OutOfTime, Ran, Worlds
 from reality.identity import check
 from reality.step_times import PARTS, StepLoad, basis_of, interval_of, load_of
 from sharing.bonds.records import Calibration
+from sizing.base.units import MS_PER_S
 from sizing.base.version import ENGINE_VERSION
 from sizing.catalog import data_version
 from sizing.evidence.error_factors import ErrorFactors
@@ -281,12 +282,12 @@ class _Diagnosis:
         main = None
         if split is not None and highest is not None and highest.attainment is not None:
             main = main_cause(split, broken=highest.verdict == "broken", limit_ms=highest.limit)
-        promise = self._promise(rows, given)
-        capacity = largest_load(self.worlds, given.now, promise)
+        promise, learned = self._promise(rows, given), self._learned(given)
         self.progress(0.7)
-        learned = self._learned(given)
+        now = self._at_other_loads(given.now, learned.recalibration)
+        capacity = largest_load(self.worlds, now, promise)
         self.progress(0.85)
-        situation = self._situation(given, splitter, main, state, capacity, learned.recalibration)
+        situation = self._situation(now, splitter, main, state, capacity, learned.recalibration)
         advice = advise(situation, self.worlds, promise)
         self.progress(1.0)
         composed = self._composed(observed, rows, highest, split, main, capacity, advice)
@@ -375,9 +376,23 @@ class _Diagnosis:
         start = given.fitted.common if given.fitted is not None else 0.0
         return learn(self.reading.details.past, unfitted, self.worlds, self._known(), start=start)
 
+    def _at_other_loads(self, now: Circumstances, one: Recalibration | None) -> Circumstances:
+        """What capacity and actions are simulated from: as the window has it; where the windows tell what each running
+        sequence adds, with all that they teach, as one factor that explains this load says too little of others."""
+        if one is None or not one.offered or not one.sequence_ms:
+            return now
+        known = self._known().factors
+        return replace(
+            now,
+            decode=one.factor_decode / known[0],
+            prefill=one.factor_prefill / known[1],
+            front=one.factor_fixed / known[2],
+            sequence_s=one.sequence_ms / MS_PER_S,
+        )
+
     def _situation(
         self,
-        given: Attribution,
+        now: Circumstances,
         splitter: Splitter,
         main: CauseRow | None,
         state: State,
@@ -386,8 +401,8 @@ class _Diagnosis:
     ) -> Situation:
         return Situation(
             planned=self.planned,
-            load_rps=self.reading.observed.number("arrivals_rps") or given.now.rps,
-            now=given.now,
+            load_rps=self.reading.observed.number("arrivals_rps") or now.rps,
+            now=now,
             differences=tuple(splitter.differences.values()),
             main=None if main is None else main.cause,
             state=state,

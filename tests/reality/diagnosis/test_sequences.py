@@ -204,6 +204,18 @@ def test_the_resize_of_an_accepted_deployment_has_it() -> None:
     assert "engine" in {row.cause for row in said[1].causes}
 
 
+@pytest.mark.parametrize(
+    ("sequence_ms", "profile"), [(0.3, (0.3, 0.6, 0.45)), (0.4, (0.6, 0.6, 0.35, 0.35)), (0.8, (0.2, 0.4, 0.3))]
+)
+def test_what_the_limits_hold_is_the_same_before_and_after_it_is_accepted(sequence_ms: float, profile: Profile) -> None:
+    """The last window is at a lower load than the limits hold: one factor that explains it says too little of that."""
+    reading = reading_of(sequence_ms, profile)
+    offered = said_of(reading)
+    after = said_of(reading, accepted(offered))
+    assert offered.capacity_within_limits_rps == pytest.approx(after.capacity_within_limits_rps, rel=0.03)
+    assert offered.replicas_needed == after.replicas_needed
+
+
 @pytest.mark.parametrize(("load", "instances"), [(16, 3), (32, 5)])
 def test_the_scenario_as_measured_is_sized_with_it(load: float, instances: int) -> None:
     """Sized for more than was seen; instances are those that the independent simulation needs."""
