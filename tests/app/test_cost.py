@@ -154,7 +154,8 @@ def test_charts_show_what_the_engine_says() -> None:
     assert go.Figure(figure.to_dict()).to_plotly_json() == figure.to_plotly_json()  # raises for one it does not know
     drawn = sum(bar.x[list(bar.y).index("Own systems")] for bar in figure.data)
     assert drawn == pytest.approx(own.usd_per_month)
-    assert set(units_table(money)["Sense"]) == {"Allocated", "Used", "At full load", "Next system"}
+    counted = {"Everything provisioned", "The share in use", "At full load", "The next system"}
+    assert set(units_table(money)["Counted"]) == counted
 
 
 def test_thousands_are_grouped_in_tables_of_amounts(page: AppTest) -> None:
@@ -163,8 +164,8 @@ def test_thousands_are_grouped_in_tables_of_amounts(page: AppTest) -> None:
 
 
 def test_amounts_per_request_keep_their_digits_and_name_their_currency(page: AppTest) -> None:
-    (frame,) = (frame for frame in page.dataframe if "Sense" in frame.value)
-    amounts = [name for name in frame.value if name != "Sense"]
+    (frame,) = (frame for frame in page.dataframe if "Counted" in frame.value)
+    amounts = [name for name in frame.value if name != "Counted"]
     assert all(name.startswith("USD per ") for name in amounts)
     columns = json.loads(frame.proto.columns)
     assert all(columns[name]["type_config"]["format"] == "%.3g" for name in amounts)

@@ -135,8 +135,8 @@ def _units(cost: CostAnswer, currency: Currency) -> None:
     if not cost.lenses:
         return
     st.caption(
-        "Allocated: everything provisioned, idle hours included; compare this with the price of an API. Used: only the "
-        "share that is busy. At full load: as if the peak lasted day and night. Next system: what the requests cost "
+        "Everything provisioned: idle hours included; compare this with the price of an API. The share in use: only "
+        "what is busy. At full load: as if the peak lasted day and night. The next system: what the requests cost "
         "that need one more system."
     )
     units = units_table(cost, currency)

@@ -13,7 +13,7 @@ from sizing.economics.curves import OverLoad
 from sizing.economics.dates import Age
 from sizing.economics.present_value import Investment
 from sizing.economics.results import CostAnswer, CostSource, WayToPay
-from sizing.economics.text import CONSTANTS, PARTS, WHY_UNKNOWN
+from sizing.economics.text import CONSTANTS, PARTS, WAY_NAMES, described, senses, why_unknown
 from sizing.economics.views import BaseWay, ViewName
 from ui.currency import DOLLARS, Currency
 from ui.figures.template import (
@@ -30,26 +30,12 @@ from ui.figures.template import (
 )
 from ui.format import known
 
-WAYS: Mapping[ViewName, str] = {
-    "on_prem": "Own systems",
-    "cloud": "Rented, same GPUs",
-    "hybrid": "Hybrid",
-    "api": "API",
-    "cloud_best": "Rented, cheapest",
-    "on_prem_best": "Own, cheapest",
-    "cloud_hours": "Rented by window",
-    "api_cheapest": "API, cheapest",
-    "api_median": "API, median",
-    "blended": "Split",
-}
-"""Ways to pay as legends and tables call them; their place is that of their colour."""
-
 ORDER: tuple[ViewName, ...] = (
     *("on_prem", "on_prem_best", "cloud", "cloud_best", "cloud_hours", "hybrid", "blended"),
     *("api_cheapest", "api", "api_median"),
 )
 """Ways as a chart stacks them: owned, rented, mixed, by the token."""
-assert set(ORDER) == set(WAYS)
+assert set(ORDER) == set(WAY_NAMES)
 
 AGES: Mapping[Age, str] = {
     "stale": "older than 90 days",
@@ -74,7 +60,7 @@ def build_ways(cost: CostAnswer, *, currency: Currency = DOLLARS, dark: bool = F
             "type": "bar",
             "orientation": "h",
             "name": PARTS[part].capitalize(),
-            "y": [WAYS[way.name] for way in ways],
+            "y": [WAY_NAMES[way.name] for way in ways],
             "x": [way.parts.get(part, 0.0) for way in ways],
             "marker": {
                 "color": colours[n % len(colours)],
@@ -102,7 +88,7 @@ def build_ways(cost: CostAnswer, *, currency: Currency = DOLLARS, dark: bool = F
 
 def _total(way: WayToPay, currency: Currency) -> dict[str, Any]:
     """The sum of a bar, behind its end."""
-    at = {"x": way.usd_per_month, "y": WAYS[way.name], "xanchor": "left", "showarrow": False}
+    at = {"x": way.usd_per_month, "y": WAY_NAMES[way.name], "xanchor": "left", "showarrow": False}
     return {**at, "text": f" {currency.written(way.usd_per_month)}"}
 
 
@@ -120,7 +106,7 @@ def _way(way: WayToPay, code: str, *, cents: bool) -> dict[str, Any]:
         return known(usd) if not cents or usd is None else round(usd, 2)
 
     return {
-        "Way": WAYS[way.name],
+        "Way": WAY_NAMES[way.name],
         f"All costs ({code} a month)": amount(way.usd_per_month),
         "low": amount(way.low),
         "high": amount(way.high),
@@ -137,9 +123,9 @@ def _way(way: WayToPay, code: str, *, cents: bool) -> dict[str, Any]:
 def _what(way: WayToPay) -> str:
     """What is paid for, or why the way has no cost."""
     if way.unavailable is not None:
-        why = WHY_UNKNOWN[way.unavailable]
+        why = why_unknown(way)
         return why[0].upper() + why[1:]
-    return " in ".join(filter(None, [way.system, way.place]))
+    return described(way)
 
 
 def source_name(source: CostSource) -> str:
@@ -156,23 +142,16 @@ def sources_table(sources: Sequence[CostSource]) -> pd.DataFrame:
 
 def units_table(cost: CostAnswer, currency: Currency = DOLLARS) -> pd.DataFrame:
     """The cost per request and per million tokens in every sense."""
-    senses = [
-        (f"Allocated and {lens.name}" if lens.name == "used" else "Allocated", lens.per_unit) for lens in cost.lenses
-    ]
-    senses = [(name.replace("Allocated and used", "Used"), unit) for name, unit in senses]
-    senses += [
-        (name, unit) for name, unit in (("At full load", cost.full_load), ("Next system", cost.marginal)) if unit
-    ]
     return pd.DataFrame(
         [
             {
-                "Sense": name,
+                "Counted": name,
                 f"{currency.code} per request": known(unit.usd_per_request),
                 f"{currency.code} per million input tokens": known(unit.usd_per_million_input_tokens),
                 f"{currency.code} per million output tokens": known(unit.usd_per_million_output_tokens),
                 f"{currency.code} per million tokens": known(unit.usd_per_million_blended_tokens),
             }
-            for name, unit in senses
+            for name, unit in senses(cost)
         ]
     )
 
@@ -181,7 +160,7 @@ def ways_alt_text(cost: CostAnswer, currency: Currency = DOLLARS) -> str:
     """The bars in one sentence, for those who do not see them."""
     return (
         "All costs a month: "
-        + ", ".join(f"{WAYS[w.name]} {currency.written(w.usd_per_month)}" for w in cost.ways)
+        + ", ".join(f"{WAY_NAMES[w.name]} {currency.written(w.usd_per_month)}" for w in cost.ways)
         + "."
     )
 
@@ -223,7 +202,7 @@ def _over_months(data: list[dict[str, Any]], title: str, currency: Currency, *, 
 
 def payments_table(investment: Investment, currency: Currency = DOLLARS) -> pd.DataFrame:
     """One row per month from today on, a column per way; the last month less what the purchases are still worth."""
-    columns = {f"{WAYS[way.name]} ({currency.code})": np.round(way.payments, 2) for way in investment.ways}
+    columns = {f"{WAY_NAMES[way.name]} ({currency.code})": np.round(way.payments, 2) for way in investment.ways}
     return pd.DataFrame({"Month": range(investment.months + 1), **columns})
 
 
@@ -232,7 +211,7 @@ def investment_table(investment: Investment, currency: Currency = DOLLARS) -> pd
     beside = {one.name: one for one in investment.owning_against}
     rows = [
         {
-            "Way": WAYS[way.name],
+            "Way": WAY_NAMES[way.name],
             f"Paid at once ({currency.code})": known(way.purchase_usd),
             f"Paid in 36 months ({currency.code})": known(way.paid_usd + way.residual_usd),
             f"Residual value ({currency.code})": known(way.residual_usd),
@@ -268,17 +247,17 @@ def offers_table(cost: CostAnswer, currency: Currency = DOLLARS) -> pd.DataFrame
 
 def months_table(months: Mapping[BaseWay, Sequence[float]], currency: Currency = DOLLARS) -> pd.DataFrame:
     """One row per month, a column per way; the sums are those of the chart."""
-    columns = {f"{WAYS[name]} ({currency.code})": [round(v, 2) for v in each] for name, each in months.items()}
+    columns = {f"{WAY_NAMES[name]} ({currency.code})": [round(v, 2) for v in each] for name, each in months.items()}
     count = max((len(each) for each in months.values()), default=0)
     return pd.DataFrame({"Month": range(1, count + 1), **columns})
 
 
 def _line(name: ViewName, x: Sequence[float], y: Sequence[float], currency: Currency, *, dark: bool) -> dict[str, Any]:
-    place = list(WAYS).index(name)
+    place = list(WAY_NAMES).index(name)  # the place of a way is that of its colour
     return {
         "type": "scatter",
         "mode": "lines",
-        "name": WAYS[name],
+        "name": WAY_NAMES[name],
         "x": x,
         "y": y,
         "line": {
@@ -288,7 +267,7 @@ def _line(name: ViewName, x: Sequence[float], y: Sequence[float], currency: Curr
             # whole systems are added at once; tokens are paid for one by one
             "shape": "linear" if name == "api" else "hv",
         },
-        "hovertemplate": f"%{{x:,.4~g}}: {currency.code} %{{y:,.0f}}<extra>{WAYS[name]}</extra>",
+        "hovertemplate": f"%{{x:,.4~g}}: {currency.code} %{{y:,.0f}}<extra>{WAY_NAMES[name]}</extra>",
     }
 
 
@@ -369,6 +348,7 @@ def _planned(curve: OverLoad, *, dark: bool) -> dict[str, Any]:
 def over_load_table(curve: OverLoad, currency: Currency = DOLLARS) -> pd.DataFrame:
     """One row per load, a column per way."""
     columns = {
-        f"{WAYS[name]} ({currency.code} a month)": np.round(values, 2) for name, values in curve.usd_per_month.items()
+        f"{WAY_NAMES[name]} ({currency.code} a month)": np.round(values, 2)
+        for name, values in curve.usd_per_month.items()
     }
     return pd.DataFrame({"Requests a day": [known(v) for v in curve.requests_per_day.tolist()], **columns})

@@ -263,5 +263,5 @@ def test_texts_hold_what_the_answer_holds() -> None:
     answer = priced(workload={"arrivals": OFFICE}, costs={"region": "germany"})
     for text in (as_text(answer), as_markdown(answer)):
         assert answer.answer in text
-        assert "Lens allocated" in text or "| allocated |" in text
+        assert "Everything provisioned: " in text or "| Everything provisioned |" in text
     assert f"**{answer.usd_per_month:,.2f}**" in as_markdown(answer)
