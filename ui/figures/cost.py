@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from sizing.economics.api import provider_name
 from sizing.economics.curves import OverLoad
 from sizing.economics.dates import Age
 from sizing.economics.present_value import Investment
@@ -95,29 +96,42 @@ def _total(way: WayToPay, currency: Currency) -> dict[str, Any]:
 def ways_table(cost: CostAnswer, currency: Currency = DOLLARS, *, cents: bool = False) -> pd.DataFrame:
     """One row per way: what it is, what it costs, and why not where it has no cost.
 
-    With ``cents`` amounts are not rounded further, so that parts add up to their sum.
+    With ``cents``, for a file, amounts are not rounded further and every part has a column: they add up to their sum.
     """
     ways = sorted(cost.ways, key=lambda way: ORDER.index(way.name))
     return pd.DataFrame([_way(way, currency.code, cents=cents) for way in ways])
+
+
+def parts_table(cost: CostAnswer, currency: Currency = DOLLARS) -> pd.DataFrame:
+    """One row per part with the sum below, one column per way that has a cost."""
+    ways = sorted((way for way in cost.ways if way.usd_per_month is not None), key=lambda way: ORDER.index(way.name))
+    parts = [part for part in PARTS if any(way.parts.get(part) for way in ways)]
+    names = [PARTS[part].capitalize() for part in parts]
+    columns = {
+        WAY_NAMES[way.name]: [*(known(way.parts.get(part)) for part in parts), known(way.usd_per_month)] for way in ways
+    }
+    return pd.DataFrame({f"{currency.code} a month": [*names, "All parts"], **columns})
 
 
 def _way(way: WayToPay, code: str, *, cents: bool) -> dict[str, Any]:
     def amount(usd: float | None) -> float | None:
         return known(usd) if not cents or usd is None else round(usd, 2)
 
-    return {
+    shown = {
         "Way": WAY_NAMES[way.name],
         f"All costs ({code} a month)": amount(way.usd_per_month),
         "low": amount(way.low),
         "high": amount(way.high),
         f"Hardware and power only ({code} a month)": amount(way.hardware_and_power_usd_per_month),
         "What": _what(way),
-        "Systems": known(way.systems),
         "Utilisation (%)": None if way.utilization is None else round(way.utilization * 100.0, 1),
         "Energy (kWh a month)": known(way.energy_kwh_per_month),
         "Carbon (kg CO2e a month)": known(way.carbon_kg_per_month),
-        **{f"{PARTS[part].capitalize()} ({code})": round(value, 2) for part, value in way.parts.items()},
     }
+    if not cents:
+        return shown
+    parts = {f"{PARTS[part].capitalize()} ({code})": round(value, 2) for part, value in way.parts.items()}
+    return {**shown, "Systems": known(way.systems), **parts}
 
 
 def _what(way: WayToPay) -> str:
@@ -228,17 +242,17 @@ def investment_table(investment: Investment, currency: Currency = DOLLARS) -> pd
 
 def offers_table(cost: CostAnswer, currency: Currency = DOLLARS) -> pd.DataFrame:
     """One row per API that prices the model, the cheapest first."""
+    per = f"({currency.code} per million)"
     return pd.DataFrame(
         [
             {
-                "Provider": one.provider,
+                "Provider": provider_name(one.provider),
                 "Model": one.model,
                 f"{currency.code} a month": known(one.usd_per_month),
-                "Input (per million)": one.input_usd_per_mtok,
-                "Cached input": one.cached_input_usd_per_mtok,
-                "Output": one.output_usd_per_mtok,
-                "Date": one.date,
-                "Source": one.source,
+                f"Input {per}": one.input_usd_per_mtok,
+                f"Cached input {per}": one.cached_input_usd_per_mtok,
+                f"Output {per}": one.output_usd_per_mtok,
+                "Source": f"{one.source}, {one.date}",
             }
             for one in cost.api_offers
         ]
