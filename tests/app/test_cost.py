@@ -280,3 +280,24 @@ def test_parts_of_a_file_add_up_to_the_cent() -> None:
     for _, row in rows[rows["All costs (USD a month)"].notna()].iterrows():
         parts = [row[name] for name in rows if name.endswith("(USD)") and row[name] == row[name]]
         assert sum(parts) == pytest.approx(row["All costs (USD a month)"], abs=0.005 * (len(parts) + 1))
+
+
+PAGE_PX = 1070
+"""What is left for a table beside the navigation in a window of 1440 pixels, as measured."""
+
+
+def test_the_tables_of_ways_fit_beside_the_navigation(page: AppTest) -> None:
+    (ways,) = [frame for frame in page.dataframe if "Way" in frame.value and "What" in frame.value]
+    columns = json.loads(ways.proto.columns)
+    assert set(ways.value) == set(columns)
+    assert sum(columns[name]["width"] for name in ways.value) <= PAGE_PX
+    assert all(ways.value[name].notna().any() for name in ways.value)
+    (parts,) = [frame for frame in page.dataframe if "USD a month" in frame.value and "API" in frame.value]
+    assert list(parts.value["USD a month"])[-1] == "All parts"
+    for name in set(parts.value) - {"USD a month"}:
+        *each, together = parts.value[name]
+        assert sum(one for one in each if one == one) == pytest.approx(together, rel=0.01)
+    (offers,) = [frame for frame in page.dataframe if "Provider" in frame.value]
+    assert [name for name in offers.value if "million" in name] == [
+        f"{what} (USD per million)" for what in ("Input", "Cached input", "Output")
+    ]

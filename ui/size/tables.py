@@ -13,10 +13,11 @@ from sizing.base.deployed import Deployed
 from sizing.base.format import count, percent, usd
 from sizing.base.result import Candidate, Plan
 from sizing.catalog.precisions import precisions
+from sizing.planning.price_basis import other_bases
 from sizing.planning.text import why_no_alternatives
 from sizing.question.configuration import parallelism_text
 from ui import state
-from ui.format import known, unbroken
+from ui.format import as_markdown, known, unbroken
 from ui.shell import is_narrow
 from ui.size.key_figures import gpu_range, parallelism
 from ui.size.origin import ORIGIN, origin_of
@@ -86,6 +87,8 @@ def draw_alternatives(answer: FormAnswer) -> None:
             ":material/calculate: The plan is simulated; what reads “Estimate” comes from the analytic load model. "
             "Once you use such a deployment it is simulated too, and may need another number of instances."
         )
+    if bases := other_bases([plan.deployment, *(c.deployment for c in plan.alternatives)], answer.question):
+        st.caption(f":material/sell: {as_markdown(bases)}")
 
 
 def alternatives_table(answer: FormAnswer) -> pd.DataFrame:
