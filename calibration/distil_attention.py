@@ -9,7 +9,7 @@ import pandas as pd
 
 from calibration.distil_fit import Chip, Solved, chip_of, even, geometric_mean, solved, thinned
 from calibration.distil_matrices import START, bound_s
-from calibration.kernel_tables import Table, newest
+from calibration.kernel_tables import KernelTable, newest
 from sizing.base.arrays import Floats
 from sizing.catalog.precisions import KV_BYTES, WIDE_BYTES
 
@@ -107,7 +107,7 @@ def decodes(wheel: Path, attention: Mapping[str, float], exposed: float) -> list
     return out
 
 
-def _tables(wheel: Path, kind: str) -> Iterator[tuple[Table, Chip, tuple[str, int], pd.DataFrame]]:
+def _tables(wheel: Path, kind: str) -> Iterator[tuple[KernelTable, Chip, tuple[str, int], pd.DataFrame]]:
     """Tables of full attention by KV format and head size."""
     for table in newest(wheel, kind, COLUMNS):
         if chip := chip_of(table.system):

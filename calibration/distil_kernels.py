@@ -15,7 +15,7 @@ import numpy as np
 
 from calibration.distil_attention import Kernel, decodes, over_heads, prompts
 from calibration.distil_collectives import Collective, all_reduces, all_to_alls
-from calibration.distil_fit import Errors, geometric_mean, median
+from calibration.distil_fit import SurfaceErrors, geometric_mean, median
 from calibration.distil_matrices import (
     Product,
     dense_products,
@@ -213,7 +213,7 @@ def _surfaces(
     parts["all_reduce"] = [c for c in reduces if c.chip.gpu.has_fast_link]
     parts["all_reduce_pcie"] = [c for c in reduces if not c.chip.gpu.has_fast_link]
     parts["all_to_all"] = exchanges
-    return {n: {"tables": len(p), **Errors([x.fit.errors for x in p]).figures()} for n, p in parts.items() if p}
+    return {n: {"tables": len(p), **SurfaceErrors([x.fit.errors for x in p]).figures()} for n, p in parts.items() if p}
 
 
 def kernels_yaml(sections: Mapping[str, object]) -> str:

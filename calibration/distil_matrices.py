@@ -64,7 +64,7 @@ def gemm_s(rows: pd.DataFrame, chip: Chip, kind: str, values: Mapping[str, float
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredMatrices:
     """Measurements of one system, framework and format, thinned."""
 
     chip: Chip
@@ -83,7 +83,7 @@ class Measured:
         return Product(self.chip, self.framework, self.version, self.kind, fit)
 
 
-def dense_tables(wheel: Path) -> list[Measured]:
+def dense_tables(wheel: Path) -> list[MeasuredMatrices]:
     """Measured dense products of the shapes that serving uses."""
     out = []
     for table in newest(wheel, "gemm/gemm_perf", ("gemm_dtype", "m", "n", "k", "latency")):
@@ -95,11 +95,11 @@ def dense_tables(wheel: Path) -> list[Measured]:
         for kind in FORMATS:
             rows = best[best["gemm_dtype"] == kind]
             if chip and _is_fitted(chip, kind, rows):
-                out.append(Measured(chip, table.framework, table.version, kind, thinned(rows, "m", GEMM_ROWS)))
+                out.append(MeasuredMatrices(chip, table.framework, table.version, kind, thinned(rows, "m", GEMM_ROWS)))
     return out
 
 
-def dense_products(tables: Sequence[Measured], exposed: Mapping[str, float] | None = None) -> list[Product]:
+def dense_products(tables: Sequence[MeasuredMatrices], exposed: Mapping[str, float] | None = None) -> list[Product]:
     """Fitted dense products; ``exposed`` by width of the numbers holds that share fixed."""
     free = {**SHARES, "start": START, "exposed": EXPOSED}
     return [
@@ -135,7 +135,7 @@ SKEWED, BALANCED = "power_law_1.2", "balanced"
 MOE_SHAPE = ["num_tokens", "hidden_size", "inter_size", "topk", "num_experts", "moe_tp_size", "moe_ep_size"]
 
 
-def expert_tables(wheel: Path) -> list[Measured]:
+def expert_tables(wheel: Path) -> list[MeasuredMatrices]:
     """Measured experts: the lowest latency of every shape and distribution."""
     out = []
     for table in newest(wheel, "moe/moe_perf", ("moe_dtype", *MOE_SHAPE, "distribution", "latency")):
@@ -145,12 +145,12 @@ def expert_tables(wheel: Path) -> list[Measured]:
         for kind in FORMATS:
             rows = best[best["moe_dtype"] == kind]
             if chip and _is_fitted(chip, kind, rows):
-                out.append(Measured(chip, table.framework, table.version, kind, rows))
+                out.append(MeasuredMatrices(chip, table.framework, table.version, kind, rows))
     return out
 
 
 def expert_products(
-    tables: Sequence[Measured], wide_memory: float, exposed: Mapping[str, float] | None = None, **known: float
+    tables: Sequence[MeasuredMatrices], wide_memory: float, exposed: Mapping[str, float] | None = None, **known: float
 ) -> list[Product]:
     """Experts with skewed popularity on one GPU or under tensor parallelism, fitted like the dense products; what is
     given is held fixed."""
@@ -172,7 +172,7 @@ LARGE_STEP, MOST_RANKS = 4096, 8
 """Tokens per step from which experts are bound by arithmetic, so that the busiest GPU's share of it shows."""
 
 
-def imbalance(tables: Sequence[Measured]) -> Floats:
+def imbalance(tables: Sequence[MeasuredMatrices]) -> Floats:
     """Slow-down of skewed routing against balanced routing by shape, over GPUs relative to on one GPU, large steps."""
     out = []
     for table in tables:

@@ -16,14 +16,14 @@ Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 """What ``add_subparsers`` returns, to which commands are added."""
 
 
-class Result(Protocol):
+class JsonAnswer(Protocol):
     """An answer that knows its JSON, as pydantic models do."""
 
     def model_dump_json(self, *, indent: int | None = None) -> str:
         """The answer as the JSON text that a command prints."""
 
 
-R = TypeVar("R", bound=Result)
+R = TypeVar("R", bound=JsonAnswer)
 
 
 def run(
@@ -65,6 +65,6 @@ def show(result: R, as_text: Callable[[R], str], *, json: bool) -> int:
     return 0
 
 
-def as_json(result: Result) -> str:
+def as_json(result: JsonAnswer) -> str:
     """The JSON of a result, the same at every door."""
     return result.model_dump_json(indent=2)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sharing.bonds.records import Calibration
+from sharing.bonds.records import LearnedCalibration
 from sizing.base.arrays import Floats
 from sizing.base.units import TWO_SIDED_80, TWO_SIDED_95
 from sizing.base.version import ENGINE_VERSION
@@ -34,7 +34,7 @@ def basis_of(question: Question, row: Configuration) -> str:
     return f"{question.model.id} on {row.label}, engine {ENGINE_VERSION}{digest}"
 
 
-def factors_in_words(one: Calibration) -> str:
+def factors_in_words(one: LearnedCalibration) -> str:
     """ "decode x 1.35, prefill x 1.10, learned from 5 windows until 2026-11-26 14:00 UTC"."""
     return (
         f"decode x {one.decode:.2f}, prefill x {one.prefill:.2f}, learned from {one.windows} windows until "
@@ -42,7 +42,7 @@ def factors_in_words(one: Calibration) -> str:
     )
 
 
-def with_learned(replica: Replica, one: Calibration) -> Replica:
+def with_learned(replica: Replica, one: LearnedCalibration) -> Replica:
     """A replica whose steps take as long as was learned."""
     return replace(
         replica,
@@ -52,7 +52,7 @@ def with_learned(replica: Replica, one: Calibration) -> Replica:
     )
 
 
-def interval_of(one: Calibration, part: str) -> ErrorFactors:
+def interval_of(one: LearnedCalibration, part: str) -> ErrorFactors:
     """How far step times may lie from the learned ones: the error of the fit, which falls with every window, and what
     the next window differs by."""
     at = PARTS[part]
@@ -71,7 +71,7 @@ def interval_of(one: Calibration, part: str) -> ErrorFactors:
     )
 
 
-def relative_covariance(one: Calibration) -> Floats:
+def relative_covariance(one: LearnedCalibration) -> Floats:
     """The covariance of what is left to learn, (3, 3): both logarithms, and the front in parts of the learned one."""
     scale = np.array([1.0, 1.0, 1.0 / max(one.front, LEAST_FRONT)])
     return np.asarray(one.covariance) * np.outer(scale, scale)

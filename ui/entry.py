@@ -16,7 +16,7 @@ from ui.place import ICON
 SIDEBAR_PX = 208
 
 
-class Listed(NamedTuple):
+class PageEntry(NamedTuple):
     """A page in the navigation: its section, its file in ``pages/`` and in its address, and what it is called."""
 
     section: str
@@ -27,58 +27,60 @@ class Listed(NamedTuple):
 
 
 PAGES = (
-    Listed("Plan", "home", "Home", "home", "What a plan answers, and starting points for common workloads."),
-    Listed("Plan", "size", "Size", "straighten", "Six questions to an answer: GPUs, systems, latency, cost, and why."),
-    Listed(
+    PageEntry("Plan", "home", "Home", "home", "What a plan answers, and starting points for common workloads."),
+    PageEntry(
+        "Plan", "size", "Size", "straighten", "Six questions to an answer: GPUs, systems, latency, cost, and why."
+    ),
+    PageEntry(
         "Plan",
         "explore",
         "Explore",
         "explore",
         "Latency against throughput, load, lengths, and what given hardware serves.",
     ),
-    Listed(
+    PageEntry(
         "Plan",
         "compare",
         "Compare",
         "compare_arrows",
         "The scenario beside other hardware, formats, loads and places, and what drives the difference.",
     ),
-    Listed(
+    PageEntry(
         "Plan",
         "cost",
         "Cost",
         "payments",
         "Own systems, rented, hybrid or an API: cost over time and load, and what moves it.",
     ),
-    Listed(
+    PageEntry(
         "Observe",
         "live",
         "Live",
         "monitor_heart",
         "What a running deployment does, beside the plan: Prometheus, metrics pages, or the demo.",
     ),
-    Listed(
+    PageEntry(
         "Observe",
         "reality",
         "Plan vs reality",
         "balance",
         "What runs against what was planned: traffic, latency, throughput, memory, GPUs.",
     ),
-    Listed(
+    PageEntry(
         "Observe",
         "benchmarks",
         "Benchmarks",
         "speed",
         "Your own benchmark against the prediction, and the library of published measurements.",
     ),
-    Listed(
+    PageEntry(
         "Library",
         "scenarios",
         "Scenarios",
         "inventory_2",
         "Every scenario that was saved: customers, projects, history, files.",
     ),
-    Listed(
+    PageEntry(
         "Library", "methodology", "Methodology", "menu_book", "Every formula, assumption and source behind the answers."
     ),
 )
@@ -125,7 +127,7 @@ def run() -> None:
         page.run()
 
 
-def _offered(listed: Listed) -> StreamlitPage:
+def _offered(listed: PageEntry) -> StreamlitPage:
     """A page, in the navigation of those who may see it."""
     visibility: Literal["visible", "hidden"] = "visible" if access.may_open(listed.slug) else "hidden"
     return st.Page(

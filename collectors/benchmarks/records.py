@@ -45,7 +45,7 @@ NOT_STATED = LatencyStats()
 
 
 @dataclass(frozen=True, kw_only=True)
-class BenchmarkPoint:
+class BenchmarkRun:
     """One run at one load. None means that the file does not say; nothing is assumed."""
 
     file: str
@@ -117,7 +117,7 @@ class RowError:
 class Imported:
     """What one file, or several, gave: the good rows, the bad ones, and what to know about the format."""
 
-    points: tuple[BenchmarkPoint, ...] = ()
+    points: tuple[BenchmarkRun, ...] = ()
     errors: tuple[RowError, ...] = ()
     format: str
     notes: tuple[str, ...] = ()

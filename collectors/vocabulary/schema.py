@@ -76,7 +76,7 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Candidate(_Frozen):
+class MetricCandidate(_Frozen):
     """One way to obtain a concept; exactly one of gauge, counter, histogram, info or expr.
 
     ``across`` aggregates a gauge over replicas; ``scale`` converts to seconds, tokens, ratios of 1, bytes or watts;
@@ -102,7 +102,7 @@ class Candidate(_Frozen):
     verified: bool = False
 
     @model_validator(mode="after")
-    def _one_kind(self) -> Candidate:
+    def _one_kind(self) -> MetricCandidate:
         kinds = [
             k for k in (self.gauge, self.counter, self.histogram, self.info, self.expr, self.mean) if k is not None
         ]
@@ -142,7 +142,7 @@ class Concept(_Frozen):
     """
 
     unit: str
-    use: tuple[Candidate, ...] = ()
+    use: tuple[MetricCandidate, ...] = ()
     trap: str = ""
     enable: str = ""
     at_finish: bool = False

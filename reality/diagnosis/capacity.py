@@ -20,7 +20,7 @@ MOST_REPLICAS_TRIED = 5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Promise:
+class PromisedLimits:
     """The limits that a load must keep, at their percentile; ``scale`` by quantity: how many times as high the measured
     percentile is as the simulated one, where that is known to differ."""
 
@@ -41,7 +41,7 @@ class Promise:
         )
 
 
-def largest_load(worlds: Worlds, one: Circumstances, promise: Promise) -> float | None:
+def largest_load(worlds: Worlds, one: Circumstances, promise: PromisedLimits) -> float | None:
     """The largest load within the limits, in requests/s; None where even a small one breaks them."""
     load = one.rps
     held, broken = (load, None) if promise.kept(worlds, one, load) else (None, load)
@@ -71,7 +71,7 @@ def ordinary(one: Circumstances, replicas: int) -> Circumstances:
     return replace(one, replicas=replicas, shares=(), slowness=())
 
 
-def replicas_needed(worlds: Worlds, one: Circumstances, promise: Promise, capacity: float | None) -> int | None:
+def replicas_needed(worlds: Worlds, one: Circumstances, promise: PromisedLimits, capacity: float | None) -> int | None:
     """The fewest ordinary replicas that keep the limits at the load; ``capacity`` of as many ordinary ones as there are
     (None: not even a small load). None where none do."""
     if capacity is None:

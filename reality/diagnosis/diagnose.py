@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from collectors.backends.backend import Backend
 from collectors.connect import read_and
-from collectors.questions.deployments import Deployed, read_deployed
+from collectors.questions.deployments import ObservedDeployment, read_deployed
 from collectors.questions.details import Details, read_details
 from collectors.reading.observation import Observation
 from collectors.reading.remarks import RemarkKind
@@ -17,7 +17,7 @@ from collectors.source import Source
 from reality.compare import WITHOUT_DATA, Planned, planned_of
 from reality.diagnosis.actions import Advice, Situation, advise, usd_per_month
 from reality.diagnosis.attribution import Attribution, Splitter, StepInterval, attribute, is_noise, main_cause
-from reality.diagnosis.capacity import Promise, largest_load
+from reality.diagnosis.capacity import PromisedLimits, largest_load
 from reality.diagnosis.learning import Known, Learned, learn
 from reality.diagnosis.limits import Asked, asked_limits, limit_row, simulated_as, utc, worst
 from reality.diagnosis.observed import ObservedWorlds, seen_of
@@ -28,7 +28,7 @@ from reality.diagnosis.sentences import headline
 from reality.diagnosis.worlds import OutOfTime, Ran, Worlds
 from reality.identity import check
 from reality.step_times import PARTS, basis_of, interval_of
-from sharing.bonds.records import Calibration
+from sharing.bonds.records import LearnedCalibration
 from sizing.base.version import ENGINE_VERSION
 from sizing.catalog import data_version
 from sizing.evidence.error_factors import ErrorFactors
@@ -54,7 +54,7 @@ class Reading:
     """What was read of a deployment at one moment."""
 
     observed: Observation
-    deployed: Deployed
+    deployed: ObservedDeployment
     details: Details
 
 
@@ -73,7 +73,7 @@ def diagnose_source(
     backend: Backend | None = None,
     clock: Callable[[], float] = time.time,
     progress: Progress = nothing,
-    learned: Calibration | None = None,
+    learned: LearnedCalibration | None = None,
     at_most_s: float = math.inf,
 ) -> Diagnosis:
     """Read the source, diagnose, and plan the measured traffic anew by ``planner`` (None: :func:`sizing.plan`); a
@@ -100,7 +100,7 @@ def read_for_diagnosis(
     from then on: before, it was another deployment."""
 
     def read(end_s: float | None, window: float | None) -> Reading:
-        def more(own: Backend, observed: Observation) -> tuple[Deployed, Details]:
+        def more(own: Backend, observed: Observation) -> tuple[ObservedDeployment, Details]:
             bounds = {one.quantity: one.limit_ms for one in asked_limits(limits, observed)}
             deployed = read_deployed(own, source, at_s=observed.at_s, window_s=observed.window_s, clock=clock)
             return deployed, read_details(own, source, observed, bounds, clock=clock)
@@ -108,7 +108,7 @@ def read_for_diagnosis(
         observed, both = read_and(
             more, source, at_s=end_s, window_s=window, backend=backend, clock=clock, wait=time.sleep
         )
-        deployed, details = both or (Deployed(), Details())
+        deployed, details = both or (ObservedDeployment(), Details())
         return Reading(observed=observed, deployed=deployed, details=details)
 
     first = read(at_s, window_s)
@@ -321,7 +321,7 @@ class _Diagnosis:
             throttled_alone=alone,
         )
 
-    def _promise(self, rows: Sequence[LimitRow], given: Attribution) -> Promise:
+    def _promise(self, rows: Sequence[LimitRow], given: Attribution) -> PromisedLimits:
         """The limits; where the measured percentile surely is another than the simulated one, in proportion."""
         scale: dict[str, float] = {}
         for row in rows:
@@ -331,7 +331,9 @@ class _Diagnosis:
             beyond = (row.low is not None and ran < row.low) or (row.high is not None and ran > row.high)
             if beyond:
                 scale[row.quantity] = min(max(row.measured / ran, 0.5), 2.0)
-        return Promise(limits=self.bounds, percentile=self.planned.answer.question.limits.percentile, scale=scale)
+        return PromisedLimits(
+            limits=self.bounds, percentile=self.planned.answer.question.limits.percentile, scale=scale
+        )
 
     def _intervals(self) -> tuple[ErrorFactors, ErrorFactors]:
         """The intervals of the plan's step times: decode, prefill."""

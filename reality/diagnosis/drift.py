@@ -30,7 +30,7 @@ FEWEST_NEWER = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class ChangePoint:
     """The index of the first window after it, and the logarithm of how many times as long steps take since."""
 
     at: int
@@ -39,7 +39,7 @@ class Change:
 
 def change_of(
     misfits: Sequence[float], spread: float, *, loads: Sequence[float] = (), before: int = 0
-) -> Change | None:
+) -> ChangePoint | None:
     """The clearest change between older and newer windows; None where all may have the same step times.
 
     ``misfits``: log(measured / predicted) of each window, oldest first, each with the standard error ``spread``;
@@ -53,7 +53,7 @@ def change_of(
         log_loads[before:] = np.log(loads) - np.mean(np.log(loads))
     inverse = np.linalg.inv(spread**2 * np.eye(len(every)) + STEEPNESS**2 * np.outer(log_loads, log_loads))
     most_errors = SURE
-    clearest: Change | None = None
+    clearest: ChangePoint | None = None
     for split in range(max(before, FEWEST_NEWER), len(every) - FEWEST_NEWER + 1):
         form = np.stack([np.ones(len(every)), np.arange(len(every)) >= split], axis=1)
         covariance = np.linalg.inv(form.T @ inverse @ form)
@@ -64,5 +64,5 @@ def change_of(
         errors = abs(change) / math.sqrt(covariance[1, 1])
         if abs(change) >= LEAST_CHANGE and each >= LEAST_CHANGE / 2.0 and errors > most_errors:
             most_errors = errors
-            clearest = Change(at=split - before, log_times=float(change))
+            clearest = ChangePoint(at=split - before, log_times=float(change))
     return clearest

@@ -29,7 +29,7 @@ from reality.diagnosis.limits import utc
 from reality.diagnosis.result import Recalibration
 from reality.diagnosis.worlds import Circumstances, Worlds
 from reality.step_times import LEAST_FRONT, interval_of, relative_covariance
-from sharing.bonds.records import Calibration
+from sharing.bonds.records import LearnedCalibration
 from sizing.base.arrays import Floats
 from sizing.base.format import percent
 from sizing.base.units import TWO_SIDED_80
@@ -76,7 +76,7 @@ class Known:
 
     decode: ErrorFactors
     prefill: ErrorFactors
-    accepted: Calibration | None
+    accepted: LearnedCalibration | None
     basis: str
 
     @property
@@ -189,7 +189,7 @@ def _misfits_at(targets: Sequence[MeasuredSteps], worlds: Worlds, solution: Floa
     return [math.log(one.gap_ms / gap) for one, gap in zip(targets, ran, strict=True)]
 
 
-def _without_older(windows: Windows, misfits: Sequence[float], accepted: Calibration | None) -> Windows:
+def _without_older(windows: Windows, misfits: Sequence[float], accepted: LearnedCalibration | None) -> Windows:
     """The windows since the last change of step times, with a sentence about it; all where there was none."""
     before = 0 if accepted is None else accepted.windows
     change = change_of(misfits, GAP_NOISE, loads=windows.loads, before=before)

@@ -17,7 +17,7 @@ import numpy as np
 
 from reality.lengths import shared_prefix
 from reality.step_times import with_learned
-from sharing.bonds.records import Calibration
+from sharing.bonds.records import LearnedCalibration
 from sizing.base.arrays import Floats
 from sizing.deployments.candidates import table
 from sizing.deployments.printed_memory import printed
@@ -156,7 +156,7 @@ class Worlds:
         window_s: float,
         lead_s: float = 0.0,
         requests: int = 20_000,
-        learned: Calibration | None = None,
+        learned: LearnedCalibration | None = None,
         at_most_s: float = math.inf,
     ) -> None:
         """``lead_s``: how long before the window a queue began to grow; ``learned``: step times in place of the

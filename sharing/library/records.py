@@ -155,7 +155,7 @@ class Conflict:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class LibraryEntry:
     """One scenario in the list, as its latest version has it."""
 
     id: int
@@ -193,7 +193,7 @@ class ScenarioQuery:
 class Listed:
     """One page of a list, and how many there are on all pages."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[LibraryEntry, ...]
     total: int
 
 

@@ -8,7 +8,7 @@ from sharing.report.assumptions import BASIS
 from sharing.report.content import Block, Bullets, Cell, Chart, ChartSeries, Column, Paragraph, Section, Table
 from sharing.report.money import amounts
 from sharing.report.names import titled
-from sharing.report.subject import Subject
+from sharing.report.subject import ReportSubject
 from sizing.base.format import significant
 from sizing.economics.assumptions import used_in
 from sizing.economics.dates import Age
@@ -56,7 +56,7 @@ DISCOUNT = "_discount_percent"
 """End of the names of constants that are discounts: one that was agreed is in no report."""
 
 
-def cost(subject: Subject) -> Section | None:
+def cost(subject: ReportSubject) -> Section | None:
     """The chapter; None where nothing is deployed or no money is released."""
     answer = subject.cost
     if answer is None:
@@ -120,7 +120,7 @@ def _way(way: WayToPay) -> tuple[Cell, ...]:
     return WAYS[way.name], way.usd_per_month, way.low, way.high, what, used, *energy
 
 
-def _months(subject: Subject) -> Iterator[Block]:
+def _months(subject: ReportSubject) -> Iterator[Block]:
     """The cost of 36 months as lines, and by year."""
     months = subject.months
     if not months:
@@ -144,7 +144,7 @@ def _months(subject: Subject) -> Iterator[Block]:
     yield Table(title=f"Cost over {length} months", columns=columns, rows=tuple(rows))
 
 
-def _present(subject: Subject, answer: CostAnswer) -> Iterator[Block]:
+def _present(subject: ReportSubject, answer: CostAnswer) -> Iterator[Block]:
     """When money is paid, and what that is worth today."""
     investment = answer.investment
     if investment is None:
@@ -186,7 +186,7 @@ def _units(answer: CostAnswer) -> Table:
     return Table(title="Cost per request and per million tokens", columns=columns, rows=tuple(rows))
 
 
-def _constants(subject: Subject, answer: CostAnswer) -> Table:
+def _constants(subject: ReportSubject, answer: CostAnswer) -> Table:
     """Constants that the cost rests on, and who stated them. They stay in USD, as their units say."""
     used = set(used_in(subject.scenario.deployment.location, subject.scenario.costs)) - set(answer.not_counted)
     columns = (

@@ -269,7 +269,7 @@ def _served(question: Question, best: _Best | None, what: str, gpus: int | None)
     )
 
 
-class Carries(Protocol):
+class CarriesLoad(Protocol):
     """Something that carries a load."""
 
     @property
@@ -278,7 +278,7 @@ class Carries(Protocol):
         ...
 
 
-Carrier = TypeVar("Carrier", bound=Carries)
+Carrier = TypeVar("Carrier", bound=CarriesLoad)
 
 
 def largest_load(at: Callable[[float], Carrier | None], start: Carrier | None) -> Carrier | None:

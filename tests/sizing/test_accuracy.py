@@ -23,7 +23,7 @@ from calibration.conformal import difficulties, stratum_quantiles, tails, with_s
 from calibration.fit_efficiency import residuals
 from calibration.fit_targets import targets
 from calibration.interval_figures import standard_error
-from calibration.reasons import RULES, Row, reason
+from calibration.reasons import RULES, ErrorRow, reason
 from sizing.catalog.files import DATA_DIR
 from sizing.catalog.measured import measured, measurements
 from sizing.evidence.cases import architecture, case_of
@@ -179,7 +179,7 @@ LABEL = pd.Series(
         "apart": 0.0,
     }
 )
-PLAIN = Row(error=0.5, cells=CELLS, label=LABEL, neighbours=(0.45,), group=0.0)
+PLAIN = ErrorRow(error=0.5, cells=CELLS, label=LABEL, neighbours=(0.45,), group=0.0)
 
 
 def row(cells=None, label=None, **changes):

@@ -10,7 +10,7 @@ import streamlit as st
 from sharing.form.asked import AskedNumber
 from sharing.form.fields import LONGEST_NUMBER
 from sharing.form.numbers import show_number
-from sharing.form.problems import BadInput
+from sharing.form.problems import UnreadableInput
 from ui import state
 from ui.shell.frame import draw_problems
 from ui.shell.notes import draw_wrong_in_link
@@ -91,7 +91,7 @@ def draw_number(
     )
     try:
         st.session_state[last] = number.read(typed)
-    except BadInput as error:
+    except UnreadableInput as error:
         draw_problems(error.problems)
     return float(st.session_state.get(last, default))
 

@@ -38,7 +38,7 @@ OLD: Mapping[Age, str] = {
 """What is said of the age of a price."""
 
 
-class Figure(NamedTuple):
+class PlanFigure(NamedTuple):
     """One figure: ``name`` is its entry in ``Plan.explained``; ``within`` is None where there is no limit.
 
     ``short`` is the label on a button, where the label itself is too long for it. ``also`` are further entries whose
@@ -68,13 +68,13 @@ def draw_key_figures(answer: Answer, *, explained: bool = True) -> None:
                 explain_popover(answer, figure.name, label=label, meaning=figure.help, also=figure.also)
 
 
-def key_figures(answer: Answer, on: date) -> Iterator[Figure]:
+def key_figures(answer: Answer, on: date) -> Iterator[PlanFigure]:
     """The figures of a plan, the most asked for first; ``on`` is the day by which prices are old."""
     plan, scenario = answer.plan, answer.scenario
     deployed = plan.deployment
     if deployed is None:
         return
-    yield Figure(
+    yield PlanFigure(
         "gpus",
         "GPUs",
         count(deployed.gpus),
@@ -82,7 +82,7 @@ def key_figures(answer: Answer, on: date) -> Iterator[Figure]:
         "GPUs that run the model, spares included, and the range that 80 % of such estimates fall in.",
     )
     if plan.probability_within_limits is not None:
-        yield Figure(
+        yield PlanFigure(
             "probability_within_limits",
             "Chance that the limits hold",
             chance_in_words(plan.probability_within_limits, more_than=">"),
@@ -91,7 +91,7 @@ def key_figures(answer: Answer, on: date) -> Iterator[Figure]:
             "be is an assumption of the form.",
             short="chance",
         )
-    yield Figure(
+    yield PlanFigure(
         "systems",
         "Systems",
         count(deployed.systems),
@@ -105,9 +105,9 @@ def key_figures(answer: Answer, on: date) -> Iterator[Figure]:
         yield _rate(plan.per_instance, deployed)
 
 
-def _of_cost(cost: Cost, on: date) -> Iterator[Figure]:
+def _of_cost(cost: Cost, on: date) -> Iterator[PlanFigure]:
     """Money and power; ``on`` is the day by which prices are old."""
-    yield Figure(
+    yield PlanFigure(
         "usd_per_month",
         "Hardware per month",
         usd(cost.hardware_usd_per_month),
@@ -117,7 +117,7 @@ def _of_cost(cost: Cost, on: date) -> Iterator[Figure]:
         short="cost",
         also=("usd_per_million_output_tokens", "usd_per_million_output_tokens_at_full_load"),
     )
-    yield Figure(
+    yield PlanFigure(
         "power_kw",
         "Power",
         kilowatts(cost.power_kw, estimated=cost.power_from == "rule"),
@@ -175,7 +175,7 @@ def _kinds(deployed: Deployed) -> str:
     return f"; {count(prefill.gpus)} prefill + {count(decode.gpus)} decode"
 
 
-def _draw(figure: Figure) -> None:
+def _draw(figure: PlanFigure) -> None:
     colour = {True: ":green[{}]", False: ":red[{}]", None: "{}"}[figure.within]
     with st.container(gap=None):
         draw_figure(figure.label, figure.value)
@@ -194,12 +194,12 @@ def _of_capacity(rps: float, max_rps: float) -> str:
     return f"{significant(rps)} of {significant(max_rps)}"
 
 
-def _rate(one: PerInstance, deployed: Deployed) -> Figure:
+def _rate(one: PerInstance, deployed: Deployed) -> PlanFigure:
     loads = [
         f"a {kind} instance at {_of_capacity(pool.rps, pool.max_rps)}"
         for kind, pool in zip(("prefill", "decode"), deployed.pools or (), strict=False)
     ] or [f"one instance at {_of_capacity(one.rps, one.max_rps)}"]
-    return Figure(
+    return PlanFigure(
         "output_tokens_per_s_per_gpu",
         "Output tokens/s per GPU",
         significant(one.output_tokens_per_s_per_gpu),
@@ -209,7 +209,7 @@ def _rate(one: PerInstance, deployed: Deployed) -> Figure:
     )
 
 
-def _latencies(answer: Answer) -> Iterator[Figure]:
+def _latencies(answer: Answer) -> Iterator[PlanFigure]:
     """TTFT and ITL, and E2E where it is limited or the reader waits for it."""
     plan, scenario = answer.plan, answer.scenario
     if plan.latency is None:
@@ -225,7 +225,7 @@ def _latencies(answer: Answer) -> Iterator[Figure]:
         label = f"p{limits.percentile:g} {words}"
         if value.at_percentile is None and (median := value.at(50.0)) is not None:
             label, value = f"Median {words}", value.model_copy(update={"at_percentile": median})
-        yield Figure(name, label, ms(value.at_percentile), *_against(value, limit))
+        yield PlanFigure(name, label, ms(value.at_percentile), *_against(value, limit))
 
 
 def _against(value: Latency, limit: float | None) -> tuple[str, str, bool | None]:

@@ -71,7 +71,7 @@ class Computation(Generic[T]):
 
 
 @dataclass(kw_only=True)
-class Counts:
+class QuestionCounts:
     """Questions since the start, by where their answer came from, and what befell workers."""
 
     computed: int = 0
@@ -121,7 +121,7 @@ class Plans:
         self._workers: list[Worker] = []
         self._ready = 0
         self._closed = False
-        self.counts = Counts()
+        self.counts = QuestionCounts()
 
     def keep_to(self, settings: Settings) -> None:
         """Keep to the limits of these settings from now on."""

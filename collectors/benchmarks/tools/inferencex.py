@@ -8,7 +8,7 @@ Data: SemiAnalysis InferenceX, Apache-2.0 with attribution.
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats, median_or_key
-from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
+from collectors.benchmarks.records import BenchmarkRun, Imported, LatencyStats
 from collectors.benchmarks.rows import engine_of, read_objects
 from collectors.errors import BadRow
 from collectors.units import MS_PER_S
@@ -37,7 +37,7 @@ def parse(document: Document) -> Imported:
     return read_objects(document, FORMAT, _point, notes=NOTES)
 
 
-def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
+def _point(file: str, row: int, fields: Fields) -> BenchmarkRun:
     prefill, decode = fields.whole("num_prefill_gpu"), fields.whole("num_decode_gpu")
     split = bool(prefill)
     tp = fields.count("tp")
@@ -49,7 +49,7 @@ def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
     isl, osl = fields.number("isl"), fields.number("osl")
     # In a split deployment the file divides output by the GPUs that decode.
     output_gpus = decode or gpus if split else gpus
-    return BenchmarkPoint(
+    return BenchmarkRun(
         file=file,
         row=row,
         tool=FORMAT,

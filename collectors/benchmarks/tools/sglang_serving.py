@@ -6,7 +6,7 @@ Read from a real line of a version without model name; the fields of newer versi
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats, median_or_key
-from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
+from collectors.benchmarks.records import BenchmarkRun, Imported, LatencyStats
 from collectors.benchmarks.rows import engine_of, rate_or_concurrency, read_objects
 
 FORMAT = "SGLang bench_serving"
@@ -34,7 +34,7 @@ def parse(document: Document) -> Imported:
     return read_objects(document, FORMAT, _point, notes=NOTES)
 
 
-def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
+def _point(file: str, row: int, fields: Fields) -> BenchmarkRun:
     load = rate_or_concurrency(fields)
     completed = fields.whole("completed")
     total_in, total_out = fields.number("total_input_tokens"), fields.number("total_output_tokens")
@@ -42,7 +42,7 @@ def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
     both = None if output is None or sent is None else output + sent
     errors = fields.items("errors")
     server = fields.child("server_info")
-    return BenchmarkPoint(
+    return BenchmarkRun(
         file=file,
         row=row,
         tool=FORMAT,
