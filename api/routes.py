@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable, Collection
 from datetime import date
 from functools import partial
@@ -29,7 +28,6 @@ from sizing.decision.comparison import Comparison
 from sizing.decision.optimised import Optimised
 from sizing.economics.results import CostAnswer
 
-_LOG = logging.getLogger(__name__)
 _TOKEN = HTTPBearer(auto_error=False, description="Asked for where the server has a file of rules (docs/ACCESS.md).")
 
 SECURITY = {

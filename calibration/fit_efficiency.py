@@ -104,16 +104,6 @@ def source_weights(tables: Sequence[FitTargets], fit: Efficiencies) -> dict[str,
     return out
 
 
-def residuals(tables: Sequence[FitTargets], fit: Efficiencies) -> dict[tuple[str, str], Floats]:
-    """log(predicted / measured) by (mode, metric), one value per point, NaN where there is no measurement."""
-    out = {}
-    for table in tables:
-        predicted = table.predicted(fit)
-        for metric, observed in table.observed.items():
-            out[table.mode, metric] = predicted[metric] - observed
-    return out
-
-
 def solve(
     tables: Sequence[FitTargets],
     start: Fit,

@@ -3,13 +3,16 @@
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Protocol, TypeAlias, TypeVar
 
 INVALID_INPUT = 2
 """Exit code for input that cannot be used: the one of argparse for wrong arguments."""
 INTERRUPTED = 130
 """What a shell shows for a command that was stopped with Ctrl-C: 128 + SIGINT."""
+PROGRESS_WIDTH = 60
+"""Characters of a line of progress that are wiped at its end: as long as any."""
 
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -68,3 +71,20 @@ def show(result: R, as_text: Callable[[R], str], *, json: bool) -> int:
 def as_json(result: JsonAnswer) -> str:
     """The JSON of a result, the same at every door."""
     return result.model_dump_json(indent=2)
+
+
+@contextmanager
+def progress_line() -> Iterator[Callable[[float, str], None]]:
+    """Gives what is to be told the share that is done, and of what. Nothing is written where nobody looks: to a file
+    or a pipe."""
+    shown = sys.stderr.isatty()
+
+    def told(share: float, what: str) -> None:
+        if shown:
+            print(f"\r{f'{what}: {round(100 * share)} %':{PROGRESS_WIDTH}}", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield told
+    finally:
+        if shown:
+            print(f"\r{'':{PROGRESS_WIDTH}}\r", end="", file=sys.stderr, flush=True)

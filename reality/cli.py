@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from collectors.errors import InvalidSource
 from collectors.source import Source
-from commandline.progress import progress_line
-from commandline.run import run, show
+from commandline.run import progress_line, run, show
 from reality.chosen import ChosenScenario, chosen_of, files
 from reality.forecast.command import add_command as add_forecast
 from reality.learned.command import add_commands as add_learning

@@ -61,10 +61,6 @@ class Currency:
         """An amount in USD, in this currency."""
         return usd_amount * self.per_usd
 
-    def usd_of(self, amount: float) -> float:
-        """An amount in this currency, in USD."""
-        return amount / self.per_usd
-
     def written(self, amount: float | None, digits: int = 3) -> str:
         """An amount that is in this currency already, to three digits: "$9,500", "9.500 €", "1,23 Mio. €"."""
         if amount is None:

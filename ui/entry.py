@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 import streamlit as st
@@ -85,8 +84,6 @@ PAGES = (
     ),
 )
 """Every page but that of a frozen link, in the order shown."""
-
-Sections = Mapping[str, list[StreamlitPage]]
 
 
 def run() -> None:

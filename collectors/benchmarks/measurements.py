@@ -6,7 +6,7 @@ The measured columns are filled as well; ``predict`` ignores them. Names as in t
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from collectors.benchmarks.records import BenchmarkRun, Mode
+from collectors.benchmarks.records import BenchmarkedSystem, BenchmarkRun, Mode
 
 Cell = str | float | int | None
 
@@ -18,21 +18,10 @@ MODES: dict[Mode, str] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeasuredSystem:
+class MeasuredSystem(BenchmarkedSystem):
     """What the user says about the system that was measured; it wins over the file, which often does not know."""
 
-    model: str | None = None
-    engine: str | None = None
-    engine_version: str | None = None
     software_year: float | None = None
-    weight_precision: str | None = None
-    kv_precision: str | None = None
-    gpu: str | None = None
-    gpus: int | None = None
-    tp: int | None = None
-    pp: int | None = None
-    ep: int | None = None
-    dp: int | None = None
 
 
 def to_measurements(points: Iterable[BenchmarkRun], stated: MeasuredSystem | None = None) -> list[dict[str, Cell]]:

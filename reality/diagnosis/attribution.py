@@ -13,9 +13,9 @@ from reality.diagnosis.fitting import Fitted, MeasuredSteps, fit, stepped
 from reality.diagnosis.limits import simulated_as, utc
 from reality.diagnosis.observed import ObservedWorlds
 from reality.diagnosis.result import CauseRow, LimitRow, Split
-from reality.diagnosis.shapley import Coalition, coalitions, shapley
 from reality.diagnosis.worlds import Circumstances, Ran, Worlds
 from reality.sampling import mean_of
+from sizing.base.shapley import Coalition, coalitions, shapley
 from sizing.base.units import TWO_SIDED_80
 
 MOST_CAUSES = 7

@@ -57,8 +57,6 @@ COUNTS_EACH = 1e9
 """What stands for all requests of a mixture, so that shares of kinds are whole numbers of a histogram."""
 NEVER = 1e-9
 """Share of the load below which a kind of replicas serves nothing."""
-HALF = 0.5
-"""In the middle of each of equally likely lengths."""
 
 
 class OutOfTime(Exception):

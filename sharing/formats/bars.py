@@ -19,9 +19,6 @@ HEIGHT = 180.0
 SHORT = 3
 """Length of names that stand below upright bars."""
 
-LABELLED = 30.0
-"""Pixels from which on a part of a bar carries its value."""
-
 
 def bars(chart: Chart, width: float) -> Picture:
     """The picture of a bar chart."""

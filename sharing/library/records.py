@@ -147,12 +147,6 @@ class Conflict:
     my_changes: tuple[KeyChange, ...]
     their_changes: tuple[KeyChange, ...]
 
-    @property
-    def on_both_sides(self) -> tuple[str, ...]:
-        """Keys that both changed."""
-        theirs = {change.key for change in self.their_changes}
-        return tuple(change.key for change in self.my_changes if change.key in theirs)
-
 
 @dataclass(frozen=True, kw_only=True)
 class LibraryEntry:

@@ -20,7 +20,6 @@ from calibration.accuracy_report import (
     tried,
 )
 from calibration.conformal import difficulties, stratum_quantiles, tails, with_scores
-from calibration.fit_efficiency import residuals
 from calibration.fit_targets import targets
 from calibration.interval_figures import standard_error
 from calibration.reasons import RULES, ErrorRow, reason
@@ -52,7 +51,12 @@ def library():
 @pytest.fixture(scope="module")
 def errors_now(library):
     """log(predicted / measured) by (mode, metric), by the committed parameters."""
-    return residuals(library, efficiencies())
+    predicted = [table.predicted(efficiencies()) for table in library]
+    return {
+        (table.mode, metric): by_metric[metric] - observed
+        for table, by_metric in zip(library, predicted, strict=True)
+        for metric, observed in table.observed.items()
+    }
 
 
 def test_the_figures_are_those_of_the_committed_evidence_and_parameters():

@@ -1,4 +1,4 @@
-"""What every page draws alike: a choice of a few visible options, a number to type, one to read, and a download."""
+"""What every page draws alike: a choice of a few visible options, a number to type or read, a download, tabs."""
 
 from __future__ import annotations
 
@@ -103,3 +103,17 @@ def draw_download(
     st.download_button(
         title, content, file_name, mime, key=key, on_click="ignore", icon=f":material/{icon}:", help=help
     )
+
+
+def draw_tabs(bodies: Mapping[str, Callable[[], object]], *, key: str) -> None:
+    """Tabs by title; the open one draws its body, and a link keeps which it is under ``key``.
+
+    Streamlit runs the bodies of hidden tabs, too, unless each is guarded by ``.open``.
+    """
+    state.linked(key, {title: title for title in bodies}, default=next(iter(bodies)))
+    draw_wrong_in_link(key, "tab")
+    tabs = st.tabs(list(bodies), key=key, on_change="rerun")
+    for tab, body in zip(tabs, bodies.values(), strict=True):
+        if tab.open:
+            with tab:
+                body()

@@ -172,11 +172,6 @@ class Plans:
         with self._changed:
             return len(self._turns)
 
-    def wait_until_ready(self, seconds: float) -> bool:
-        """Whether as many workers as were asked for are prepared, within so many seconds."""
-        with self._changed:
-            return self._changed.wait_for(lambda: 0 < len(self._workers) == self._ready, seconds)
-
     def plan(self, key: Key, session: Hashable, tell: Tell | None = None) -> Plan:
         """The plan that answers a question of a session. Raises SizingError."""
         return self.ask(self._plan, key, session, tell)
