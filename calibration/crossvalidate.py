@@ -41,7 +41,7 @@ NO_GROUP = ""
 """Points that no scheme holds out: of a plain layout, or of an engine that was not stated."""
 
 Masks = dict[str, NDArray[np.bool_]]
-"""Points by mode."""
+"""Which points are kept, by mode of the measurements."""
 
 
 @dataclass(frozen=True, kw_only=True)

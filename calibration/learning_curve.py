@@ -13,7 +13,7 @@ from sizing.base.arrays import Floats
 from sizing.steps.mixture import NONE
 
 SIZES = (3, 8, 14, 19)
-"""Models in the fit."""
+"""Numbers of models whose measurements are in a fit."""
 
 DRAWS = 3
 """Random choices of models per size; each model that is left out is predicted by every draw that lacks it."""

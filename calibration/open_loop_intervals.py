@@ -36,7 +36,7 @@ from sizing.evidence.protocols import Expected
 from sizing.steps.mixture import Mixture
 
 ENDS = tuple(f"{end}_{level}" for end in ("low", "high") for level in SHIPPED_LEVELS)
-"""Columns of the ends."""
+"""Names of the columns that hold the ends of the intervals."""
 
 
 def open_loops_checked(

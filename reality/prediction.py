@@ -39,7 +39,7 @@ REQUESTS = 40_000
 """Requests of one simulation, at least: 400 beyond p99."""
 
 MOST_REQUESTS = 400_000
-"""At most: where the window holds more, every step of its load is shortened alike."""
+"""Requests simulated at most: where the window holds more, every step of its load is shortened alike."""
 
 UNSURE = 0.02
 """Relative error of the largest stable load: simulated with some 3,000 requests (30 per sequence slot, about 100

@@ -34,7 +34,7 @@ TOO_UNCERTAIN = (
 """Why a value that is off, but perhaps is not, has no verdict."""
 
 TWO_MINUTES_S = 120.0
-"""From here on a length of time is named in minutes."""
+"""The length of time from which on it is named in minutes."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

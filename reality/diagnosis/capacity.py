@@ -14,7 +14,7 @@ REQUESTS = 15_000
 BRACKET, ROUNDS = 1.35, 6
 """Factor by which the load grows or falls until a limit is passed, and halvings of the range after that: 0.5 %."""
 MOST_BRACKETS = 12
-"""Such factors tried: up to 36 times the load, and down to a 36th."""
+"""How many of these factors are tried: up to 36 times the load, and down to a 36th."""
 MOST_REPLICAS_TRIED = 5
 """Numbers of replicas that are simulated around the first guess."""
 

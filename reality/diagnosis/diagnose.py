@@ -344,7 +344,7 @@ class _Diagnosis:
         return decode, prefill
 
     def _interval(self) -> StepInterval:
-        """Of the step times that are planned with: the plan's, or those accepted since."""
+        """The interval of the step times that are planned with: the plan's, or those accepted since."""
         learned = self.planned.learned
         both = self._intervals() if learned is None else tuple(interval_of(learned, part) for part in PARTS)
         fast, slow = (tuple(getattr(one, end) for one in both) for end in ("low_factor", "high_factor"))

@@ -44,7 +44,7 @@ MOST_KINDS = 5
 WARM_UP_SHARE = 0.1
 """Requests at the beginning that do not count: the replica starts empty. Chosen: one in ten."""
 RUSH_WARM_UP = 0.02
-"""The same where the load of the window is followed step by step."""
+"""Requests at the beginning that do not count where the load of the window is followed step by step."""
 FEWEST, MOST = 1_000, 60_000
 """Requests of a run of one kind: fewer say little of a percentile, more take longer than the rest together."""
 SOME, FEW = 0.004, 4

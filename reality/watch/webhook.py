@@ -10,7 +10,7 @@ from collectors.prometheus.fetch import DEFAULT_PORTS, status_problem
 from reality.result import RealityComparison
 
 TIMEOUT_S = 10.0
-"""For the whole exchange. Chosen: as of a source."""
+"""How long the whole exchange may take. Chosen: as long as one with a source."""
 REFUSED_FROM = 300
 """HTTP status from which the webhook has not taken what it was told; redirects stay on its host."""
 

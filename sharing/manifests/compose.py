@@ -32,7 +32,7 @@ def files(facts: ManifestFacts) -> Mapping[str, File]:
 
 
 def instance(facts: ManifestFacts, group: InstanceGroup, index: int) -> dict[str, Any]:
-    """One instance."""
+    """The service of instance ``index``, with GPUs of its own."""
     assert facts.hardware is not None
     ids = [str(gpu) for gpu in range(index * group.gpus, (index + 1) * group.gpus)]
     out: dict[str, Any] = {

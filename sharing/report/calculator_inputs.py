@@ -199,7 +199,7 @@ def _cloud(ways: Ways, view: View, money: ReportCurrency) -> Iterator[Calculator
 
 
 def _of_spot(ways: Ways) -> str:
-    """Where that follows from."""
+    """Where the share without spot capacity comes from: the scenario, or the source of the constant."""
     if ways.money.costs.spot_interruption_percent is not None:
         return OF_SCENARIO
     return ways.money.assumptions[WITHOUT_CAPACITY].source

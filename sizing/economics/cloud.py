@@ -45,7 +45,7 @@ class Rented:
 
     @property
     def rented_in(self) -> Place:
-        """Provider and region."""
+        """Provider and region that the instances are rented from."""
         return self.provider, self.region
 
 

@@ -26,7 +26,7 @@ from sizing.economics.fleet_results import RateFrom
 
 INTERRUPTED, WITHOUT_CAPACITY = "spot_interrupted_percent_per_month", "spot_without_capacity_percent"
 ZONES, HELD, START_UP = "spot_zones", "spot_held_percent", "burst_start_up_minutes"
-"""Names of the constants."""
+"""Keys in ``cost_assumptions.yaml`` of what a spot price depends on."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -100,7 +100,7 @@ CONSTANTS: Mapping[str, str] = {
     "spot_held_percent": "time that spot instances hold",
     "burst_start_up_minutes": "start-up time of rented instances",
 }
-"""What constants are for."""
+"""What each constant of the cost is for, as sentences about missing ones name it."""
 
 LEAST_PRICE, THOUSAND_DOCUMENTS = 0.01, 1000
 """USD below which a price is stated of so many documents."""

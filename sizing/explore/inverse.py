@@ -270,7 +270,7 @@ def _served(question: Question, best: _Best | None, what: str, gpus: int | None)
 
 
 class CarriesLoad(Protocol):
-    """Something that carries a load."""
+    """A deployment of either kind, as far as the load that it carries goes."""
 
     @property
     def rps(self) -> float:

@@ -34,7 +34,7 @@ YAxis = Literal[
     "output_tokens_per_s_per_kw",
 ]
 Metric = Literal[XAxis, YAxis, "itl_ms"]
-"""The fields of :class:`Performance`."""
+"""Every quantity of an operating point that an axis or a colour can show: fields of :class:`Performance`."""
 MORE_IS_BETTER: frozenset[Metric] = frozenset(
     {"tokens_per_s_per_user", "output_tokens_per_s_per_gpu", "output_tokens_per_s_per_kw"}
 )

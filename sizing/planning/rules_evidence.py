@@ -20,7 +20,7 @@ from sizing.question.configuration import Configuration
 PIPELINE_EFFICIENCY = constant("pipeline_efficiency")
 
 SOURCE = "evidence library"
-"""Where it was looked."""
+"""What a warning names as the place where measurements were looked for."""
 
 LAYOUTS: dict[LayoutKind, str] = {
     "pipeline": "pipeline stages (PP)",

@@ -25,6 +25,7 @@ from sharing.links.records import Terms
 from sizing.base.markdown import NO_BREAK
 from tests.app.conftest import APP
 from tests.patience import PATIENCE_S
+from tests.sharing.report_example import evil_report
 from tests.tools.source_files import ROOT
 from ui import gate
 from ui.access import OPEN_TO_ALL, Standing, ended, note_who

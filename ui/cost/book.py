@@ -109,7 +109,7 @@ def _left_out() -> list[str]:
 
 
 def _one_of(title: str, key: str, names: Mapping[str, str], default: str, about: str) -> str:
-    """One of many options."""
+    """A dropdown for one option, which a link keeps."""
     kept = state.linked(key, names, default=default)
     draw_wrong_in_link(key, f"option of “{title}”")
     return st.selectbox(
