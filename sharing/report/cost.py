@@ -11,7 +11,7 @@ from sharing.report.names import titled
 from sharing.report.subject import ReportSubject
 from sizing.base.format import significant
 from sizing.economics.assumptions import used_in
-from sizing.economics.dates import Age
+from sizing.economics.dates import AGES
 from sizing.economics.results import CostAnswer, UnitCost, WayToPay
 from sizing.economics.text import PARTS, UNITS, against_api, against_renting, sentences
 from sizing.economics.views import Unavailable, ViewName
@@ -21,14 +21,14 @@ WAYS: dict[ViewName, str] = {
     "cloud": "Rented, same GPUs",
     "hybrid": "Hybrid",
     "api": "API",
-    "on_prem_best": "Own, cheapest",
     "cloud_best": "Rented, cheapest",
+    "on_prem_best": "Own, cheapest",
     "cloud_hours": "Rented by window",
     "api_cheapest": "API, cheapest",
     "api_median": "API, median",
     "blended": "Split",
 }
-"""Ways to pay as legends and tables call them."""
+"""Ways to pay as legends and tables call them; on pages their place is that of their colour."""
 
 WHY_NOT: dict[Unavailable, str] = {
     "no_price": "its price is not known",
@@ -41,13 +41,6 @@ WHY_NOT: dict[Unavailable, str] = {
 """Why a way to pay has no cost."""
 
 MONTHS_OF_YEAR = 12
-AGES: dict[Age, str] = {
-    "fresh": "at most 90 days",
-    "stale": "older than 90 days",
-    "unclear": "perhaps older than 90 days",
-    "undated": "no exact date",
-    "given": "stated in the scenario",
-}
 
 DIGITS = {key: 6 if key == "usd_per_request" else 3 for key, _ in UNITS}
 """Decimals of the money per unit."""

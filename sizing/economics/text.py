@@ -7,6 +7,7 @@ from typing import get_args
 
 from sizing.base.format import count, kilowatts, large, percent, significant, usd
 from sizing.catalog.payment_terms import ASSUMED
+from sizing.economics.dates import AGES, DOUBTFUL
 from sizing.economics.fleet_text import burst_sentence, mix_sentence, spot_of_fleets, spot_sentences
 from sizing.economics.present_value import Investment
 from sizing.economics.results import (
@@ -352,11 +353,10 @@ def _energy(cost: CostAnswer) -> list[str]:
 
 
 def _old_prices(cost: CostAnswer) -> list[str]:
-    words = {"stale": "older than 90 days", "unclear": "perhaps older than 90 days", "undated": "undated"}
     return [
-        f"Check: {source.what}: price {words[source.age]} ({source.date or 'no date'})"
+        f"Check: {source.what}: price {AGES[source.age]} ({source.date or 'no date'})"
         for source in cost.sources
-        if source.age in words
+        if source.age in DOUBTFUL
     ]
 
 

@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from sharing.report.cost import WAYS
 from sizing.economics.curves import OverLoad
-from sizing.economics.dates import Age
+from sizing.economics.dates import AGES
 from sizing.economics.present_value import Investment
 from sizing.economics.results import CostAnswer, CostSource, WayToPay
 from sizing.economics.text import CONSTANTS, PARTS, WHY_UNKNOWN
@@ -30,34 +31,12 @@ from ui.figures.template import (
 )
 from ui.format import known
 
-WAYS: Mapping[ViewName, str] = {
-    "on_prem": "Own systems",
-    "cloud": "Rented, same GPUs",
-    "hybrid": "Hybrid",
-    "api": "API",
-    "cloud_best": "Rented, cheapest",
-    "on_prem_best": "Own, cheapest",
-    "cloud_hours": "Rented by window",
-    "api_cheapest": "API, cheapest",
-    "api_median": "API, median",
-    "blended": "Split",
-}
-"""Ways to pay as legends and tables call them; their place is that of their colour."""
-
 ORDER: tuple[ViewName, ...] = (
     *("on_prem", "on_prem_best", "cloud", "cloud_best", "cloud_hours", "hybrid", "blended"),
     *("api_cheapest", "api", "api_median"),
 )
 """Ways as a chart stacks them: owned, rented, mixed, by the token."""
 assert set(ORDER) == set(WAYS)
-
-AGES: Mapping[Age, str] = {
-    "stale": "older than 90 days",
-    "unclear": "perhaps older than 90 days",
-    "undated": "no date",
-    "fresh": "within 90 days",
-    "given": "your own",
-}
 
 _PATTERNS = ("", "/", "\\", "x", "-", "|", "+", ".")
 
