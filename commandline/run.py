@@ -68,6 +68,13 @@ def show(result: R, as_text: Callable[[R], str], *, json: bool) -> int:
     return 0
 
 
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """A list for a terminal: rows of cells below each other, two blanks between columns."""
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
+    return "\n".join(lines)
+
+
 def as_json(result: JsonAnswer) -> str:
     """The JSON of a result, the same at every door."""
     return result.model_dump_json(indent=2)

@@ -30,11 +30,6 @@ class SampledValue:
     count: float | None = None
     weak: str = ""
 
-    @property
-    def known(self) -> bool:
-        """Whether there is a value at all."""
-        return self.interval.value is not None
-
 
 NOTHING = SampledValue(interval=UNKNOWN)
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from commandline.arguments import whole
-from commandline.run import run
-from commandline.table import aligned
+from commandline.run import aligned, run
 from sharing.author import owner
 from sharing.errors import SharingError, StillInUse
 from sharing.export import add_command

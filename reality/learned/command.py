@@ -8,8 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from commandline.arguments import whole
-from commandline.run import Commands, as_json
-from commandline.table import aligned
+from commandline.run import Commands, aligned, as_json
 from reality.chosen import ChosenScenario, opened
 from sharing.author import owner
 from sharing.bonds import Calibrations

@@ -145,7 +145,7 @@ def simulated_truth(
     ready = planned(asked)
     assert ready.row is not None
     one = as_replica(ready.answer.question, ready.row)
-    replica = replace(one, grid=one.grid.scaled(slower))
+    replica = replace(one, grid=one.grid.stretched(slower, slower))
     lengths = lengths_of(ready.answer.question)
     drawn = lengths.sample(tuple(np.random.default_rng(seed + i) for i in range(3)), 20_000)
     fleet, rate, expected = Fleet(replicas=(replica,)), rps / replicas, round(rps / replicas * window_s)
