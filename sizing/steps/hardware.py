@@ -40,6 +40,7 @@ class Hardware(Columns):
 
     matrix: Floats
     wide: Floats
+    eight: Floats
     scores: Floats
     power: Floats
     power_within: Floats
@@ -55,6 +56,7 @@ class Hardware(Columns):
     prompts_apart: Flags
     number_class: Rows
     width_class: Rows
+    experts_alone: Flags
     weight_only: Flags
     dense_short_prompts: Flags
     families: tuple[str, ...]
@@ -82,6 +84,7 @@ def hardware(candidates: Candidates) -> Hardware:
     return Hardware(
         matrix=col(_matrix_flops),
         wide=col(lambda k: wide_flops(k.gpu)),
+        eight=col(lambda k: k.gpu.fp8_flops or 0.0),
         scores=col(lambda k: scores_of(k.gpu)),
         power=col(lambda k: power_of(_reference(k.gpu))),
         power_within=col(_power_within),
@@ -97,6 +100,7 @@ def hardware(candidates: Candidates) -> Hardware:
         prompts_apart=col(lambda k: float(k.engine.memory.prompts_apart)) > 0,
         number_class=code(_number_class),
         width_class=code(lambda k: int(k.precision.bytes < WIDE_BYTES) + int(k.precision.bytes < BYTE)),
+        experts_alone=col(lambda k: float(k.precision.bytes < BYTE and not k.precision.every_layer)) > 0,
         weight_only=code(_is_weight_only).astype(bool),
         dense_short_prompts=col(lambda k: float(k.gpu.family in k.engine.dense_short_prompts)) > 0,
         families=families,
