@@ -11,6 +11,7 @@ from calibration.distil_fit import FORMATS, Chip, Solved, chip_of, even, fastest
 from calibration.kernel_tables import newest
 from sizing.base.arrays import Floats
 from sizing.catalog.precisions import WIDE_BYTES
+from sizing.steps.attention import bound
 
 LEAST_EDGE, LEAST_SIZE, LARGEST_SIZE, MOST_ROWS = 512, 2**20, 2**29, 16384
 """Shapes that serving uses: both edges of a weight matrix, its size, and tokens per step."""
@@ -48,11 +49,6 @@ class Product:
         return FORMATS[self.kind][1]
 
 
-def bound_s(flop_s: Floats, byte_s: Floats, exposed: float) -> Floats:
-    """The roofline's operator: the larger of both times, and the exposed share of the smaller."""
-    return np.asarray(np.maximum(flop_s, byte_s) + exposed * np.minimum(flop_s, byte_s), dtype=np.float64)
-
-
 def gemm_s(rows: pd.DataFrame, chip: Chip, kind: str, values: Mapping[str, float]) -> Floats:
     """Seconds of dense products: weights streamed once under arithmetic, then reading and writing activations, which
     the roofline counts apart (:func:`sizing.steps.roofline.activations_s`)."""
@@ -60,7 +56,7 @@ def gemm_s(rows: pd.DataFrame, chip: Chip, kind: str, values: Mapping[str, float
     flop = 2.0 * m * n * k / (chip.rate(kind) * values["matrix"])
     byte = n * k * weight_bytes(kind) / (chip.bandwidth * values["memory"])
     moved = m * (n + k) * WIDE_BYTES / (chip.bandwidth * values["memory"])
-    return np.asarray(values["start"] + bound_s(flop, byte, values["exposed"]) + moved)
+    return np.asarray(values["start"] + bound(flop, byte, values["exposed"]) + moved)
 
 
 @dataclass(frozen=True)
@@ -128,7 +124,7 @@ def moe_s(rows: pd.DataFrame, chip: Chip, kind: str, values: Mapping[str, float]
     byte = experts * touched * each * weight_bytes(kind) / (chip.bandwidth * values["memory"])
     values_moved = k * (values["expert_passes"] * h + ACTIVATION_PASSES * each / h)
     moved = values_moved * WIDE_BYTES * n / (chip.bandwidth * values["wide_memory"])
-    return np.asarray(values["start"] + bound_s(flop, byte, values["exposed"]) + moved)
+    return np.asarray(values["start"] + bound(flop, byte, values["exposed"]) + moved)
 
 
 SKEWED, BALANCED = "power_law_1.2", "balanced"

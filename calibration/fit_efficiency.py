@@ -9,6 +9,7 @@ from scipy.optimize import least_squares
 
 from calibration.fit_parameters import Parameters, parameters, record_fields
 from calibration.fit_targets import FIRST_TOKEN, FITTED, FitTargets
+from calibration.yaml_lines import flow_mapping
 from sizing.base.arrays import Floats
 from sizing.evidence.closed_loop import runs
 from sizing.evidence.expected import front_end
@@ -288,19 +289,9 @@ def efficiency_yaml(fit: Efficiencies, rows: int) -> str:
     ]
     for title, records in (("families", fit.families), ("engines", fit.engines), ("platforms", fit.platforms)):
         lines.append(f"{title}:")
-        lines += [f"  {name}: {_inline(record_fields(record))}" for name, record in records.items()]
-    lines.append(f"common: {_inline(record_fields(fit.common))}")
+        lines += [f"  {name}: {flow_mapping(record_fields(record))}" for name, record in records.items()]
+    lines.append(f"common: {flow_mapping(record_fields(fit.common))}")
     return "\n".join(lines) + "\n"
-
-
-def _inline(values: dict[str, float]) -> str:
-    return "{" + ", ".join(f"{k}: {_rounded(v)}" for k, v in values.items()) + "}"
-
-
-def _rounded(value: float) -> str:
-    """Three significant digits without an exponent, which YAML 1.1 would read as text."""
-    text = f"{float(f'{value:.3g}'):.10f}".rstrip("0")
-    return text + "0" if text.endswith(".") else text
 
 
 def fit_all(tables: Sequence[FitTargets]) -> Fit:

@@ -99,7 +99,7 @@ def run() -> None:
 
     def enter() -> None:
         """The bare address leads to Home; a default page would answer there only, and /home would not exist."""
-        st.switch_page(pages[_first_page()], query_params=shell.parameters())
+        st.switch_page(pages[_first_page()], query_params=state.address_parameters())
 
     entrance = st.Page(enter, title="Inference sizing", default=True, visibility="hidden")
     shared = st.Page("pages/shared.py", title="Shared", icon=":material/link:", visibility="hidden")
@@ -108,7 +108,7 @@ def run() -> None:
     page = st.navigation(sections | {"Plan": [entrance, shared, *sections["Plan"]]}, position=position)
     if shell.GOTO in st.query_params:
         wanted = (pages | {shared.url_path: shared}).get(st.query_params[shell.GOTO], pages["home"])
-        st.switch_page(wanted, query_params={k: v for k, v in shell.parameters().items() if k != shell.GOTO})
+        st.switch_page(wanted, query_params={k: v for k, v in state.address_parameters().items() if k != shell.GOTO})
     if page is shared:  # nothing around it: whoever holds a link sees what is behind it, and that there is nothing else
         with watched(shared.url_path):
             page.run()

@@ -98,7 +98,7 @@ def architecture(model: Model) -> str:
 
 def layout_kinds(configuration: Configuration) -> tuple[LayoutKind, ...]:
     """What is hard about how a configuration is spread over its GPUs."""
-    c, joined = configuration, configuration.gpu.domain_gpus if configuration.gpu.has_fast_link else 1
+    c, joined = configuration, configuration.gpu.linked_gpus
     kinds: dict[LayoutKind, bool] = {
         "pipeline": c.pp > 1,
         "tensor_apart": c.tp > joined,

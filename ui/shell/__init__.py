@@ -21,7 +21,6 @@ from ui.shell.frame import (
     header,
     is_asked_for,
     page_address,
-    parameters,
     require,
 )
 from ui.shell.money import chosen_currency, draw_currency
@@ -66,7 +65,6 @@ __all__ = [
     "make_room_for_legend",
     "on_a_phone",
     "page_address",
-    "parameters",
     "progress_bar",
     "refreshed",
     "require",

@@ -53,11 +53,6 @@ def page_address(slug: str) -> str:
     return parts._replace(path=f"{parts.path.rpartition('/')[0]}/{slug}", query="", fragment="").geturl()
 
 
-def parameters() -> dict[str, list[str]]:
-    """The parameters of the address, repeated ones included."""
-    return {key: st.query_params.get_all(key) for key in st.query_params}
-
-
 def header(title: str) -> DeltaGenerator:
     """Title of the page; returns its row, so that a page can add to it. Every page starts with all downloads."""
     st.session_state.pop(WITHHELD, None)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
+from sharing.report.answer import gpu_span
 from sizing.base.choices import is_rented
 from sizing.base.deployed import Deployed, PerInstance
 from sizing.base.format import UNKNOWN, count, interval, kilowatts, ms, significant, usd
@@ -78,7 +79,7 @@ def key_figures(answer: Answer, on: date) -> Iterator[PlanFigure]:
         "gpus",
         "GPUs",
         count(deployed.gpus),
-        with_coverage(gpu_range(plan.gpus_low, plan.gpus_high)) + _kinds(deployed),
+        with_coverage(gpu_span(plan.gpus_low, plan.gpus_high)) + _kinds(deployed),
         "GPUs that run the model, spares included, and the range that 80 % of such estimates fall in.",
     )
     if plan.probability_within_limits is not None:
@@ -142,13 +143,6 @@ def whole_systems(deployed: Deployed, scenario: Scenario) -> str:
     used = f", {count(deployed.gpus)} used" if idle else ""
     gpus = counted(deployed.gpus_bought, "GPU")
     return f"{systems_named(deployed.systems, deployed.system)}, {gpus} {how}{used}"
-
-
-def gpu_range(low: int | None, high: int | None) -> str:
-    """The 80 % range of a number of GPUs; without an upper end the limits could not be met at all."""
-    if low is None:
-        return ""
-    return f"{count(low)} or more" if high is None else interval(low, high)
 
 
 def with_coverage(span: str) -> str:

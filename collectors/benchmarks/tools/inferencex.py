@@ -7,8 +7,8 @@ Data: SemiAnalysis InferenceX, Apache-2.0 with attribution.
 """
 
 from collectors.benchmarks.documents import Document
-from collectors.benchmarks.fields import Fields, latency_stats, median_or_key
-from collectors.benchmarks.records import BenchmarkRun, Imported, LatencyStats
+from collectors.benchmarks.fields import Fields, flat_stats
+from collectors.benchmarks.records import BenchmarkRun, Imported
 from collectors.benchmarks.rows import engine_of, read_objects
 from collectors.errors import BadRow
 from collectors.units import MS_PER_S
@@ -66,10 +66,10 @@ def _point(file: str, row: int, fields: Fields) -> BenchmarkRun:
         concurrency=fields.number("conc"),
         isl_mean=isl * MEAN_LENGTH_SHARE if isl else None,
         osl_mean=osl * MEAN_LENGTH_SHARE if osl else None,
-        ttft_ms=_stats(fields, "ttft"),
-        tpot_ms=_stats(fields, "tpot"),
-        itl_ms=_stats(fields, "itl"),
-        e2e_ms=_stats(fields, "e2el"),
+        ttft_ms=flat_stats(fields, "ttft", "{}_ttft", scale=MS_PER_S),
+        tpot_ms=flat_stats(fields, "tpot", "{}_tpot", scale=MS_PER_S),
+        itl_ms=flat_stats(fields, "itl", "{}_itl", scale=MS_PER_S),
+        e2e_ms=flat_stats(fields, "e2el", "{}_e2el", scale=MS_PER_S),
         output_tokens_per_s=output * output_gpus if output else None,
         total_tokens_per_s=total * gpus if total else None,
         notes=_notes(fields, prefill, decode),
@@ -102,13 +102,6 @@ def _version(image: str | None) -> str | None:
 def _true(fields: Fields, key: str) -> bool:
     value = fields.values.get(key)
     return value is True or (isinstance(value, str) and value.lower() == "true")
-
-
-def _stats(fields: Fields, metric: str) -> LatencyStats:
-    def read(statistic: str) -> float | None:
-        return fields.number(f"{statistic}_{metric}", scale=MS_PER_S)
-
-    return latency_stats(metric, mean=read("mean"), at=lambda percent: read(median_or_key(percent)))
 
 
 def _notes(fields: Fields, prefill: int | None, decode: int | None) -> tuple[str, ...]:
