@@ -5,6 +5,7 @@ from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 
+from calibration.accuracy_figures import SHOWN
 from calibration.crossvalidate import PROCESSES, forgotten
 from calibration.fit_efficiency import WARM_EVALUATIONS, Fit, solve
 from calibration.fit_mixture import Steps, fit_trust, predicted, steps_of
@@ -18,7 +19,6 @@ SIZES = (3, 8, 14, 19)
 DRAWS = 3
 """Random choices of models per size; each model that is left out is predicted by every draw that lacks it."""
 
-SHOWN = (("fixed_concurrency", "itl"), ("offline_max_throughput", "throughput"), ("static_batch", "e2e"))
 _SHARED: dict[str, tuple[Sequence[FitTargets], Mapping[str, Floats], Mapping[str, Steps], Fit]] = {}
 
 

@@ -11,17 +11,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 from calibration.prices.api_map import MapOffer
 from sizing.base.units import BILLION
 from sizing.catalog import models
 from sizing.catalog.checkpoint_names import parse
+from sizing.catalog.facts import OfferUse
 from sizing.catalog.files import Row, read_yaml
 from sizing.catalog.resolve import known_model
-
-Use = Literal["yes", "check", "no"]
-"""Whether an offer prices its model unasked, only when a scenario names it, or not at all."""
 
 OWN_NAME = ("id", "name", "release")
 """Ways in which a name leads to a model that make it this very model, a dated release of it included."""
@@ -93,7 +91,7 @@ def _usd(price: float) -> str:
     return f"{price:.9g}"
 
 
-def judged(offer: MapOffer, served: ServedModel | None) -> tuple[Use, str]:
+def judged(offer: MapOffer, served: ServedModel | None) -> tuple[OfferUse, str]:
     """Whether an offer may price its model, and why not."""
     rules = _rules()
     if offer.provider in rules["closed"]:

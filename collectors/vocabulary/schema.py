@@ -72,6 +72,11 @@ _METRIC = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _SPELLED = re.compile(r"(?<![\w:$\"])([a-zA-Z_:][a-zA-Z0-9_:]*)\s*(?=\{)")
 
 
+def spelled_in(expression: str) -> tuple[str, ...]:
+    """The metrics that an expression names, each once, in its order."""
+    return tuple(dict.fromkeys(_SPELLED.findall(expression)))
+
+
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -123,7 +128,7 @@ class MetricCandidate(_Frozen):
         single = self.gauge or self.counter or self.info
         if single:
             return (single,)
-        return tuple(dict.fromkeys(_SPELLED.findall(self.expr or self.mean or "")))
+        return spelled_in(self.expr or self.mean or "")
 
     @property
     def kind(self) -> str:

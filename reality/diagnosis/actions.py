@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from reality.compare import Planned
 from reality.diagnosis.capacity import PromisedLimits, largest_load, ordinary, replicas_needed
 from reality.diagnosis.causes import Cause, CauseDifference
-from reality.diagnosis.result import ActionKind, OfferedAction, Recalibration, State
+from reality.diagnosis.result import ActionKind, LimitVerdict, OfferedAction, Recalibration
 from reality.diagnosis.worlds import Circumstances, Worlds
 from sizing.base.format import count, percent, requests_per_s
 from sizing.base.units import HOURS_PER_MONTH
@@ -30,7 +30,7 @@ class Situation:
     now: Circumstances
     differences: tuple[CauseDifference, ...]
     main: Cause | None
-    state: State
+    state: LimitVerdict
     capacity: float | None
     recalibration: Recalibration | None
 
@@ -237,7 +237,7 @@ class _Adviser:
         )
 
 
-def _why_nothing(state: State, needed: int | None) -> str:
+def _why_nothing(state: LimitVerdict, needed: int | None) -> str:
     if state == "met":
         right = "the number of replicas is right" if needed is not None else "how many replicas it takes is not known"
         return f"Every limit holds and {right}."

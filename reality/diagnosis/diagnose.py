@@ -23,7 +23,7 @@ from reality.diagnosis.limits import Asked, asked_limits, limit_row, simulated_a
 from reality.diagnosis.observed import ObservedWorlds, seen_of
 from reality.diagnosis.replan import with_new_plan
 from reality.diagnosis.resize import as_measured
-from reality.diagnosis.result import CauseRow, Diagnosis, LimitRow, Recalibration, Split, State
+from reality.diagnosis.result import CauseRow, Diagnosis, LimitRow, LimitVerdict, Recalibration, Split
 from reality.diagnosis.sentences import headline
 from reality.diagnosis.worlds import OutOfTime, Ran, Worlds
 from reality.identity import check
@@ -213,7 +213,7 @@ def _rows(
     )
 
 
-def _state(rows: Sequence[LimitRow]) -> State:
+def _state(rows: Sequence[LimitRow]) -> LimitVerdict:
     verdicts = {row.verdict for row in rows}
     if "broken" in verdicts:
         return "broken"
@@ -368,7 +368,7 @@ class _Diagnosis:
         given: Attribution,
         splitter: Splitter,
         main: CauseRow | None,
-        state: State,
+        state: LimitVerdict,
         capacity: float | None,
         recalibration: Recalibration | None,
     ) -> Situation:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import get_args
 
 from sizing.base.format import count, kilowatts, large, percent, significant, usd
 from sizing.catalog.payment_terms import ASSUMED
 from sizing.economics.dates import AGES, DOUBTFUL
-from sizing.economics.fleet_text import burst_sentence, mix_sentence, spot_of_fleets, spot_sentences
+from sizing.economics.fleet_text import Money, burst_sentence, mix_sentence, spot_of_fleets, spot_sentences
 from sizing.economics.present_value import Investment
 from sizing.economics.results import (
     BreakEvenAt,
@@ -107,9 +107,6 @@ LEAST_PRICE, THOUSAND_DOCUMENTS = 0.01, 1000
 """USD below which a price is stated of so many documents."""
 MOST_RANGES = 3
 """Ranges of loads in a sentence; the chart shows them all."""
-
-Money = Callable[[float | None], str]
-"""Writes an amount of money."""
 
 UNITS = (
     ("usd_per_request", "a request"),
