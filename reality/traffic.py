@@ -31,7 +31,7 @@ TOO_UNCERTAIN = (
     "the value is off by more than 10 %, its interval (histogram bucket and number of requests) reaches the plan: too "
     "uncertain to call it as planned"
 )
-"""Why a value that is off, but perhaps is not, has no verdict."""
+"""Why a value that is off, by less than its own interval, has no verdict."""
 
 TWO_MINUTES_S = 120.0
 """The length of time from which on it is named in minutes."""
@@ -53,12 +53,12 @@ class ObservedTraffic:
 
     @property
     def input_tokens(self) -> float:
-        """Mean prompt length."""
+        """Mean tokens of a prompt, cached ones included."""
         return float(self.lengths[0].mean())
 
     @property
     def output_tokens(self) -> float:
-        """Mean output length."""
+        """Mean tokens of an answer."""
         return float(self.lengths[1].mean())
 
     @property
@@ -282,7 +282,7 @@ def in_words(rows: tuple[TrafficRow, ...]) -> str:
 
 
 def _tail_off(key: str, rows: tuple[TrafficRow, ...]) -> TrafficRow | None:
-    """The p95 of a length where it is off, perhaps only by its histogram; None where it is not, or has no plan."""
+    """The p95 of a length where it is off, be it by its histogram alone; None where it is not, or has no plan."""
     name, _, statistic = key.partition(".")
     tail = next((r for r in rows if statistic and r.key == f"{name}.p95"), None)
     return None if tail is None or tail.difference is None or abs(tail.difference) <= TOLERANCE else tail

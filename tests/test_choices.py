@@ -36,7 +36,6 @@ PARTIAL = {
     "sizing.replay.day.STANDING_BY": "instances that are switched off need no note",
     "ui.access.door._SENTENCES": "with the others somebody is in, or is refused by name",
     "ui.explore.frontier._COUNTED": "of one axis every GPU is counted",
-    "ui.size.key_figures.OLD": "what is fresh or the user's own is not old",
 }
 """Tables that say nothing of some choices, and why."""
 

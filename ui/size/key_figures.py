@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from sizing.base.deployed import Deployed, PerInstance
 from sizing.base.format import UNKNOWN, count, interval, kilowatts, ms, significant, usd
 from sizing.base.latency_and_cost import Cost, Latency
 from sizing.base.result import Plan
-from sizing.economics.dates import Age, age_of
+from sizing.economics.dates import AGES, DOUBTFUL, age_of
 from sizing.planning.answer import chance_in_words
 from sizing.planning.answered import Answer
 from sizing.planning.sentences import split_text, systems_named
@@ -29,14 +29,6 @@ _PER_ROW, _NARROWEST = 4, 130
 
 _PRESENTED = 240
 """The same in the large type of a presentation."""
-
-
-OLD: Mapping[Age, str] = {
-    "stale": "price older than 90 days",
-    "unclear": "price perhaps older than 90 days",
-    "undated": "price without a date",
-}
-"""What is said of the age of a price."""
 
 
 class PlanFigure(NamedTuple):
@@ -257,8 +249,8 @@ def _age(cost: Cost, on: date) -> str:
     """That a price of the catalogue, or a dated one of the scenario, is older than 90 days, or may be."""
     if cost.hardware_usd_per_month is None or (cost.priced_by == "asked" and not cost.price_dates):
         return ""
-    words = OLD.get(age_of(cost.price_dates, on))
-    return "" if words is None else f"; {words}"
+    age = age_of(cost.price_dates, on)
+    return f"; price {AGES[age]}" if age in DOUBTFUL else ""
 
 
 def _per_million(cost: Cost) -> str:

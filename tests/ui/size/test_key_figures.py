@@ -48,7 +48,7 @@ def test_a_token_costs_what_the_day_makes_of_it_and_full_load_is_named(plan: Pla
         (("2026-05-04",), "listed", "; price older than 90 days"),
         (("2026-11-01", "2026-05-04"), "rule", "; price older than 90 days"),
         (("2026",), "rule", "; price perhaps older than 90 days"),
-        (("catalogue v8, date unknown (2025-2026)",), "listed", "; price without a date"),
+        (("catalogue v8, date unknown (2025-2026)",), "listed", "; price undated"),
         ((), "asked", ""),
         (("2026-05-04",), "asked", "; price older than 90 days"),
     ],
