@@ -58,4 +58,4 @@ def test_an_old_price_is_flagged_beside_the_cost(plan: Plan, dates: tuple[str, .
     dated = plan.model_copy(update={"cost": plan.cost.model_copy(update={"price_dates": dates, "priced_by": by})})
     cost = next(f for f in key_figures(put_beside(scenario("on_prem"), dated), ON) if f.name == "usd_per_month")
     assert cost.note.endswith(said or "$5,000 to $8,000")
-    assert ("90 days" in cost.note or "without a date" in cost.note) == bool(said)
+    assert ("90 days" in cost.note or "undated" in cost.note) == bool(said)
