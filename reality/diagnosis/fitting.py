@@ -232,7 +232,7 @@ def at_solution(one: Circumstances, solution: Floats, unit_s: float) -> Circumst
 
 
 def stepped(one: Circumstances, decode: float, prefill: float, front: float | None = None) -> Circumstances:
-    """The same with steps that take as many times as long, and so much before the engine."""
+    """The circumstances with every step taking as many times as long, and as much more time before the engine."""
     return replace(
         one,
         decode=one.decode * float(decode),

@@ -43,7 +43,7 @@ from reality.diagnosis.sequences import (
 )
 from reality.diagnosis.worlds import Circumstances, Ran, Worlds
 from reality.step_times import LEAST_FRONT, interval_of, relative_covariance, sequence_s_of
-from sharing.bonds.records import Calibration
+from sharing.bonds.records import LearnedCalibration
 from sizing.base.arrays import Floats
 from sizing.base.format import percent
 from sizing.base.units import MS_PER_S, TWO_SIDED_80
@@ -93,7 +93,7 @@ class Known:
 
     decode: ErrorFactors
     prefill: ErrorFactors
-    accepted: Calibration | None
+    accepted: LearnedCalibration | None
     basis: str
 
     @property
@@ -228,7 +228,7 @@ def _misfits_at(targets: Sequence[MeasuredSteps], worlds: Worlds, solution: Floa
     return np.array([math.log(one.gap_ms / gap) for one, gap in zip(targets, ran, strict=True)])
 
 
-def _since_accepted(windows: Windows, worlds: Worlds, known: Known, accepted: Calibration) -> Windows:
+def _since_accepted(windows: Windows, worlds: Worlds, known: Known, accepted: LearnedCalibration) -> Windows:
     """The windows since the accepted step times held no longer. How far the time per sequence may be off, together with
     the factor on decode, is part of what chance explains: nothing at the loads it was learned at, more at others."""
     targets, unit_s = windows.targets, unit_of(windows.targets)
@@ -247,7 +247,7 @@ def _since_accepted(windows: Windows, worlds: Worlds, known: Known, accepted: Ca
 
 
 def _without_older(
-    windows: Windows, misfits: Floats, accepted: Calibration | None, doubt: Sequence[float] = ()
+    windows: Windows, misfits: Floats, accepted: LearnedCalibration | None, doubt: Sequence[float] = ()
 ) -> Windows:
     """The windows since the last change of step times, with a sentence about it; all where there was none. ``doubt``:
     what each misfit may be by one standard deviation of the accepted time per sequence."""

@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from sharing.form.choices import label
+from sharing.report.answer import gpu_span
 from sizing.base.deployed import Deployed
 from sizing.base.format import count, percent, usd
 from sizing.base.result import Candidate, Plan
@@ -19,7 +20,7 @@ from sizing.question.configuration import parallelism_text
 from ui import state
 from ui.format import as_markdown, known, unbroken
 from ui.shell import is_narrow
-from ui.size.key_figures import gpu_range, parallelism
+from ui.size.key_figures import parallelism
 from ui.size.origin import ORIGIN, origin_of
 from ui.state import FormAnswer
 
@@ -130,7 +131,7 @@ def _row(one: Candidate, name: Name, use: str | None, difference: str | None) ->
         "origin": origin_of(one),
         "difference": difference,
         "instance": parallelism(one.deployment) + and_drafts(one.deployment),
-        "range": gpu_range(one.gpus_low, one.gpus_high),
+        "range": gpu_span(one.gpus_low, one.gpus_high),
         "systems": one.deployment.systems,
         "e2e": known(one.e2e_ms),
         "rate": known(one.output_tokens_per_s_per_gpu),
@@ -153,7 +154,7 @@ def _planned_row(plan: Plan, deployed: Deployed, name: Name) -> dict[str, object
         "origin": ORIGIN[plan.decided_by],
         "difference": "this plan",
         "instance": parallelism(deployed) + and_drafts(deployed),
-        "range": gpu_range(plan.gpus_low, plan.gpus_high),
+        "range": gpu_span(plan.gpus_low, plan.gpus_high),
         "systems": deployed.systems,
         "e2e": known(latency.e2e_ms.at_percentile if latency else None),
         "rate": known(one.output_tokens_per_s_per_gpu if one else None),

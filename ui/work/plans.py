@@ -58,7 +58,7 @@ Key = tuple[str, bool]
 
 
 @dataclass(kw_only=True)
-class Counts:
+class QuestionCounts:
     """Questions since the start, by where their answer came from, and what befell workers."""
 
     computed: int = 0
@@ -92,7 +92,7 @@ class Plans:
         self._workers: list[Worker] = []
         self._ready = self._long_here = 0
         self._closed = False
-        self.counts = Counts()
+        self.counts = QuestionCounts()
 
     def keep_to(self, settings: Settings) -> None:
         """Keep to the limits of these settings from now on."""
@@ -143,11 +143,6 @@ class Plans:
         """Questions that wait for a worker, and long ones that wait for their turn."""
         with self._changed:
             return len(self._lanes.plans), len(self._lanes.long)
-
-    def wait_until_ready(self, seconds: float) -> bool:
-        """Whether as many workers as were asked for are prepared, within so many seconds."""
-        with self._changed:
-            return self._changed.wait_for(lambda: 0 < len(self._workers) == self._ready, seconds)
 
     def plan(self, key: Key, session: Hashable, tell: Tell | None = None) -> Plan:
         """The plan that answers a question of a session. Raises SizingError."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats, median_or_key
-from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
+from collectors.benchmarks.records import BenchmarkRun, Imported, LatencyStats
 from collectors.benchmarks.rows import engine_of, rate_or_concurrency, read_rows
 from commandline.percentiles import name_of
 
@@ -81,12 +81,12 @@ def _stated(line: str) -> Iterator[tuple[str, str]]:
         yield _NAMES.get(match[1], match[1]), match[2]
 
 
-def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
+def _point(file: str, row: int, fields: Fields) -> BenchmarkRun:
     load = rate_or_concurrency(_with_number(fields))
     completed = fields.whole("Successful requests")
     sent, generated = fields.number("Total input tokens"), fields.number("Total generated tokens")
     backend = fields.text("backend")
-    return BenchmarkPoint(
+    return BenchmarkRun(
         file=file,
         row=row,
         tool=FORMAT,

@@ -11,7 +11,7 @@ import numpy as np
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, Floats, latency_stats, median_or_key, sample_stats
-from collectors.benchmarks.records import NOT_STATED, BenchmarkPoint, Imported, LatencyStats
+from collectors.benchmarks.records import NOT_STATED, BenchmarkRun, Imported, LatencyStats
 from collectors.benchmarks.rows import engine_of, moment, rate_or_concurrency, read_objects
 from collectors.errors import BadRow
 from collectors.units import MS_PER_S
@@ -53,12 +53,12 @@ class _Detail:
     osl_variation: float | None = None
 
 
-def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
+def _point(file: str, row: int, fields: Fields) -> BenchmarkRun:
     load = rate_or_concurrency(fields)
     detail = _detail(fields)
     completed, failed = fields.whole("completed"), fields.whole("failed")
     backend = fields.text("backend", "endpoint_type")
-    return BenchmarkPoint(
+    return BenchmarkRun(
         file=file,
         row=row,
         tool=FORMAT,
