@@ -22,7 +22,7 @@ from reality.diagnosis.fitting import (
     STEP,
     Fitted,
     MeasuredSteps,
-    Prior,
+    StepPrior,
     at_solution,
     fit,
     prior_of,
@@ -59,7 +59,7 @@ MOST_ERROR = (0.10, 0.40)
 """Standard errors of the log factors of decode and prefill, from the windows alone, up to which they count as known.
 Chosen: prompts are the smaller part of most steps, and what they add is checked on windows that were left out."""
 LEAST_WIDTH, LEAST_APART = 0.3, 0.05
-"""Prior spreads at least, of what both log factors have in common and of their difference: a plan may be surer of
+"""StepPrior spreads at least, of what both log factors have in common and of their difference: a plan may be surer of
 itself than a deployment bears out."""
 FORGOTTEN = (0.02, 0.02, 0.10, 0.02)
 """Spreads added to what was accepted, of the log factors, the front and the share of sequences: windows of another day
@@ -102,7 +102,7 @@ class Known:
         one = self.accepted
         return np.ones(3) if one is None else np.array([one.decode, one.prefill, one.front])
 
-    def prior(self, unit_s: float, *, drifted: bool) -> Prior:
+    def prior(self, unit_s: float, *, drifted: bool) -> StepPrior:
         """How far from that the windows may lie: as surely as was learned, or as planned where it holds no longer.
         ``unit_s``: what a sequence adds where its share of the steps is 1."""
         expected = np.array([0.0, 0.0, 1.0, 0.0])
@@ -111,14 +111,14 @@ class Known:
             unit_ms = unit_s * MS_PER_S
             scale = np.array([1.0, 1.0, 1.0, 1.0 / unit_ms])
             known = relative_covariance(self.accepted, LIKELY_SHARE * unit_ms) * np.outer(scale, scale)
-            return Prior(rows=prior_with(known + np.diag(np.square(FORGOTTEN))), expected=expected, unit_s=unit_s)
+            return StepPrior(rows=prior_with(known + np.diag(np.square(FORGOTTEN))), expected=expected, unit_s=unit_s)
         widths = [
             math.log(one.high_factor / one.low_factor) / (2.0 * TWO_SIDED_80) for one in (self.decode, self.prefill)
         ]
         rows = np.zeros((SHARE + 1, SHARE + 1))
         rows[:SHARE, :SHARE] = prior_of(together=max(*widths, LEAST_APART), alone=max(2.0 * widths[0], LEAST_WIDTH))
         rows[SHARE, SHARE] = 1.0 / LIKELY_SHARE
-        return Prior(rows=rows, expected=expected, unit_s=unit_s)
+        return StepPrior(rows=rows, expected=expected, unit_s=unit_s)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -7,10 +7,8 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from commandline.table import aligned
-
 from commandline.arguments import whole
-from commandline.run import Commands, as_json
+from commandline.run import Commands, aligned, as_json
 from reality.chosen import ChosenScenario, opened
 from reality.learned.words import added_in_words
 from reality.step_times import milliseconds
