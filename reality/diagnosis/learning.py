@@ -59,7 +59,7 @@ MOST_ERROR = (0.10, 0.40)
 """Standard errors of the log factors of decode and prefill, from the windows alone, up to which they count as known.
 Chosen: prompts are the smaller part of most steps, and what they add is checked on windows that were left out."""
 LEAST_WIDTH, LEAST_APART = 0.3, 0.05
-"""StepPrior spreads at least, of what both log factors have in common and of their difference: a plan may be surer of
+"""Prior spreads at least, of what both log factors have in common and of their difference: a plan may be surer of
 itself than a deployment bears out."""
 FORGOTTEN = (0.02, 0.02, 0.10, 0.02)
 """Spreads added to what was accepted, of the log factors, the front and the share of sequences: windows of another day
