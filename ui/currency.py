@@ -84,6 +84,16 @@ class Currency:
         return self.written(amount, ALL_DIGITS)
 
     @property
+    def rate(self) -> str:
+        """The exchange rate with its source and day, or that somebody typed it; empty for USD."""
+        if self.code == DOLLARS.code:
+            return ""
+        listed, shown = rates()[self.code], f"{self.code} {self.per_usd:.4g} for 1 USD"
+        if f"{self.per_usd:.6g}" != f"{listed.per_usd:.6g}":
+            return f"{shown}, as typed"
+        return f"{shown} ({listed.source}, {listed.on})"
+
+    @property
     def _pattern(self) -> str:
         """How the country writes amounts, in CLDR's letters."""
         pattern: str = Locale.parse(self.locale).currency_formats["standard"].pattern

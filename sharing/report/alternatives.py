@@ -12,7 +12,8 @@ from sharing.report.subject import Subject
 from sizing.base.deployed import Deployed
 from sizing.base.format import count
 from sizing.base.result import Candidate
-from sizing.planning.text import why_no_alternatives
+from sizing.planning.price_basis import other_bases
+from sizing.planning.text import and_drafts, why_no_alternatives
 
 LISTED = 12
 """Alternatives that the table holds."""
@@ -64,8 +65,16 @@ def _table(subject: Subject, others: Sequence[Candidate]) -> Table:
         title="The plan and other deployments that meet the limits, best first",
         columns=columns,
         rows=tuple(rows),
-        note=f"{note} {estimates}".strip(),
+        note=" ".join(filter(None, [note, estimates, _bases(subject, others)])),
     )
+
+
+def _bases(subject: Subject, others: Sequence[Candidate]) -> str:
+    """Which prices of the table are no prices that sellers ask; nothing where no money is shown."""
+    planned = subject.plan.deployment
+    if not subject.shows_money or planned is None:
+        return ""
+    return other_bases([planned, *(one.deployment for one in others)], subject.question)
 
 
 def _named(deployed: Deployed, subject: Subject) -> str:
@@ -78,7 +87,13 @@ def _named(deployed: Deployed, subject: Subject) -> str:
 
 
 def _what(deployed: Deployed, subject: Subject, low: int | None, high: int | None) -> tuple[Cell, ...]:
-    return _named(deployed, subject), layout(deployed), deployed.gpus, gpu_span(low, high), deployed.systems
+    return (
+        _named(deployed, subject),
+        layout(deployed) + and_drafts(deployed),
+        deployed.gpus,
+        gpu_span(low, high),
+        deployed.systems,
+    )
 
 
 def _planned(subject: Subject) -> tuple[Cell, ...]:

@@ -107,7 +107,8 @@ def _released(subject: Subject) -> str:
     """Which prices stand behind the report; and that others chose the deployment, where a reader sees none."""
     if subject.released is Released.NOTHING and has_own_prices(subject.sized.scenario):
         return f"{RELEASED[Released.NOTHING]} The deployment was chosen with prices that are not shown."
-    return RELEASED[subject.released]
+    rate = f" Amounts are converted at {subject.money.rate}." if subject.shows_money and subject.money.rate else ""
+    return f"{RELEASED[subject.released]}{rate}"
 
 
 def answer_text(subject: Subject) -> str:

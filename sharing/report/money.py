@@ -20,6 +20,11 @@ class Money(Protocol):
         """Its code after ISO 4217."""
         ...
 
+    @property
+    def rate(self) -> str:
+        """The exchange rate with its source and day, as a sentence ends with it; empty for USD."""
+        ...
+
     def of(self, usd_amount: float) -> float:
         """An amount in USD, in this currency."""
         ...
@@ -38,6 +43,11 @@ class Dollars:
     """USD: amounts as the engine has them."""
 
     code: str = "USD"
+
+    @property
+    def rate(self) -> str:
+        """Empty: nothing is converted."""
+        return ""
 
     def of(self, usd_amount: float) -> float:
         """The amount as it is: it is in USD already."""

@@ -9,6 +9,7 @@ from sharing.report.names import engine_name, gpu_name, precision_name
 from sharing.report.subject import Subject
 from sizing.base.deployed import Deployed
 from sizing.base.result import Proposal
+from sizing.planning.price_basis import other_bases
 from sizing.planning.proposal_text import NAMES, balanced_of, chance, gives_up, made_of, room
 
 
@@ -37,6 +38,9 @@ def _table(subject: Subject) -> Table:
     note = "The plan of this document is the balanced one."
     if confidence is not None:
         note += f" Room to grow: how many times the planned load is carried with a chance of {confidence:g} %."
+    if subject.shows_money:
+        bases = other_bases([one.deployment for one in subject.plan.proposals], subject.question)
+        note = " ".join(filter(None, [note, bases]))
     rows = tuple(_row(subject, one) for one in subject.plan.proposals)
     return Table(title="Lowest cost, balanced and resilient", columns=columns, rows=rows, note=note)
 

@@ -116,7 +116,7 @@ def rules() -> tuple[Rule, ...]:
     """Layouts, attention and formats that an engine runs only in part, in file order."""
     return tuple(
         Rule(
-            engine=r["engine"],
+            engine=engine,
             aspect=cast(Aspect, _known(r["aspect"], get_args(Aspect))),
             classes=frozenset(names(r["classes"])),
             attention=r["attention"],
@@ -125,6 +125,7 @@ def rules() -> tuple[Rule, ...]:
             fact=_fact(r, r["status"]),
         )
         for r in read_rows("engine_layouts.csv")
+        for engine in names(r["engine"])
     )
 
 

@@ -17,7 +17,7 @@ from sizing.economics.amount import NOTHING, Amount
 from sizing.economics.assumptions import Assumptions
 from sizing.economics.fleet import Fleet
 from sizing.economics.on_prem import Money, mean_power_kw
-from sizing.economics.views import PartName, PriceSource, View
+from sizing.economics.views import PartName, PriceSource, View, in_place
 from sizing.prices.hardware import HardwareOption, by_own_list, instances, options
 from sizing.prices.system_price import dates_of
 from sizing.scenario.costs import Costs
@@ -149,7 +149,7 @@ def _listed(gpu: Gpu, money: Money, purchase: Purchase) -> Iterator[Rented]:
         option = by_id[f"{row.provider}:{row.instance_type}"]
         usd, discount = _hourly(row, purchase, money.assumptions)
         assert usd is not None
-        source = PriceSource(what=f"{option.name} in {row.region}", source=row.source, dates=(row.date,))
+        source = PriceSource(what=in_place(option.name, row.region), source=row.source, dates=(row.date,))
         yield Rented(
             option=replace(option, region=row.region),
             provider=row.provider,

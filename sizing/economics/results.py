@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from sizing.base.choices import LeftOut
+from sizing.base.choices import LeftOut, Purchase
 from sizing.base.frame import cells_of, frame_of
 from sizing.base.quantity import Result, is_none, quantity
 from sizing.economics.assumptions import Basis
@@ -122,6 +122,10 @@ class WayToPay(Result):
     ]
     system: Annotated[str, quantity("System", help="Server, instance type, or model at a provider.")]
     place: Annotated[str, quantity("Region", help="Region of rented instances.")]
+    payment: Annotated[
+        Purchase | None,
+        quantity("Payment term", help="How rented instances are paid for, in a hybrid its burst; None elsewhere."),
+    ]
     systems: Annotated[
         float | None,
         quantity("Systems", "systems", "whole systems; a hybrid: base + mean of the burst", "What is provisioned."),
@@ -129,7 +133,10 @@ class WayToPay(Result):
     utilization: Annotated[
         float | None,
         quantity(
-            "Utilisation", "fraction", "requests of the month / requests it could serve", "1 where nothing stands idle."
+            "Utilisation",
+            "fraction",
+            "requests of the month / requests it could serve",
+            "None where nothing is provisioned that could stand idle, as behind an API.",
         ),
     ]
     energy_kwh_per_month: Annotated[

@@ -80,8 +80,7 @@ def _about_spans(question: Question, row: Configuration, option: HardwareOption)
             code="tp_not_dividing_kv_heads",
             severity="warning",
             source="vLLM and TensorRT-LLM replicate KV heads when TP exceeds them",
-            message=f"TP{row.tp} does not divide the {model.kv_heads} KV heads: heads are copied and KV memory "
-            f"is wasted.",
+            message=f"{_undivided(row.tp, model.kv_heads)}: KV memory is wasted.",
             fix=_dividing_tp(question),
         )
     in_one_rack = row.gpus <= gpu.domain_gpus and gpu.domain_gpus > SERVER_GPUS
@@ -93,6 +92,13 @@ def _about_spans(question: Question, row: Configuration, option: HardwareOption)
             message=f"One instance needs {row.gpus} GPUs and spans several servers: it depends on the network "
             f"between them.",
         )
+
+
+def _undivided(tp: int, kv_heads: int) -> str:
+    """What becomes of KV heads that a TP group cannot share evenly."""
+    if kv_heads == 1:
+        return f"The model has a single KV head, of which each of the {tp} GPUs of a TP group keeps a copy"
+    return f"TP{tp} does not divide the {kv_heads} KV heads, so that heads are copied"
 
 
 def _dividing_tp(question: Question) -> Fix | None:

@@ -69,7 +69,10 @@ def _worth_it(question: Question, evaluated: Evaluated, drafts: Speculation) -> 
         return able[first_of_each(unit, soonest, BEST_OF_UNIT)]
     gpus = _fewest(question, evaluated, able, factor)
     promising = np.flatnonzero(gpus < _fewest_on_gpu(question, evaluated)[able])
-    return able[promising[first_of_each(unit[promising], gpus[promising], BEST_OF_UNIT)]]
+    fewest = first_of_each(unit[promising], gpus[promising], BEST_OF_UNIT)
+    # Near a limit that is hardly kept, the fastest layout needs the fewest once its waits are simulated.
+    fastest = first_of_each(unit[promising], evaluated.times.decode_s[able[promising], 0], 1)
+    return able[promising[np.union1d(fewest, fastest)]]
 
 
 def _able(question: Question, evaluated: Evaluated, drafts: Speculation) -> Rows:

@@ -104,6 +104,11 @@ def _notes(shown: OperatingPoints, answer: FormAnswer, measured: Sequence[Measur
         "Click a point to size with its GPU, engine, precision and parallelism. One point is one deployment at "
         "one load, from many requests in flight to few."
     ]
+    if shown.planned:
+        notes.append(
+            "The ring is the plan at your load: the cheapest whole systems within the limits. It lies below the lines "
+            "where these stand for another layout, engine or precision, or for a load that fills a GPU better."
+        )
     if shown.y in _COUNTED:
         notes.append(_COUNTED[shown.y])
     published = [m for m in measured if not m.own]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from sharing.form.choices import label
-from sizing.base.format import ms, rounded_up, significant, usd
+from sizing.base.format import a_month, ms, rounded_up, significant
 from sizing.base.result import Candidate
 from ui import state
 from ui.figures.trade_off import build_trade_off, e2e_of, trade_off_alt_text
@@ -69,7 +69,7 @@ def _selected(chosen: Candidate, answer: FormAnswer, *, fewest: bool) -> None:
         f"**{describe(chosen, answer)}**: {counted(systems, 'system')}, "
         f"{range_of_gpus}{at} TTFT {ms(chosen.ttft_ms)}, "
         f"{at} ITL {ms(chosen.itl_ms)}, {significant(chosen.output_tokens_per_s_per_gpu)} output tokens/s per GPU, "
-        f"{usd(chosen.hardware_usd_per_month)} a month."
+        f"{a_month(chosen.hardware_usd_per_month)}."
     ).replace("$", r"\$")
     words, action = st.columns([5, 2], vertical_alignment="center")
     words.markdown(facts)

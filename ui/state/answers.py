@@ -24,7 +24,8 @@ from sizing.planning import answered
 from sizing.scenario.schema import Scenario
 from ui.state.values import CONFIG, benchmark, config_fault, price_book, trace, values
 from ui.state.waiting import place_told
-from ui.work.plans import Tell, full_plan, plans
+from ui.work.plans import full_plan, plans
+from ui.work.questions import Tell
 
 _LAST = "last_answer"
 

@@ -19,10 +19,11 @@ from sharing.settings import Settings
 from sizing.base.errors import InvalidScenario
 from sizing.planning.plan import plan
 from sizing.scenario.day_profile import working_day
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, until
 from ui.work import computing
 from ui.work.computing import planned
-from ui.work.plans import KEPT_S, MOST_KEPT, Busy, Computation, NotPlanned, Plans
+from ui.work.plans import KEPT_S, MOST_KEPT, Plans
+from ui.work.questions import Busy, Computation, NotPlanned
 from ui.work.workers import cores
 
 SESSIONS = 5
@@ -42,14 +43,6 @@ class Engine:
         if scenario_json == "wrong":
             raise InvalidScenario.at("workload.peak_rps", "must be positive.")
         return f"{scenario_json}, {brief}"
-
-
-def until(happened: Callable[[], bool]) -> None:
-    """Wait for it."""
-    end = time.monotonic() + PATIENCE_S
-    while not happened():
-        assert time.monotonic() < end
-        time.sleep(0.005)
 
 
 def test_equal_questions_of_several_sessions_are_computed_once() -> None:
