@@ -17,7 +17,7 @@ from collectors.benchmarks.tools.aiperf import load_of_command, load_of_path
 
 FORMAT = "Console of GenAI-Perf or AIPerf"
 FILE = "the table below `LLM Metrics`, pasted or saved as text"
-PRIORITY = 7  # the lowest is typed first: see reader.Tool
+PRIORITY = 7  # the lowest is asked first: see reader.Tool
 ENGINE = None
 NOTES = (*COMMON_NOTES, "The table rounds to two decimals and names neither model nor GPUs: state them.")
 
