@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields, replace
 from pathlib import PurePosixPath
 
-from collectors.benchmarks.documents import MAX_BYTES, ZIP_START
+from collectors.benchmarks.documents import GZIP_START, MAX_BYTES, ZIP_START
 from collectors.benchmarks.reader import read_benchmark
 from collectors.benchmarks.records import BenchmarkRun, Imported, LatencyStats, RowError
 from collectors.benchmarks.tools import aiperf, guidellm, inference_perf, llmperf
@@ -18,8 +18,14 @@ MAX_FILES = 500
 """In one archive. Chosen: a sweep with three exports of each run."""
 MAX_UNPACKED_BYTES = 4 * MAX_BYTES
 """Chosen: a few large files; an archive that grows beyond is broken or hostile."""
+GZIP_WBITS = 16
+"""Tells zlib to expect the header of gzip (zlib's manual, inflateInit2)."""
+TAR_MAGIC_AT, TAR_MAGIC = 257, b"ustar"
+"""Where a tar archive says that it is one (POSIX.1-1988)."""
 OFFICE_PART = "[Content_Types].xml"
 """What every workbook and document of an office suite holds: they are zip archives, too."""
+LENGTHS = ("isl_mean", "osl_mean", "prefix_cached_tokens")
+"""What the runs of one sweep have in common, although it is measured anew in each."""
 LENGTH_TOLERANCE = 0.15
 """Mean lengths of two runs of one sweep may differ by this share: they are drawn at random."""
 
@@ -70,7 +76,13 @@ def _format_notes(read: list[Imported]) -> list[str]:
 
 def _unpacked(files: Iterable[tuple[str, bytes]], errors: list[RowError]) -> Iterator[tuple[str, bytes]]:
     """The files and those inside the archives among them; what cannot be unpacked goes to ``errors``."""
-    for name, data in files:
+    for packed_name, packed in files:
+        name, data = packed_name, packed
+        if packed.startswith(GZIP_START):
+            unpacked = _gunzipped(name, packed, errors)
+            if unpacked is None:
+                continue
+            name, data = name.removesuffix(".gz"), unpacked
         if not data.startswith(ZIP_START):
             yield name, data
             continue
@@ -84,6 +96,23 @@ def _unpacked(files: Iterable[tuple[str, bytes]], errors: list[RowError]) -> Ite
         except (zipfile.BadZipFile, zlib.error, ValueError, OSError, EOFError, NotImplementedError) as error:
             message = f"{name} is not a readable zip archive: {str(error)[:100]}."
             errors.append(RowError(file=name, row=None, message=message))
+
+
+def _gunzipped(name: str, data: bytes, errors: list[RowError]) -> bytes | None:
+    """What a gzip file holds; None with an error where it is damaged, too large or a tar archive."""
+    unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | GZIP_WBITS)
+    try:
+        content = unpacker.decompress(data, MAX_BYTES + 1)
+    except zlib.error:
+        content, unpacker = b"", zlib.decompressobj()
+    if content[TAR_MAGIC_AT:].startswith(TAR_MAGIC):
+        message = f"{name} is a tar archive: give its files, or a zip of them."
+    elif not unpacker.eof and len(content) <= MAX_BYTES:
+        message = f"{name} is a damaged gzip file: pack it again."
+    else:
+        return content  # one that is too large is refused by its size
+    errors.append(RowError(file=name, row=None, message=message))
+    return None
 
 
 def _members(name: str, archive: zipfile.ZipFile, errors: list[RowError]) -> Iterator[tuple[str, bytes]]:
@@ -102,6 +131,12 @@ def _members(name: str, archive: zipfile.ZipFile, errors: list[RowError]) -> Ite
             errors.append(RowError(file=inner, row=None, message=f"{inner} cannot be unpacked: {str(error)[:100]}."))
             continue
         left -= len(data)
+        if data.startswith(GZIP_START):
+            unpacked = _gunzipped(inner, data, errors)
+            if unpacked is None:
+                continue
+            inner, data = inner.removesuffix(".gz"), unpacked
+            left -= len(data)
         if left < 0:
             message = f"{name} unpacks to more than {MAX_UNPACKED_BYTES >> 20} MB; the rest is left out."
             errors.append(RowError(file=name, row=None, message=message))
@@ -222,12 +257,11 @@ def _system(point: BenchmarkRun) -> tuple[object, ...]:
         point.ep,
         point.dp,
         point.mode,
-        point.prefix_cached_tokens,
     )
 
 
 def _same_lengths(first: BenchmarkRun, second: BenchmarkRun) -> bool:
-    return _near(first.isl_mean, second.isl_mean) and _near(first.osl_mean, second.osl_mean)
+    return all(_near(getattr(first, name), getattr(second, name)) for name in LENGTHS)
 
 
 def _near(first: float | None, second: float | None) -> bool:

@@ -169,11 +169,28 @@ def rate_or_concurrency(fields: Fields) -> BenchmarkLoad:
         return BenchmarkLoad(mode="fixed_rate", concurrency=concurrency, notes=("requests arrived as in a trace",))
     if cell is None:
         return BenchmarkLoad(mode="fixed_concurrency" if concurrency else None, concurrency=concurrency)
-    rate = number("request_rate", cell)
+    rate = number("request_rate", cell, cells=fields.cells)
     if rate == 0:
         raise BadRow("request_rate is 0")
     notes = (capped_note(concurrency),) if concurrency else ()
     return BenchmarkLoad(mode="fixed_rate", concurrency=concurrency, rate_rps=rate, notes=notes)
+
+
+def goodput_note(goodput: float | None) -> tuple[str, ...]:
+    """What share of the load was within the limits that the tool was given."""
+    return () if goodput is None else (f"{goodput:.4g} requests/s were within the limits that the tool was given",)
+
+
+def drafts_note(accepted: float | None) -> tuple[str, ...]:
+    """Drafts of speculative decoding, by the tokens of a step."""
+    if accepted is None or accepted <= 1:
+        return ()
+    return (f"speculative decoding accepted {accepted:g} tokens per step",)
+
+
+def both_throughputs(total: float | None, sent: float | None, generated: float | None) -> float | None:
+    """Input and output tokens/s together: as stated, or their sum."""
+    return sent + generated if total is None and sent is not None and generated is not None else total
 
 
 def capped_note(concurrency: float) -> str:

@@ -131,27 +131,27 @@ def _read(
     answer = backend.vectors(_queries(topology), at_s=discovery.at_s)
     return ObservedDeployment(
         models=_values(answer, MODELS, *engine.vocabulary.model_labels),
-        gpu_products=_values(answer, PRODUCTS, *([product] if (product := _product_label(topology)) else [])),
+        gpu_products=_first_values(answer, PRODUCTS, _product_labels(topology)),
         gpus_by=topology.gpus.how,
         kv=_kv(answer),
         load=_load(backend, topology, discovery.at_s),
     )
 
 
-def _product_label(topology: Topology) -> str | None:
+def _product_labels(topology: Topology) -> tuple[str, ...]:
     vocabulary = topology.gpus.vocabulary
-    return None if vocabulary is None or vocabulary.product_label in NOT_A_PRODUCT else vocabulary.product_label
+    return () if vocabulary is None or vocabulary.product_label in NOT_A_PRODUCT else vocabulary.product_labels
 
 
 def _queries(topology: Topology) -> list[Query]:
     queries = []
     series, models = presence(topology.choices, topology.scope), topology.engine.vocabulary.model_labels
-    product = _product_label(topology)
+    products = _product_labels(topology)
     if series and models:
         queries.append(of_source(MODELS.quantity, f"count by ({', '.join(models)}) ({series})", weight=GROUPED))
-    if product:
+    if products:
         inside = gpu_scope(topology.gpus, topology.scope).selection()
-        counted = f"count by ({product}) ({topology.gpus.sign}{{{inside}}})"
+        counted = f"count by ({', '.join(products)}) ({topology.gpus.sign}{{{inside}}})"
         queries.append(of_source(PRODUCTS.quantity, counted, weight=GROUPED))
     capacity = topology.choices.get("kv_capacity_tokens")
     if capacity and capacity.candidate and capacity.candidate.info:
@@ -159,6 +159,12 @@ def _queries(topology: Topology) -> list[Query]:
         counted = f"count by (block_size, num_gpu_blocks, cache_dtype) ({info})"
         queries.append(of_source(KV.quantity, counted, weight=GROUPED))
     return queries
+
+
+def _first_values(answer: Vectors, subject: Subject, labels: tuple[str, ...]) -> tuple[str, ...]:
+    """The first of the labels that each series has."""
+    values = {next(filter(None, map(sample.labels.get, labels)), "") for sample in answer.of(subject)}
+    return tuple(sorted(value for value in values if value))
 
 
 def _values(answer: Vectors, subject: Subject, *labels: str) -> tuple[str, ...]:

@@ -107,7 +107,7 @@ def read_devices(
         return ()
     scope = gpu_scope(topology.gpus, topology.scope)
     own = vocabulary.device_labels
-    where = (*vocabulary.host_labels, *vocabulary.pod_labels, vocabulary.product_label)
+    where = (*vocabulary.host_labels, *vocabulary.pod_labels, *vocabulary.product_labels)
     every = tuple(dict.fromkeys((*own, *where, *NUMBERS, "instance")))
     places = f"count by ({', '.join(every)}) ({topology.gpus.sign}{{{scope.selection()}}})"
     queries = [Query(expression=places, subject=LABELS, weight=GROUPED, ttl=slow(15))]
@@ -198,7 +198,7 @@ def _place(labels: Mapping[str, str], vocabulary: GpuVocabulary) -> _Place:
 
     return _Place(
         labels=labels,
-        product=labels.get(vocabulary.product_label, ""),
+        product=first(vocabulary.product_labels),
         host=first((*vocabulary.host_labels, "instance")),
         pod=first(vocabulary.pod_labels),
     )

@@ -95,7 +95,11 @@ def _load(fields: Fields, config: Fields) -> BenchmarkLoad:
     if load.mode:
         return load
     command = fields.child("run_info").values.get("cli_command") or config.values.get("cli_command")
-    text = command if isinstance(command, str) else ""
+    return load_of_command(command if isinstance(command, str) else "")
+
+
+def load_of_command(text: str) -> BenchmarkLoad:
+    """The load that a command line asks for: "aiperf profile --concurrency 10"."""
     options = {name: re.search(_OPTION.format(name), text) for name in ("request-rate", "concurrency")}
     values: dict[str, object] = {name: match[1] for name, match in options.items() if match}
     return _as_load(Fields(values=values, cells=True), "request-rate", None)
