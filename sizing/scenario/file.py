@@ -259,6 +259,6 @@ def _places(part: type[BaseModel], inside: str = "") -> dict[str, list[str]]:
     for name, field in part.model_fields.items():
         places.setdefault(name, []).append(inside + name)
         for below in models_in(field.annotation):
-            for key, found in _places(below, f"{inside}{name}.").items():
-                places.setdefault(key, []).extend(one for one in found if one not in places.get(key, []))
+            for key, deeper in _places(below, f"{inside}{name}.").items():
+                places.setdefault(key, []).extend(place for place in deeper if place not in places.get(key, []))
     return places
