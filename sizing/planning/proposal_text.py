@@ -58,13 +58,20 @@ def room(one: Proposal) -> str:
     return room if min(kinds) == 1.0 else f"{room}, {significant(more, 2)} while all run"
 
 
+PREFERRED_FOR = "such as room for the KV cache, a simpler layout or what is known to run"
+"""What a plan may cost more for than another that is as sure (:mod:`sizing.search.preferences`)."""
+
+
 def gives_up(one: Proposal, balanced: Proposal, written: Written | None) -> str:
     """What a customer gives up who takes this proposal, in a sentence; ``written``: None where no money is shown."""
     match one.name:
         case "lowest_cost":
             if is_the_plan(one, balanced):
                 return "Nothing that costs clearly less is as likely as not enough."
-            return f"Gives up being sure{_saved(one, balanced, written)}: as likely as not or better, it is enough."
+            saved = _saved(one, balanced, written)
+            if one.headroom is not None and one.headroom >= 1.0:
+                return f"Gives up what the plan is preferred for, {PREFERRED_FOR},{saved}: it is as sure as was asked."
+            return f"Gives up being sure{saved}: as likely as not or better, it is enough."
         case "balanced":
             return _without_redundancy(one.deployment)
         case "resilient":

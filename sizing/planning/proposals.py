@@ -92,7 +92,7 @@ def _cheaper(cheapest: Proposal | None, balanced: Proposal) -> Proposal:
     if cheapest is not None:
         now, then = balanced.hardware_usd_per_month, cheapest.hardware_usd_per_month
         if now is None or then is None:
-            saves = cheapest.deployment.gpus < balanced.deployment.gpus
+            saves = cheapest.deployment.gpus_bought < balanced.deployment.gpus_bought
         else:
             saves = then < now * WORTH_TAKING
         if saves:

@@ -24,6 +24,8 @@ MAX_FILE_MB = 1
 MAX_FILE_BYTES = MAX_FILE_MB * 1_000_000
 """A scenario is a page of text; with an inline config.json still far below this."""
 
+MOST_PLACES = 2
+"""Places of a key that a sentence names."""
 ELSEWHERE = 0.8
 """How alike a key of another section has to be to be proposed. Chosen: it is the same key in the wrong place, or one
 letter off; for less, the keys of the section itself say more."""
@@ -243,12 +245,20 @@ def _unknown_key(path: list[str]) -> str:
         beside = shown(section[-1], LONGEST_KEY) if section else "the scenario"
         return f"{where}: cannot stand beside the other keys of {beside}: keep one of them."
     longer = [one for one in known if key in one.split("_")]
-    near = nearest_names(key, known) or longer or nearest_names(key, _all_keys(Scenario), cutoff=ELSEWHERE)
+    near = nearest_names(key, known) or longer
+    if not near and len(section) < 2:  # a key of another section, put beside sections or into the wrong one
+        places = _places(Scenario)
+        near = [place for one in nearest_names(key, places, cutoff=ELSEWHERE) for place in places[one]][:MOST_PLACES]
     hint = f" Did you mean {' or '.join(near)}?" if near else f" Known keys: {', '.join(sorted(known))}."
     return f"{where}: unknown key.{hint}"
 
 
-def _all_keys(part: type[BaseModel]) -> list[str]:
-    """Every key of the scenario at any depth."""
-    inside = [p for field in part.model_fields.values() for p in models_in(field.annotation)]
-    return [*part.model_fields, *(key for p in inside for key in _all_keys(p))]
+def _places(part: type[BaseModel], inside: str = "") -> dict[str, list[str]]:
+    """Every key of the scenario at any depth, and where it stands: "gpus" in "deployment.gpus"."""
+    places: dict[str, list[str]] = {}
+    for name, field in part.model_fields.items():
+        places.setdefault(name, []).append(inside + name)
+        for below in models_in(field.annotation):
+            for key, deeper in _places(below, f"{inside}{name}.").items():
+                places.setdefault(key, []).extend(place for place in deeper if place not in places.get(key, []))
+    return places

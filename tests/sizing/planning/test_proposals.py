@@ -128,3 +128,60 @@ def test_a_second_system_is_priced_in_words() -> None:
     lines = as_text(planned).splitlines()
     shown = lines[lines.index("Proposals") + 3]
     assert all(words in shown for words in ("Balanced", made_of(balanced.deployment), chance(balanced), room(balanced)))
+
+
+def test_a_lowest_cost_that_is_as_sure_as_asked_gives_up_what_the_plan_is_preferred_for() -> None:
+    """282 GB of weights on four A100 leave little room for the KV cache: eight are planned, four cost less."""
+    found = plan(
+        Scenario.model_validate(
+            {
+                "model": "mistralai/Mixtral-8x22B-Instruct-v0.1",
+                "workload": {"input_tokens": 2000, "output_tokens": 400, "peak_rps": 2},
+                "deployment": {"gpus": ["a100_sxm_80g"], "location": "cloud"},
+            }
+        )
+    )
+    lowest, balanced = found.proposals[:2]
+    assert lowest.headroom is not None
+    assert lowest.headroom >= 1.0
+    said = gives_up(lowest, balanced, str)
+    assert said.startswith("Gives up what the plan is preferred for, such as room for the KV cache")
+    assert said.endswith("it is as sure as was asked.")
+
+
+@pytest.mark.parametrize("gpu", ["mi325x", "rtx_6000_ada", "t4"])
+def test_the_lowest_cost_without_prices_buys_fewer_gpus_or_is_the_plan(gpu: str) -> None:
+    found = plan(
+        Scenario.model_validate(
+            {
+                "model": "Qwen/Qwen3-8B",
+                "workload": {"input_tokens": 2000, "output_tokens": 400, "peak_rps": 3},
+                "deployment": {"gpus": [gpu]},
+            }
+        )
+    )
+    if not found.proposals:
+        return
+    lowest, balanced = found.proposals[:2]
+    assert lowest.hardware_usd_per_month is None
+    assert (lowest.deployment == balanced.deployment) or (
+        lowest.deployment.gpus_bought < balanced.deployment.gpus_bought
+    )
+
+
+def test_the_lowest_cost_saves_a_twentieth_at_least() -> None:
+    """GLM-4.6 with a system to lose: 24 MI300X cost 30 USD a month less than the plan, for half of its chance."""
+    found = plan(
+        Scenario.model_validate(
+            {
+                "model": "zai-org/GLM-4.6",
+                "workload": {"input_tokens": 20000, "output_tokens": 1000, "peak_rps": 1},
+                "deployment": {"redundancy": "system"},
+            }
+        )
+    )
+    lowest, balanced = found.proposals[:2]
+    assert lowest.hardware_usd_per_month is not None
+    assert balanced.hardware_usd_per_month is not None
+    same = lowest.deployment == balanced.deployment
+    assert same or lowest.hardware_usd_per_month < 0.95 * balanced.hardware_usd_per_month

@@ -192,6 +192,8 @@ def test_numbers_that_are_none(path, value, what):
             {"number": 4, "count": 4},
             "adapters.count: unknown key. Known keys: load_gbs, number, popularity, rank, resident, targets.",
         ),
+        ("gpus", ["h100_sxm"], "gpus: unknown key. Did you mean deployment.gpus or benchmark.gpus?"),
+        ("workload.ttft_ms", 500, "workload.ttft_ms: unknown key. Did you mean limits.ttft_ms or measured.ttft_ms?"),
         ("limitz", {}, "limitz: unknown key. Did you mean limits?"),
         ("limits.tftt_ms", 3, "limits.tftt_ms: unknown key. Did you mean ttft_ms or itl_ms?"),
         ("limits.percentile", 100, "limits.percentile: must be at most 99.9 (found '100')."),
