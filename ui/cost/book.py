@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -12,7 +13,7 @@ from pydantic import ValidationError
 
 from sizing.base.choices import Facility, HybridBase, LeftOut, Licence, Purchase
 from sizing.catalog.payment_terms import TERMS
-from sizing.economics.api import offers_of
+from sizing.economics.api import offers_of, provider_name
 from sizing.economics.assumptions import Assumption, assumptions_for, default_region, regions
 from sizing.scenario.costs import Costs
 from ui import state
@@ -87,7 +88,7 @@ def _choices(model_id: str) -> dict[str, Any]:
             ("Licence", LICENCES, "cost_licence", "Per GPU; the engines themselves are free."),
         ):
             chosen[key] = draw_choice(title, options, key=key, help=about)
-        providers = {"": "Cheapest"} | {row.provider: row.provider for row in offers_of(model_id, today())}
+        providers = {"": "Cheapest"} | _called([row.provider for row in offers_of(model_id, today())])
         about = "Provider that an API is paid from; beside it stand the cheapest and the median of all."
         chosen["cost_api"] = _one_of("API", "cost_api", providers, "", about)
     return chosen
@@ -106,6 +107,13 @@ def _left_out() -> list[str]:
         help="Parts beside hardware and power. All of them left out: hardware and power only.",
         **kept,
     )
+
+
+def _called(keys: Sequence[str]) -> dict[str, str]:
+    """Providers by key, as people call them; the key stands beside a name that several have."""
+    names = {key: provider_name(key) for key in keys}
+    counted = Counter(names.values())
+    return {key: name if counted[name] == 1 else f"{name} ({key})" for key, name in names.items()}
 
 
 def _one_of(title: str, key: str, names: Mapping[str, str], default: str, about: str) -> str:
