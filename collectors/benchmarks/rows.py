@@ -143,6 +143,7 @@ def _few(file: str, errors: list[RowError]) -> list[RowError]:
     return [*errors[:MAX_ERRORS], rest]
 
 
+TRACE_NOTE = "requests arrived as in a trace"
 EVEN_NOTE = "requests were sent at even intervals, not as a Poisson process"
 
 
@@ -166,7 +167,7 @@ def rate_or_concurrency(fields: Fields) -> BenchmarkLoad:
     if cell in ("inf", "Infinity") or (isinstance(cell, float) and cell == math.inf):
         return BenchmarkLoad(mode="fixed_concurrency" if concurrency else "offline", concurrency=concurrency)
     if cell == "trace":
-        return BenchmarkLoad(mode="fixed_rate", concurrency=concurrency, notes=("requests arrived as in a trace",))
+        return BenchmarkLoad(mode="fixed_rate", concurrency=concurrency, notes=(TRACE_NOTE,))
     if cell is None:
         return BenchmarkLoad(mode="fixed_concurrency" if concurrency else None, concurrency=concurrency)
     rate = number("request_rate", cell, cells=fields.cells)
