@@ -96,7 +96,9 @@ def checked(point: BenchmarkPoint) -> BenchmarkPoint:
     if point.mode == "fixed_rate" and offered and served and served < SUSTAINED_SHARE * offered:
         share = f"{served:.3g} of {offered:.3g} requests/s were served"
         note = f"{share}: overloaded, latencies grow as long as it runs"
-        if not _waited(point):
+        if point.concurrency:
+            note = f"{share}: the cap on requests in flight held the rate back"
+        elif not _waited(point):
             note = f"{share} without a queue: the run is too short to judge, or the client sent more slowly"
         return replace(point, notes=(*point.notes, note))
     return point

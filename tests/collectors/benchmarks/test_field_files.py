@@ -134,6 +134,8 @@ def test_the_form_for_pytorch_names_the_file_to_import() -> None:
         BLOCK.split("\n", 1)[1],
         BLOCK.replace("99744", "99,744").replace("2425.01", "2,425.01"),
         f"My run on H100:\n\n```\n{BLOCK}```\nAny idea?\n",
+        "".join(json.dumps({"log": f"{line}\n", "stream": "stdout"}) + "\n" for line in BLOCK.splitlines()),
+        "".join(f"| {line.replace(':  ', ' |  ')} |\n" for line in BLOCK.splitlines()[1:-1]),
     ],
     ids=[
         "plain",
@@ -148,6 +150,8 @@ def test_the_form_for_pytorch_names_the_file_to_import() -> None:
         "headless",
         "commas",
         "markdown",
+        "docker",
+        "table",
     ],
 )
 def test_a_pasted_block_is_read_whatever_stands_around_it(text: str) -> None:
@@ -494,3 +498,15 @@ def test_guidellm_reports_state_caps_and_traces(
     point = one(json.dumps(report), "benchmarks.json")
     assert (point.mode, point.concurrency, point.request_rate_rps) == load
     assert said in " ".join(point.notes)
+
+
+def test_results_one_after_another_in_one_file_are_runs() -> None:
+    text = "\n".join(json.dumps(VLLM | {"request_rate": rate}, indent=1) for rate in (2.0, 4.0, 8.0))
+    read = read_benchmark(text.encode(), "all.json")
+    assert [point.request_rate_rps for point in read.points] == [2.0, 4.0, 8.0]
+    assert [point.row for point in read.points] == [1, 21, 41]
+
+
+def test_a_rate_that_a_cap_held_back_is_not_called_overloaded() -> None:
+    run = one(json.dumps(VLLM | {"request_rate": 8.0, "max_concurrency": 16}), "a.json")
+    assert run.notes[-1] == "4 of 8 requests/s were served: the cap on requests in flight held the rate back"
