@@ -30,6 +30,7 @@ GZIP_START = b"\x1f\x8b"
 
 _TERMINAL_CODE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 """Colours and cursor movements of a terminal, which a paste or a saved log brings along (ECMA-48)."""
+_NO_SPACE = re.compile(r"\S")
 _TOP_LEVEL_KEY = re.compile(r"^(benchmarks|metadata|args|config):", re.MULTILINE)
 
 
@@ -84,7 +85,11 @@ def open_document(data: bytes, name: str) -> Document:
     text = _TERMINAL_CODE.sub("", _text(data, name))
     start = text.lstrip()[:1]
     if start and start in "{[":
-        return _json(name, text)
+        document = _json(name, text)
+        logged = [value.get("log") for _, value in document.rows if isinstance(value, dict)]
+        if not logged or not all(isinstance(line, str) for line in logged):
+            return document
+        text = _TERMINAL_CODE.sub("", "".join(map(str, logged)))  # a log of Docker (json-file)
     if name.lower().endswith((".yaml", ".yml")) or ("," not in text.split("\n", 1)[0] and _TOP_LEVEL_KEY.search(text)):
         return _yaml(name, text)
     return Document(name=name, kind="text", text=text)
@@ -114,7 +119,7 @@ def _json(name: str, text: str) -> Document:
     except RecursionError:
         raise _too_deep(name) from None
     except ValueError as error:
-        lines = _json_lines(name, text)
+        lines = _json_lines(name, text) or _one_after_another(name, text)
         if lines is None and text.lstrip().startswith("[") and not name.lower().endswith((".json", ".jsonl")):
             # A log whose lines begin with [time] or [level].
             return Document(name=name, kind="text", text=text)
@@ -149,6 +154,30 @@ def _json_lines(name: str, text: str) -> Document | None:
     if not any(isinstance(value, dict) for _, value in rows):
         return None
     return Document(name=name, kind="json_lines", rows=tuple(rows), errors=tuple(errors))
+
+
+def _one_after_another(name: str, text: str) -> Document | None:
+    """Objects that stand one after another over several lines, as ``cat *.json`` leaves them; None for others."""
+    decoder, rows, line = json.JSONDecoder(), list[tuple[int, object]](), 1
+    at = _after_space(text, 0)
+    while at < len(text):
+        try:
+            value, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(value, dict) or len(rows) >= MAX_ROWS or _deeper(value, MAX_DEPTH):
+            return None
+        rows.append((line, value))
+        following = _after_space(text, end)
+        line += text.count("\n", at, following)
+        at = following
+    return Document(name=name, kind="json_lines", rows=tuple(rows))
+
+
+def _after_space(text: str, at: int) -> int:
+    """Where the next character that is no space stands, or the end."""
+    match = _NO_SPACE.search(text, at)
+    return match.start() if match else len(text)
 
 
 def _reason(error: Exception) -> str:

@@ -96,7 +96,9 @@ def checked(point: BenchmarkRun) -> BenchmarkRun:
     if point.mode == "fixed_rate" and offered and served and served < SUSTAINED_SHARE * offered:
         share = f"{served:.3g} of {offered:.3g} requests/s were served"
         note = f"{share}: overloaded, latencies grow as long as it runs"
-        if not _waited(point):
+        if point.concurrency:
+            note = f"{share}: the cap on requests in flight held the rate back"
+        elif not _waited(point):
             note = f"{share} without a queue: the run is too short to judge, or the client sent more slowly"
         return replace(point, notes=(*point.notes, note))
     return point
@@ -143,6 +145,7 @@ def _few(file: str, errors: list[RowError]) -> list[RowError]:
     return [*errors[:MAX_ERRORS], rest]
 
 
+TRACE_NOTE = "requests arrived as in a trace"
 EVEN_NOTE = "requests were sent at even intervals, not as a Poisson process"
 
 
@@ -166,7 +169,7 @@ def rate_or_concurrency(fields: Fields) -> BenchmarkLoad:
     if cell in ("inf", "Infinity") or (isinstance(cell, float) and cell == math.inf):
         return BenchmarkLoad(mode="fixed_concurrency" if concurrency else "offline", concurrency=concurrency)
     if cell == "trace":
-        return BenchmarkLoad(mode="fixed_rate", concurrency=concurrency, notes=("requests arrived as in a trace",))
+        return BenchmarkLoad(mode="fixed_rate", concurrency=concurrency, notes=(TRACE_NOTE,))
     if cell is None:
         return BenchmarkLoad(mode="fixed_concurrency" if concurrency else None, concurrency=concurrency)
     rate = number("request_rate", cell, cells=fields.cells)

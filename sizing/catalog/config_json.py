@@ -22,6 +22,7 @@ from sizing.catalog.config_kind import (
     scores_or_embeds,
 )
 from sizing.catalog.encoder_count import as_encoder, encoder_decoder, halves, of_halves
+from sizing.catalog.gguf_metadata import from_gguf
 from sizing.catalog.model import AttentionKind, Model, ModelKind
 from sizing.catalog.model_families import family, model_families
 from sizing.catalog.parameter_count import (
@@ -57,7 +58,8 @@ def model_from_config(config: Mapping[str, Any] | str | bytes, *, name: str = "c
     Raises InvalidModelConfig, one sentence saying what to change, for anything that is not the configuration of a
     language model: over 1 MB, malformed, not an object, missing or absurd fields, another size than ``name`` says.
     """
-    loaded, notes = as_config(load_config(config))
+    described, gguf_notes = from_gguf(load_config(config))
+    loaded, notes = as_config(described)
     reject_other_files(loaded)
     fields = ConfigFields(loaded)
     kind = model_kind(fields)
@@ -76,7 +78,7 @@ def model_from_config(config: Mapping[str, Any] | str | bytes, *, name: str = "c
     model = replace(model, params_vision=vision_params(fields, model.hidden_size))
     _hold_against_name(model, name, has_more=has_encoder(fields) and not model.params_vision)
     taken = fields.taken_from_class()
-    assumptions = (*model.assumptions, *notes, *([taken] if taken else []))
+    assumptions = (*model.assumptions, *gguf_notes, *notes, *([taken] if taken else []))
     return replace(model, assumptions=assumptions)
 
 

@@ -30,6 +30,7 @@ from sizing.catalog.weight_schemes import (
     bits_of,
     fixed,
     fp_quant,
+    gguf,
     group_of,
     of_bits,
     weights_of_bits,
@@ -47,6 +48,8 @@ _LEFT_KEYS = (
     "modules_to_not_quantize",
 )
 """What methods call the list of modules that stay in 16 bit."""
+_MODES = {"mxfp4": MXFP4, "nvfp4": NVFP4, "mxfp8": MXFP8}
+"""What MLX calls its floating-point formats; without a mode its weights are whole numbers."""
 _MOST_PATTERNS = 50_000
 _NEARLY_A_BYTE = 0.97
 _SPARSE = "weights are stored sparsely: counted as if they were not, which is too many"
@@ -105,6 +108,8 @@ def _by_bits(section: Section, method: str) -> Quantisation:
     if bits > 8:
         return Quantisation(main=WIDE, notes=(f"quantization_config says {bits:g} bits: 16-bit weights",))
     known = method in ("", "mlx", "rtn", "bitblas", "ipex", "marlin", "inc", "moe-wna16", "sinq")
+    if isinstance(section.get("mode"), str) and section["mode"] in _MODES:  # MLX
+        return Quantisation(main=_MODES[section["mode"]])
     note = () if known else (f"quantisation “{shown(method)}” is not known: {bits:g}-bit weights as its bits say",)
     return Quantisation(main=weights_of_bits(bits, group_of(section)), notes=note)
 
@@ -364,6 +369,7 @@ _READERS: Mapping[str, Callable[[Section], Quantisation]] = {
     **dict.fromkeys(("gptq", "gptq-marlin", "gptq-marlin-24", "gptqmodel", "gptq-bitblas"), _integer("gptq")),
     **dict.fromkeys(("awq", "awq-marlin", "auto-awq", "autoawq"), _integer("awq")),
     **dict.fromkeys(("auto-round", "autoround", "inc"), _auto_round),
+    "gguf": gguf,
     **dict.fromkeys(("bitsandbytes", "bnb"), _bitsandbytes),
     **dict.fromkeys(("hqq", "hqq-marlin"), _hqq),
     **dict.fromkeys(("fp8", "fbgemm-fp8", "finegrained-fp8", "ptpc-fp8", "w8a8-fp8"), fixed(FP8)),

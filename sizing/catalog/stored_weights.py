@@ -67,7 +67,7 @@ def stored_weights(a: Architecture, quantised: Quantisation) -> StoredWeights:
     narrow = {name: params for name, params in by_format.items() if name != WIDE.precision}
     return StoredWeights(
         precision=max(narrow, key=lambda name: narrow[name]) if narrow else quantised.main.precision,
-        bytes=total + (embeddings + rest) * WIDE.bytes + head * head_bytes,
+        bytes=total + embeddings * (quantised.embeddings or WIDE).bytes + rest * WIDE.bytes + head * head_bytes,
         untried=left.untried + sum(patterns.untried for patterns, _ in listed),
         shares=tuple(sorted(((name, params / inside) for name, params in by_format.items()), key=lambda s: -s[1])),
     )

@@ -55,7 +55,7 @@ FIRST = "Successful requests"
 _HEAD = re.compile(r"(Serving|Offline Throughput) Benchmark Result")
 _LATENCY = r"(?:Mean|Median|P\d+(?:\.\d+)?) (?:TTFT|TPOT|ITL|E2EL|E2E Latency) \((?:ms|s|us)\)"
 _KNOWN = "|".join(map(re.escape, (*COUNTS, *NAMES, *MEASURED)))
-_LINE = re.compile(rf"(?<![a-z] )(?<!\w)((?i:{_KNOWN})|{_LATENCY})\s*:\s*(\S+)\s*$")
+_LINE = re.compile(rf"(?<![a-z] )(?<!\w)((?i:{_KNOWN})|{_LATENCY})\s*[:|]\s*([^\s|]+)\s*\|?\s*$")
 _OPTION = re.compile(r"\b(model|backend|request_rate|max_concurrency|num_prompts)=(?:'([^']*)'|([\w.+-]+))")
 _RULE = re.compile(r"={20,}\W*$")
 _THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+")

@@ -5,10 +5,12 @@ real file: there the strategy stands under ``args`` (0.2, 0.3) or ``scheduler`` 
 metrics. E2E is in seconds, everything else in milliseconds.
 """
 
+from dataclasses import replace
+
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats
 from collectors.benchmarks.records import BenchmarkRun, Imported, LatencyStats
-from collectors.benchmarks.rows import EVEN_NOTE, BenchmarkLoad, moment, read_rows
+from collectors.benchmarks.rows import EVEN_NOTE, TRACE_NOTE, BenchmarkLoad, capped_note, moment, read_rows
 from collectors.errors import BadRow, BenchmarkFileError
 from collectors.format import percent
 from collectors.units import MS_PER_S
@@ -20,6 +22,10 @@ PRIORITY = 30  # the lowest is asked first: see reader.Tool
 ENGINE = None
 MAX_BENCHMARKS = 1_000
 """Loads of one sweep; a YAML file can repeat one benchmark a million times in a few bytes each."""
+
+REACHED_SHARE = 0.9
+"""Share of a cap on requests in flight from which the mean shows that it held the rate back. Chosen: a tenth is less
+than runs vary at a steady load."""
 
 NOTES = (
     "GuideLLM's “inter token latency” is (E2E - TTFT) / (OSL - 1) per request, weighted by tokens: it is read as TPOT. "
@@ -61,8 +67,9 @@ def parse(document: Document) -> Imported:
 
 def _point(file: str, row: int, fields: Fields, version: str | None, model: str | None) -> BenchmarkRun:
     config = fields.child("config")
-    load = strategy_load(_strategy(fields, config))
-    metrics = fields.child("metrics")
+    metrics, strategy = fields.child("metrics"), _strategy(fields, config)
+    in_flight = _mean(metrics, "request_concurrency")
+    load = capped(strategy_load(strategy), strategy, in_flight)
     counts = metrics.child("request_totals") if metrics.has("request_totals") else fields.child("request_totals")
     start, end = fields.number("start_time"), fields.number("end_time")
     duration = fields.number("duration")
@@ -79,7 +86,7 @@ def _point(file: str, row: int, fields: Fields, version: str | None, model: str 
         mode=load.mode,
         concurrency=load.concurrency,
         request_rate_rps=load.rate_rps,
-        concurrency_mean=_mean(metrics, "request_concurrency"),
+        concurrency_mean=in_flight,
         isl_mean=_mean(metrics, "prompt_token_count"),
         osl_mean=_mean(metrics, "output_token_count"),
         duration_s=duration,
@@ -105,7 +112,9 @@ def _strategy(fields: Fields, config: Fields) -> Fields:
 
 
 def strategy_load(strategy: Fields) -> BenchmarkLoad:
-    """Synchronous is a concurrency of one; throughput sends everything; constant, poisson and async keep a rate."""
+    """Synchronous is a concurrency of one; throughput sends everything; constant, poisson and async keep a rate; trace
+    sends as one was recorded.
+    """
     kind = strategy.text("type_", "type")
     if kind == "synchronous":
         return BenchmarkLoad(mode="fixed_concurrency", concurrency=1.0)
@@ -120,7 +129,17 @@ def strategy_load(strategy: Fields) -> BenchmarkLoad:
     if kind in ("constant", "poisson", "async"):
         note = () if kind == "poisson" else (EVEN_NOTE,)
         return BenchmarkLoad(mode="fixed_rate", rate_rps=strategy.number("rate"), notes=note)
+    if kind == "trace":
+        return BenchmarkLoad(mode="fixed_rate", notes=(TRACE_NOTE,))
     return BenchmarkLoad(notes=(f"unknown strategy “{kind}”",) if kind else ())
+
+
+def capped(load: BenchmarkLoad, strategy: Fields, in_flight: float | None) -> BenchmarkLoad:
+    """The load with the cap of an open loop where it was reached; the tool's own default is thousands."""
+    cap = strategy.number("max_concurrency")
+    if load.mode != "fixed_rate" or not cap or not in_flight or in_flight < REACHED_SHARE * cap:
+        return load
+    return replace(load, concurrency=cap, notes=(*load.notes, capped_note(cap)))
 
 
 def cut_off_note(completed: int | None, cut_off: int | None) -> tuple[str, ...]:

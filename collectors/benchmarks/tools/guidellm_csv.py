@@ -101,15 +101,30 @@ def _point(file: str, row: int, fields: Fields) -> BenchmarkRun:
 
 
 def _load(fields: Fields) -> BenchmarkLoad:
-    """From "poisson@4.00", "concurrent@16" or "synchronous"."""
+    """From "poisson@4.00", "concurrent@16" or "synchronous"; 0.4 to 0.7 state the value in the profile alone."""
     text = fields.text("Benchmark|Strategy|", "Name") or ""
     match = _STRATEGY.fullmatch(text)
     if match is None:
         return BenchmarkLoad(notes=(f"unknown strategy “{shown(text)}”",) if text else ())
     value = None if match["value"] is None else number("Strategy", match["value"], cells=True)
     kind = match["type_"]
+    if value is None and (planned := _planned(fields, kind)).values:
+        return strategy_load(planned)
     values: dict[str, object] = {"type_": kind, "streams" if kind == "concurrent" else "rate": value}
     return strategy_load(Fields(values=values))
+
+
+def _planned(fields: Fields, kind: str) -> Fields:
+    """The strategy of a run in the profile of its sweep; an empty one where the profile does not say."""
+    profile, run = _json_cell(fields, "Run Info|Profile|"), fields.whole("Run Info|Run Index|")
+    if run is None:
+        return Fields()
+    done = [one for one in profile.items("completed_strategies") if isinstance(one, dict)]
+    if run < len(done) and done[run].get("type_") == kind:
+        return Fields(values=done[run])
+    name = "streams" if kind == "concurrent" else "rate"
+    values = profile.items(name) if isinstance(profile.values.get(name), list) else []
+    return Fields(values={"type_": kind, name: values[run]}) if run < len(values) else Fields()
 
 
 def _json_cell(fields: Fields, *keys: str) -> Fields:

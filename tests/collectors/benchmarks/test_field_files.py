@@ -1,5 +1,6 @@
 """Result files as people bring them: versions, units, packings, prefixes of logs; written by hand from sources."""
 
+import csv
 import gzip
 import io
 import json
@@ -133,6 +134,8 @@ def test_the_form_for_pytorch_names_the_file_to_import() -> None:
         BLOCK.split("\n", 1)[1],
         BLOCK.replace("99744", "99,744").replace("2425.01", "2,425.01"),
         f"My run on H100:\n\n```\n{BLOCK}```\nAny idea?\n",
+        "".join(json.dumps({"log": f"{line}\n", "stream": "stdout"}) + "\n" for line in BLOCK.splitlines()),
+        "".join(f"| {line.replace(':  ', ' |  ')} |\n" for line in BLOCK.splitlines()[1:-1]),
     ],
     ids=[
         "plain",
@@ -147,6 +150,8 @@ def test_the_form_for_pytorch_names_the_file_to_import() -> None:
         "headless",
         "commas",
         "markdown",
+        "docker",
+        "table",
     ],
 )
 def test_a_pasted_block_is_read_whatever_stands_around_it(text: str) -> None:
@@ -425,3 +430,83 @@ def test_packed_files_are_unpacked() -> None:
 def test_what_cannot_be_unpacked_says_so(data: bytes, said: str) -> None:
     (error,) = read_benchmarks([("a.gz", data)]).errors
     assert error.message == said
+
+
+def guidellm_csv(strategy: str, profile: dict[str, object], run: int) -> str:
+    """A report of GuideLLM 0.4 to 0.7: the strategy's value stands in the profile alone."""
+    columns = {
+        ("Run Info", "Run Index", ""): str(run),
+        ("Run Info", "Profile", ""): json.dumps(profile),
+        ("Benchmark", "Strategy", ""): strategy,
+        ("Request Counts", "Successful", ""): "60",
+        ("Request Latency", "Successful Sec", "Mean"): "1.5",
+        ("Time to First Token", "Successful ms", "Mean"): "50",
+    }
+    written = io.StringIO()
+    csv.writer(written).writerows([*zip(*columns, strict=True), columns.values()])
+    return written.getvalue()
+
+
+SWEEP = {
+    "type_": "sweep",
+    "completed_strategies": [
+        {"type_": "synchronous"},
+        {"type_": "throughput", "max_concurrency": 512},
+        {"type_": "constant", "rate": 2.5, "max_concurrency": 64},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "profile", "run", "load"),
+    [
+        ("concurrent", {"type_": "concurrent", "streams": [1, 8, 64]}, 1, ("fixed_concurrency", 8.0, None)),
+        ("poisson", {"type_": "async", "rate": [2.0, 4.0]}, 1, ("fixed_rate", None, 4.0)),
+        ("constant", SWEEP, 2, ("fixed_rate", None, 2.5)),
+        ("throughput", SWEEP, 1, ("offline", 512.0, None)),
+        ("synchronous", SWEEP, 0, ("fixed_concurrency", 1.0, None)),
+        ("poisson@4.00", {"type_": "async", "rate": [2.0]}, 0, ("fixed_rate", None, 4.0)),
+    ],
+)
+def test_guidellm_tables_state_their_load(
+    strategy: str, profile: dict[str, object], run: int, load: tuple[str, float | None, float | None]
+) -> None:
+    point = one(guidellm_csv(strategy, profile, run), "benchmarks.csv")
+    assert (point.mode, point.concurrency, point.request_rate_rps) == load
+    assert (point.ttft_ms.mean, point.e2e_ms.mean, point.requests_completed) == (50.0, 1500.0, 60)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "in_flight", "load", "said"),
+    [
+        ({"type_": "constant", "rate": 2.0, "max_concurrency": 64}, 63.0, ("fixed_rate", 64.0, 2.0), "at most 64"),
+        ({"type_": "poisson", "rate": 2.0, "max_concurrency": 10240}, 63.0, ("fixed_rate", None, 2.0), ""),
+        ({"type_": "trace", "time_scale": 1.0}, 3.0, ("fixed_rate", None, None), "as in a trace"),
+        ({"type_": "concurrent", "streams": 16}, 16.0, ("fixed_concurrency", 16.0, None), ""),
+    ],
+)
+def test_guidellm_reports_state_caps_and_traces(
+    strategy: dict[str, object], in_flight: float, load: tuple[str, float | None, float | None], said: str
+) -> None:
+    metrics = {
+        "time_to_first_token_ms": {"successful": {"mean": 50.0}},
+        "request_concurrency": {"successful": {"mean": in_flight}},
+        "request_totals": {"successful": 60},
+    }
+    benchmarks = [{"config": {"strategy": strategy}, "metrics": metrics}]
+    report = {"metadata": {"guidellm_version": "0.7.3"}, "benchmarks": benchmarks}
+    point = one(json.dumps(report), "benchmarks.json")
+    assert (point.mode, point.concurrency, point.request_rate_rps) == load
+    assert said in " ".join(point.notes)
+
+
+def test_results_one_after_another_in_one_file_are_runs() -> None:
+    text = "\n".join(json.dumps(VLLM | {"request_rate": rate}, indent=1) for rate in (2.0, 4.0, 8.0))
+    read = read_benchmark(text.encode(), "all.json")
+    assert [point.request_rate_rps for point in read.points] == [2.0, 4.0, 8.0]
+    assert [point.row for point in read.points] == [1, 21, 41]
+
+
+def test_a_rate_that_a_cap_held_back_is_not_called_overloaded() -> None:
+    run = one(json.dumps(VLLM | {"request_rate": 8.0, "max_concurrency": 16}), "a.json")
+    assert run.notes[-1] == "4 of 8 requests/s were served: the cap on requests in flight held the rate back"
