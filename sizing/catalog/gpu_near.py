@@ -20,9 +20,10 @@ LIKE_DIGITS, LIKE_WORDS = 0.7, 0.75
 SHORTEST_WORD = 4
 """Letters from which a word can be mistyped; of fewer ("b" of a B100, "p" of a P100) each is another product."""
 OWN_GPU = (
-    "One that the catalogue does not have can be entered as an accelerator of your own: at the end of the hardware"
-    " fields of the form, or as deployment.custom_gpus in a scenario file."
+    "One that the catalogue does not have can be entered: “Add an accelerator of your own” in the form,"
+    " deployment.custom_gpus in a scenario file."
 )
+"""What can be done about a name that nothing is near to."""
 
 _VENDORS: Mapping[str, str] = MappingProxyType(
     {
@@ -37,7 +38,9 @@ _VENDORS: Mapping[str, str] = MappingProxyType(
     }
 )
 """Words that a vendor's products are called by."""
-_BRANDS = frozenset({"nvidia", "geforce", "tesla", "radeon", "instinct", "intel", "google", "huawei", "apple", "server"})
+_BRANDS = frozenset(
+    {"nvidia", "geforce", "tesla", "radeon", "instinct", "intel", "google", "huawei", "apple", "server"}
+)
 """Words that say a vendor or a kind, and no product."""
 
 
