@@ -27,8 +27,8 @@ OWN_GPU = (
 
 _VENDORS: Mapping[str, str] = MappingProxyType(
     {
-        "NVIDIA": r"nvidia|geforce|quadro|tesla|jetson|titan|dgx|hgx|rtx|gtx|kepler|maxwell|pascal|volta|turing|ampere|ada|"
-        r"hopper|blackwell|grace|rubin",
+        "NVIDIA": r"nvidia|geforce|quadro|tesla|jetson|titan|dgx|hgx|rtx|gtx|kepler|maxwell|pascal|volta|turing|"
+        r"ampere|ada|hopper|blackwell|grace|rubin",
         "AMD": r"amd|radeon|instinct|firepro|rx|mi\d+\w*|epyc|ryzen|strix|gfx\d+|cdna\d?|rdna\d?|vega",
         "Intel": r"intel|arc|gaudi\d?|xeon|flex|max|habana|hl",
         "Google": r"google|tpu\w*",
@@ -96,14 +96,13 @@ def _words(name: str) -> list[str]:
 def _vendor_of(name: str) -> str:
     """The vendor that a word of the name says, "" where none does or several do."""
     words = _words(name)
-    said = {vendor for vendor, words_of in _VENDORS.items() if any(re.fullmatch(words_of, word) for word in words)}
-    return said.pop() if len(said) == 1 else ""
+    vendors = [vendor for vendor, own in _VENDORS.items() if any(re.fullmatch(own, word) for word in words)]
+    return vendors[0] if len(vendors) == 1 else ""
 
 
 def _numbers(name: str) -> Iterator[tuple[str, str]]:
     """Model numbers with the letters before them: ("h", "100"), ("rtx", "4090"), ("", "7900")."""
-    for letters, digits in re.findall(r"([a-z]*)[ _-]*(\d+)", name.lower()):
-        yield letters, digits
+    yield from re.findall(r"([a-z]*)[ _-]*(\d+)", name.lower())
 
 
 def _alike(typed: str, near: str) -> bool:

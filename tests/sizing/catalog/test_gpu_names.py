@@ -3,11 +3,11 @@
 import pytest
 import yaml
 
+from sharing.form import __file__ as form
 from sizing.base.errors import UnknownName
 from sizing.catalog import gpus, resolve_gpu
 from sizing.catalog.gpu_names import gpu_named
 from sizing.catalog.gpu_near import OWN_GPU, gpu_refusals, near_gpus
-from sharing.form import __file__ as form
 
 TYPED = {
     "rtx_a5000": ["a5000", "RTX A5000", "NVIDIA RTX A5000"],
