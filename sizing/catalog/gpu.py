@@ -104,7 +104,7 @@ class Gpu:
     @property
     def consumer(self) -> bool:
         """Whether its driver's licence forbids data-centre use (NVIDIA GeForce software licence, section 2.1.3)."""
-        return self.market == "consumer"
+        return self.market == "consumer" and self.vendor == "NVIDIA"
 
     @property
     def rented_only(self) -> bool:

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from types import MappingProxyType
 
-from sizing.base.errors import UnknownName, nearest_names
+from sizing.base.errors import UnknownName
 from sizing.base.units import GB
 from sizing.catalog.gpu import Gpu
+from sizing.catalog.gpu_near import unknown_gpu
 from sizing.catalog.gpu_rows import gpus
 
 MEMORY_TOLERANCE = 0.08
@@ -27,8 +28,8 @@ _BETWEEN = " :/_-"
 def resolve_gpu(name: str) -> Gpu:
     """The accelerator for an id, an alias or a product name, ignoring case, spaces and punctuation.
 
-    A memory size in the name must be that of the accelerator. Raises UnknownName with the three nearest names; of a
-    slice, which a scenario names apart, with how.
+    A memory size in the name must be that of the accelerator. Raises UnknownName, which says what is nearest; of a
+    slice, which a scenario names apart, how it is asked for.
     """
     gpu = gpu_named(name)
     if gpu is not None:
@@ -38,7 +39,7 @@ def resolve_gpu(name: str) -> Gpu:
     if cut is not None and card is not None:
         instead = f"A slice is asked for beside its card: gpus: [{card.id}], and slice: {cut[0].lower()}."
         raise UnknownName("GPU", name, nearest=[card.id], instead=instead)
-    raise UnknownName("GPU", name, nearest=_nearest(name))
+    raise unknown_gpu(name)
 
 
 @lru_cache(maxsize=512)
@@ -80,16 +81,6 @@ def _bare_names() -> Mapping[str, frozenset[str]]:
             bare = _without_memory(name)[0]
             index[bare] = index.get(bare, frozenset()) | {gpu_id}
     return MappingProxyType(index)
-
-
-def _nearest(name: str) -> list[str]:
-    """The nearest names of three accelerators."""
-    aliases = [alias for gpu in gpus().values() for alias in gpu.aliases]
-    known = [*gpus(), *(gpu.name for gpu in gpus().values()), *aliases]
-    distinct: dict[str | None, str] = {}
-    for near in nearest_names(name[:200], known, 20, cutoff=0.4):
-        distinct.setdefault(_gpu_names().get(_squeeze(near)), near)
-    return list(distinct.values())[:3]
 
 
 def _squeeze(name: str) -> str:
