@@ -50,7 +50,8 @@ class Metrics:
     def buckets(self, histogram: MetricCandidate, edge: float | None = None) -> str:
         """The buckets of a histogram: all, or the one that ends at ``edge`` as Python's exporters write it."""
         extra = "" if edge is None else f'le="{float(edge)}"'
-        inside = self.scope.selection(extra=",".join(part for part in (extra, histogram.where) if part))
+        where = self.scope.fill(histogram.where)
+        inside = self.scope.selection(extra=",".join(part for part in (extra, where) if part))
         return f"{histogram.histogram}_bucket{{{inside}}}"
 
     def count(self, histogram: MetricCandidate) -> str:

@@ -16,7 +16,7 @@ from sizing.base.units import HOURS_PER_DAY, HOURS_PER_MONTH, MONTHS_PER_YEAR, S
 from sizing.economics.assumptions import ELECTRICITY
 from sizing.economics.cash import MONTHS
 from sizing.economics.spot import WITHOUT_CAPACITY
-from sizing.economics.views import PartName, View
+from sizing.economics.views import PartName, View, in_place
 from sizing.economics.ways import Ways
 from sizing.scenario.bounds import MAX_RPS, MAX_USD
 
@@ -126,7 +126,7 @@ def _power(ways: Ways) -> Iterator[CalculatorInput]:
         return
     yield CalculatorInput(
         name="system_kw",
-        label=f"Power budget of a {ways.option.name}",
+        label=f"Power budget of one {ways.option.name}",
         unit="kW",
         value=kw,
         low=0.0,
@@ -146,7 +146,7 @@ def _on_prem(ways: Ways, view: View, money: ReportCurrency) -> Iterator[Calculat
     assert view.systems is not None
     count, gpus, years = view.systems.value, view.gpus_per_system, ways.money.depreciation_years
     price = _part(view, "servers") * years * MONTHS_PER_YEAR / (count * (1.0 - ways.money.residual))
-    yield _price(view, "system_price", f"Price of a {view.system}", f"{money.code}/system", money.of(price))
+    yield _price(view, "system_price", f"Price of one {view.system}", f"{money.code}/system", money.of(price))
     yield CalculatorInput(
         name="depreciation_years",
         label="Written off over",
@@ -180,7 +180,7 @@ def _cloud(ways: Ways, view: View, money: ReportCurrency) -> Iterator[Calculator
     assert view.systems is not None
     hours = view.systems.value * HOURS_PER_MONTH
     instances = _part(view, "instances")
-    label = f"Price of a {view.system} in {view.place}" if view.place else f"Price of a {view.system}"
+    label = f"Price of one {in_place(view.system, view.place)}"
     hourly = money.of(instances / hours)
     yield _price(view, "instance_price", label, f"{money.code}/hour", hourly, group="cloud")
     spot = 100.0 * _part(view, "interruptions") / instances if instances else 0.0

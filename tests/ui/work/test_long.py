@@ -91,7 +91,7 @@ def running(tmp_path: Path) -> Running:
         with ThreadPoolExecutor(4 * PLANS_BEFORE) as pages:
             asked = Asked(plans, tmp_path, pages)
             try:
-                assert not workers or plans.wait_until_ready(PATIENCE_S)
+                until(lambda: plans.workers == (workers, workers))
                 yield asked
             finally:
                 plans.close()
@@ -245,7 +245,7 @@ def test_what_began_in_threads_before_workers_were_there_is_followed_by_workers(
         until(lambda: behind.waits(1))
         asked.plans.keep_to(Settings(SIZING_WORKERS=2))
         asked.plans.start()
-        assert asked.plans.wait_until_ready(PATIENCE_S)
+        until(lambda: asked.plans.workers == (2, 2))
         for name in ("one", "two", "three"):
             asked.go(name)
         assert {page.answer.result(PATIENCE_S)[1] for page in here} == {os.getpid()}
