@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from collectors.benchmarks.documents import GZIP_START, MAX_BYTES, ZIP_START
 from collectors.benchmarks.reader import read_benchmark
-from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats, RowError
+from collectors.benchmarks.records import BenchmarkRun, Imported, LatencyStats, RowError
 from collectors.benchmarks.tools import aiperf, guidellm, inference_perf, llmperf
 from collectors.errors import BenchmarkFileError, NotAResultFile
 
@@ -154,11 +154,11 @@ def _listed(names: list[str], most: int = 5) -> str:
     return ", ".join(names[:most]) + more
 
 
-def _merged(points: list[BenchmarkPoint]) -> tuple[list[BenchmarkPoint], list[str]]:
+def _merged(points: list[BenchmarkRun]) -> tuple[list[BenchmarkRun], list[str]]:
     """One point per run where a tool exports it several times, and what was put together or left out."""
     notes: list[str] = []
     stages = {_folder(point) for point in points if point.tool == inference_perf.FORMAT and point.mode is not None}
-    runs: dict[tuple[str, ...], list[BenchmarkPoint]] = {}
+    runs: dict[tuple[str, ...], list[BenchmarkRun]] = {}
     for point in points:
         if point.tool == inference_perf.FORMAT and point.mode is None and _folder(point) in stages:
             notes.append(f"{point.file} mixes the stages beside it and is left out.")
@@ -175,9 +175,9 @@ def _merged(points: list[BenchmarkPoint]) -> tuple[list[BenchmarkPoint], list[st
     return once, notes + repeats
 
 
-def _once(points: list[BenchmarkPoint]) -> tuple[list[BenchmarkPoint], list[str]]:
+def _once(points: list[BenchmarkRun]) -> tuple[list[BenchmarkRun], list[str]]:
     """The points without those that say the very same again, and the note about them."""
-    seen: dict[BenchmarkPoint, BenchmarkPoint] = {}
+    seen: dict[BenchmarkRun, BenchmarkRun] = {}
     again = []
     for point in points:
         if seen.setdefault(replace(point, file="", row=0, notes=()), point) is not point:
@@ -188,11 +188,11 @@ def _once(points: list[BenchmarkPoint]) -> tuple[list[BenchmarkPoint], list[str]
     return list(seen.values()), [f"{repeats.capitalize()} another in every number and counts once: {_listed(again)}."]
 
 
-def _folder(point: BenchmarkPoint) -> str:
+def _folder(point: BenchmarkRun) -> str:
     return str(PurePosixPath(point.file).parent)
 
 
-def _run(point: BenchmarkPoint) -> tuple[str, ...]:
+def _run(point: BenchmarkRun) -> tuple[str, ...]:
     """Equal for exports of the same run: AIPerf writes a folder a run, LLMPerf two files named alike."""
     if point.tool == aiperf.FORMAT and PurePosixPath(point.file).stem.startswith("profile_export"):
         return (point.tool, _folder(point))
@@ -204,15 +204,15 @@ def _run(point: BenchmarkPoint) -> tuple[str, ...]:
     return (point.tool, point.file, str(point.row))
 
 
-def _rank(point: BenchmarkPoint) -> tuple[bool, bool, str]:
+def _rank(point: BenchmarkRun) -> tuple[bool, bool, str]:
     """The export that knows its load and model first, then JSON before CSV."""
     return (point.mode is None, point.model is None, point.file.rpartition(".")[2].replace("json", ""))
 
 
-def _filled(best: BenchmarkPoint, other: BenchmarkPoint) -> BenchmarkPoint:
+def _filled(best: BenchmarkRun, other: BenchmarkRun) -> BenchmarkRun:
     """``best``, its gaps filled from ``other``; ``best`` keeps its notes."""
     changes: dict[str, object] = {}
-    for item in fields(BenchmarkPoint):
+    for item in fields(BenchmarkRun):
         mine, theirs = getattr(best, item.name), getattr(other, item.name)
         if isinstance(mine, LatencyStats) and isinstance(theirs, LatencyStats):
             # A mean alone gives way to a whole distribution.
@@ -223,13 +223,13 @@ def _filled(best: BenchmarkPoint, other: BenchmarkPoint) -> BenchmarkPoint:
     return replace(best, **changes)  # type: ignore[arg-type]
 
 
-def curves(points: Iterable[BenchmarkPoint]) -> tuple[tuple[BenchmarkPoint, ...], ...]:
+def curves(points: Iterable[BenchmarkRun]) -> tuple[tuple[BenchmarkRun, ...], ...]:
     """Points that differ only in load, each group in ascending order of load, groups in the order they first appear.
 
     Mean lengths belong together when they are within LENGTH_TOLERANCE of the group's first point.
     """
-    groups: list[list[BenchmarkPoint]] = []
-    by_system: dict[tuple[object, ...], list[list[BenchmarkPoint]]] = {}
+    groups: list[list[BenchmarkRun]] = []
+    by_system: dict[tuple[object, ...], list[list[BenchmarkRun]]] = {}
     for point in points:
         alike = by_system.setdefault(_system(point), [])
         group = next((group for group in alike if _same_lengths(group[0], point)), None)
@@ -241,7 +241,7 @@ def curves(points: Iterable[BenchmarkPoint]) -> tuple[tuple[BenchmarkPoint, ...]
     return tuple(tuple(sorted(group, key=_load)) for group in groups)
 
 
-def _system(point: BenchmarkPoint) -> tuple[object, ...]:
+def _system(point: BenchmarkRun) -> tuple[object, ...]:
     """Everything but lengths and load that tells one curve from another."""
     return (
         point.tool,
@@ -260,7 +260,7 @@ def _system(point: BenchmarkPoint) -> tuple[object, ...]:
     )
 
 
-def _same_lengths(first: BenchmarkPoint, second: BenchmarkPoint) -> bool:
+def _same_lengths(first: BenchmarkRun, second: BenchmarkRun) -> bool:
     return all(_near(getattr(first, name), getattr(second, name)) for name in LENGTHS)
 
 
@@ -270,7 +270,7 @@ def _near(first: float | None, second: float | None) -> bool:
     return abs(first - second) <= LENGTH_TOLERANCE * max(first, second)
 
 
-def _load(point: BenchmarkPoint) -> tuple[float, float]:
+def _load(point: BenchmarkRun) -> tuple[float, float]:
     """What orders the points of a curve: the rate asked, the concurrency asked, else what was in flight."""
     load = point.request_rate_rps if point.mode == "fixed_rate" else point.concurrency
     return (load or point.concurrency_mean or 0.0, point.requests_per_s or 0.0)

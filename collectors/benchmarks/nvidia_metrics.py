@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats, quotient
-from collectors.benchmarks.records import BenchmarkPoint, LatencyStats
+from collectors.benchmarks.records import BenchmarkRun, LatencyStats
 from collectors.benchmarks.rows import goodput_note
 from collectors.errors import BadRow
 from collectors.units import MS_PER_S
@@ -35,7 +35,7 @@ _METRIC = re.compile(r"(?P<name>.+?)(?: \((?P<unit>[^()]*)\))?")
 _SPECIAL_NAMES = {"effective_latency_co_aware": "effective_latency"}
 
 
-def point_of(file: str, row: int, tool: str, blocks: Fields) -> BenchmarkPoint:
+def point_of(file: str, row: int, tool: str, blocks: Fields) -> BenchmarkRun:
     """The measured side of a point; load, model and version are the caller's."""
     client, server = _average(blocks, "output_sequence_length"), _average(blocks, "usage_completion_tokens")
     osl = server or client
@@ -55,7 +55,7 @@ def point_of(file: str, row: int, tool: str, blocks: Fields) -> BenchmarkPoint:
         total = None if total is None or rate is None else total - rate * (client - server)
         tpot = _recounted(blocks, tpot, client, server)
         notes = (_recount_note(client, server), *notes)
-    return BenchmarkPoint(
+    return BenchmarkRun(
         file=file,
         row=row,
         tool=tool,

@@ -94,7 +94,7 @@ class LoadOverTime:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Deployed:
+class ObservedDeployment:
     """What is deployed; empty where it cannot be told. ``gpus_by``: how GPUs were joined (pod, host, gpu_selector)."""
 
     models: tuple[str, ...] = ()
@@ -112,22 +112,24 @@ def read_deployed(
     at_s: float,
     window_s: float | None = None,
     clock: Callable[[], float] = time.time,
-) -> Deployed:
+) -> ObservedDeployment:
     """What is deployed at ``at_s``, and the load over the window before it. A failure is in ``problem``."""
     try:
         return _read(backend, source, at_s, window_s or source.window_s, clock)
     except SourceError as error:
-        return Deployed(problem=str(error))
+        return ObservedDeployment(problem=str(error))
 
 
-def _read(backend: Backend, source: Source, at_s: float, window_s: float, clock: Callable[[], float]) -> Deployed:
+def _read(
+    backend: Backend, source: Source, at_s: float, window_s: float, clock: Callable[[], float]
+) -> ObservedDeployment:
     discovery = discover(backend, source, at_s, clock)
     engine = discovery.engine
     if engine is None:
-        return Deployed()
+        return ObservedDeployment()
     topology = find_topology(backend, source, discovery, engine, window_s)
     answer = backend.vectors(_queries(topology), at_s=discovery.at_s)
-    return Deployed(
+    return ObservedDeployment(
         models=_values(answer, MODELS, *engine.vocabulary.model_labels),
         gpu_products=_first_values(answer, PRODUCTS, _product_labels(topology)),
         gpus_by=topology.gpus.how,

@@ -23,7 +23,7 @@ from collectors.reading.gpu_values import HARMFUL, THROTTLE_BITS, per_device
 from collectors.reading.topology import find_topology
 from collectors.source import Source
 from collectors.vocabulary.expressions import Scope, selected
-from collectors.vocabulary.schema import GPU_CONCEPTS, Candidate, GpuVocabulary
+from collectors.vocabulary.schema import GPU_CONCEPTS, GpuVocabulary, MetricCandidate
 
 TTL_OF_COLUMNS: Mapping[str, Ttl] = {
     "busy": FOURTH,
@@ -245,7 +245,7 @@ def _pairs(names: Sequence[str], identity: Sequence[str | None]) -> dict[str, st
     return {name: value for name, value in zip(names, identity, strict=True) if value is not None}
 
 
-def _now_or_window(key: str, candidate: Candidate, scope: Scope) -> str:
+def _now_or_window(key: str, candidate: MetricCandidate, scope: Scope) -> str:
     """Codes and bits as they are now; everything else over the window."""
     if key in ("xid", "throttle_reasons") and candidate.gauge:
         return selected(candidate, candidate.gauge, scope)

@@ -128,7 +128,7 @@ class Ago:
 
 
 @dataclass(frozen=True)
-class Targets:
+class ScrapeTargets:
     """How many scrape targets there are at a source, and how many of them answer."""
 
     answering: float

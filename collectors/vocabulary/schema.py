@@ -73,11 +73,16 @@ _METRIC = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _SPELLED = re.compile(r"(?<![\w:$\"])([a-zA-Z_:][a-zA-Z0-9_:]*)\s*(?=\{)")
 
 
+def spelled_in(expression: str) -> tuple[str, ...]:
+    """The metrics that an expression names, each once, in its order."""
+    return tuple(dict.fromkeys(_SPELLED.findall(expression)))
+
+
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Candidate(_Frozen):
+class MetricCandidate(_Frozen):
     """One way to obtain a concept; exactly one of gauge, counter, histogram, info or expr.
 
     ``across`` aggregates a gauge over replicas; ``scale`` converts to seconds, tokens, ratios of 1, bytes or watts;
@@ -103,7 +108,7 @@ class Candidate(_Frozen):
     verified: bool = False
 
     @model_validator(mode="after")
-    def _one_kind(self) -> Candidate:
+    def _one_kind(self) -> MetricCandidate:
         kinds = [
             k for k in (self.gauge, self.counter, self.histogram, self.info, self.expr, self.mean) if k is not None
         ]
@@ -124,7 +129,7 @@ class Candidate(_Frozen):
         single = self.gauge or self.counter or self.info
         if single:
             return (single,)
-        return tuple(dict.fromkeys(_SPELLED.findall(self.expr or self.mean or "")))
+        return spelled_in(self.expr or self.mean or "")
 
     @property
     def kind(self) -> str:
@@ -143,7 +148,7 @@ class Concept(_Frozen):
     """
 
     unit: str
-    use: tuple[Candidate, ...] = ()
+    use: tuple[MetricCandidate, ...] = ()
     trap: str = ""
     enable: str = ""
     at_finish: bool = False

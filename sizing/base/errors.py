@@ -84,13 +84,18 @@ class BrokenRule(ValueError):
 
 
 class UnknownName(SizingError):
-    """A name that the catalogue does not hold; the message offers the three nearest of ``known``, or ``nearest``."""
+    """A name that the catalogue does not hold; the message offers the three nearest of ``known``, or ``nearest``, or
+    says in ``instead`` how what is meant is asked for."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str] = (), *, nearest: Sequence[str] = ()) -> None:
+    def __init__(
+        self, kind: str, name: str, known: Iterable[str] = (), *, nearest: Sequence[str] = (), instead: str = ""
+    ) -> None:
         self.kind, self.name = kind, name
         self.nearest = list(nearest) or nearest_names(name, known, 3)
         last = " or ".join(self.nearest[-2:])
         hint = f" Did you mean {', '.join([*self.nearest[:-2], last])}?" if self.nearest else ""
+        if instead:
+            hint = f" {instead}"
         super().__init__(f"Unknown {kind} “{shown(name, LONGEST_NAME)}”.{hint}")
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -100,6 +101,14 @@ class Trace:
     def mean_rps(self) -> float:
         """Mean rate over the trace."""
         return len(self) / max(self.duration_s, SHORTEST_TRACE_S)
+
+    @property
+    def digest(self) -> str:
+        """Hexadecimal SHA-256 of the requests with name and notes: equal traces have the same."""
+        digest = sha256(repr((self.name, self.notes)).encode())
+        for rows in (self.time_s, self.tokens):
+            digest.update(np.ascontiguousarray(rows).data)
+        return digest.hexdigest()
 
     def until(self, seconds: float) -> Trace:
         """The requests of the first ``seconds``; at least the first one."""

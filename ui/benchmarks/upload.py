@@ -12,7 +12,7 @@ import streamlit as st
 
 from collectors.benchmarks import (
     BenchmarkFileError,
-    BenchmarkPoint,
+    BenchmarkRun,
     Imported,
     RowError,
     curves,
@@ -31,7 +31,7 @@ MAX_PASTED = 200_000
 _FILES, _PASTED, _KEPT, _CURVE = "benchmark_files", "benchmark_pasted", "benchmark_import", "benchmark_curve"
 PASTED_NAME = "pasted text"
 
-Curve = tuple[BenchmarkPoint, ...]
+Curve = tuple[BenchmarkRun, ...]
 
 
 def draw_upload() -> Curve | None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats, median_or_key
-from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
+from collectors.benchmarks.records import BenchmarkRun, Imported, LatencyStats
 from collectors.benchmarks.rows import (
     both_throughputs,
     drafts_note,
@@ -112,7 +112,7 @@ def _stated(line: str) -> Iterator[tuple[str, str]]:
         yield NAMES.get(name, name), value
 
 
-def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
+def _point(file: str, row: int, fields: Fields) -> BenchmarkRun:
     load = rate_or_concurrency(fields)
     completed = fields.whole("Successful requests")
     sent, generated = fields.number("Total input tokens"), fields.number("Total generated tokens")
@@ -122,7 +122,7 @@ def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
     notes = ((f"the engine is taken from the client's backend “{backend}”",) if engine_of(backend) else ()) + (
         goodput_note(fields.number("Request goodput (req/s)"))
     )
-    return BenchmarkPoint(
+    return BenchmarkRun(
         file=file,
         row=row,
         tool=FORMAT,

@@ -8,7 +8,7 @@ import numpy as np
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, Floats, quotient, sample_stats
-from collectors.benchmarks.records import BenchmarkPoint, Imported
+from collectors.benchmarks.records import BenchmarkRun, Imported
 from collectors.benchmarks.rows import BenchmarkLoad, moment, read_rows
 from collectors.benchmarks.tools import guidellm
 from collectors.benchmarks.tools.guidellm import strategy_load
@@ -47,7 +47,7 @@ def parse(document: Document) -> Imported:
     runs = _runs(document)[: guidellm.MAX_BENCHMARKS]
     models = {id(run.values): report.child("args").text("model") for run, report in runs}
 
-    def read(file: str, row: int, fields: Fields) -> BenchmarkPoint:
+    def read(file: str, row: int, fields: Fields) -> BenchmarkRun:
         return _point(file, row, fields, models[id(fields.values)])
 
     return read_rows(
@@ -55,7 +55,7 @@ def parse(document: Document) -> Imported:
     )
 
 
-def _point(file: str, row: int, fields: Fields, model: str | None) -> BenchmarkPoint:
+def _point(file: str, row: int, fields: Fields, model: str | None) -> BenchmarkRun:
     requests = [Fields(values=one, path="results.") for one in fields.items("results") if isinstance(one, dict)]
     if not requests:
         raise BadRow("no request was completed")
@@ -66,7 +66,7 @@ def _point(file: str, row: int, fields: Fields, model: str | None) -> BenchmarkP
     load = _load(fields)
     duration = float(end.max() - start.min())
     gaps = [one.child("decode_times").series("data") for one in requests]
-    return BenchmarkPoint(
+    return BenchmarkRun(
         file=file,
         row=row,
         tool=FORMAT,

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats, median_or_key, quotient
-from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
+from collectors.benchmarks.records import BenchmarkRun, Imported, LatencyStats
 from collectors.benchmarks.rows import BenchmarkLoad, goodput_note, read_objects
 from collectors.errors import NotAResultFile
 from collectors.units import MS_PER_S
@@ -49,13 +49,13 @@ def parse(document: Document) -> Imported:
     return read_objects(document, FORMAT, _point, notes=NOTES)
 
 
-def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
+def _point(file: str, row: int, fields: Fields) -> BenchmarkRun:
     offered, successes = fields.child("load_summary"), fields.child("successes")
     latency, throughput = successes.child("latency"), successes.child("throughput")
     load = _load(offered, stage="stage" in PurePosixPath(file).name)
     completed, rate = successes.whole("count"), throughput.number("requests_per_sec")
     duration = fields.number("benchmark_time_seconds")
-    return BenchmarkPoint(
+    return BenchmarkRun(
         file=file,
         row=row,
         tool=FORMAT,

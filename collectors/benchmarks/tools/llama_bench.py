@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields
-from collectors.benchmarks.records import NOT_STATED, BenchmarkPoint, Imported, LatencyStats
+from collectors.benchmarks.records import NOT_STATED, BenchmarkRun, Imported, LatencyStats
 from collectors.benchmarks.rows import moment, read_objects, read_rows
 from collectors.errors import BadRow
 from collectors.units import MS_PER_S
@@ -94,11 +94,11 @@ def _renamed(row: dict[str, str]) -> dict[str, str]:
     }
 
 
-def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
+def _point(file: str, row: int, fields: Fields) -> BenchmarkRun:
     return _batched(file, row, fields) if fields.has("speed_tg") else _test(file, row, fields)
 
 
-def _test(file: str, row: int, fields: Fields) -> BenchmarkPoint:
+def _test(file: str, row: int, fields: Fields) -> BenchmarkRun:
     """One test: TTFT = prompt / speed, or TPOT = 1 / speed, or E2E = both lengths / speed."""
     sent, generated = fields.number("n_prompt") or 0.0, fields.number("n_gen") or 0.0
     depth, speed = fields.number("n_depth") or 0.0, fields.number("avg_ts")
@@ -106,7 +106,7 @@ def _test(file: str, row: int, fields: Fields) -> BenchmarkPoint:
         raise BadRow("neither a length nor a speed is stated")
     took = _one((sent + generated) / speed)
     rate = speed / (sent + generated)
-    return BenchmarkPoint(
+    return BenchmarkRun(
         file=file,
         row=row,
         tool=FORMAT,
@@ -131,11 +131,11 @@ def _test(file: str, row: int, fields: Fields) -> BenchmarkPoint:
     )
 
 
-def _batched(file: str, row: int, fields: Fields) -> BenchmarkPoint:
+def _batched(file: str, row: int, fields: Fields) -> BenchmarkRun:
     """Several sequences at once: TTFT = the prefill of all, TPOT = sequences / speed of generation."""
     sent, generated, batch = (fields.number(key) for key in ("pp", "tg", "pl"))
     prefill, total, speed = fields.number("t_pp"), fields.number("t"), fields.number("speed_tg")
-    return BenchmarkPoint(
+    return BenchmarkRun(
         file=file,
         row=row,
         tool=FORMAT,

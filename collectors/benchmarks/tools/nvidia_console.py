@@ -11,7 +11,7 @@ from dataclasses import replace
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields
 from collectors.benchmarks.nvidia_metrics import COMMON_NOTES, named_block, point_of
-from collectors.benchmarks.records import BenchmarkPoint, Imported
+from collectors.benchmarks.records import BenchmarkRun, Imported
 from collectors.benchmarks.rows import read_rows
 from collectors.benchmarks.tools.aiperf import load_of_command, load_of_path
 
@@ -38,7 +38,7 @@ def parse(document: Document) -> Imported:
     command = _COMMAND.search(document.text)
     typed = next((part for part in command.groups() if part), "") if command else ""
 
-    def read(file: str, row: int, fields: Fields) -> BenchmarkPoint:
+    def read(file: str, row: int, fields: Fields) -> BenchmarkRun:
         load = load_of_command(typed)
         load = load if load.mode else load_of_path(file)
         model = _MODEL.search(typed)

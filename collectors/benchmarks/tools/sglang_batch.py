@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields
-from collectors.benchmarks.records import NOT_STATED, BenchmarkPoint, Imported, LatencyStats
+from collectors.benchmarks.records import NOT_STATED, BenchmarkRun, Imported, LatencyStats
 from collectors.benchmarks.rows import both_throughputs, drafts_note, engine_of, read_objects, read_rows
 from collectors.units import MS_PER_S
 
@@ -64,11 +64,11 @@ def _printed(text: str) -> Iterator[tuple[int, dict[str, str]]]:
             stated = dict(options)
 
 
-def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
+def _point(file: str, row: int, fields: Fields) -> BenchmarkRun:
     return _batch(file, row, fields) if fields.has("batch_size") else _offline(file, row, fields)
 
 
-def _batch(file: str, row: int, fields: Fields) -> BenchmarkPoint:
+def _batch(file: str, row: int, fields: Fields) -> BenchmarkRun:
     """One batch. TPOT = the median step, or (latency - last TTFT) / (OSL - 1); E2E = the latency of the batch."""
     batch, sent, generated = (fields.number(key) for key in ("batch_size", "input_len", "output_len"))
     total = fields.number("total_latency", "latency")
@@ -76,7 +76,7 @@ def _batch(file: str, row: int, fields: Fields) -> BenchmarkPoint:
     step = fields.number("median_decode_latency", "decode_latency")
     if step is None and total and ttft and generated and generated > 1 and total > ttft:
         step = (total - ttft) / (generated - 1)
-    return BenchmarkPoint(
+    return BenchmarkRun(
         file=file,
         row=row,
         tool=FORMAT,
@@ -108,12 +108,12 @@ def _one(seconds: float | None) -> LatencyStats:
     return NOT_STATED if seconds is None else LatencyStats(mean=seconds * MS_PER_S)
 
 
-def _offline(file: str, row: int, fields: Fields) -> BenchmarkPoint:
+def _offline(file: str, row: int, fields: Fields) -> BenchmarkRun:
     """Everything sent at once, in process."""
     completed = fields.whole("successful_requests")
     sent, generated = fields.number("total_input_tokens"), fields.number("total_output_tokens")
     output = fields.number("output_throughput")
-    return BenchmarkPoint(
+    return BenchmarkRun(
         file=file,
         row=row,
         tool=FORMAT,

@@ -8,7 +8,7 @@ import re
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats, median_or_key
-from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
+from collectors.benchmarks.records import BenchmarkRun, Imported, LatencyStats
 from collectors.benchmarks.rows import read_rows
 
 FORMAT = "vLLM multi-turn benchmark"
@@ -51,11 +51,11 @@ def _printed(text: str) -> dict[str, str]:
     return stated
 
 
-def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
+def _point(file: str, row: int, fields: Fields) -> BenchmarkRun:
     clients = fields.number("num_clients")
     rate, generated = fields.number("requests_per_sec"), fields.number("output_num_tokens mean")
     sent = fields.number("input_num_tokens mean")
-    return BenchmarkPoint(
+    return BenchmarkRun(
         file=file,
         row=row,
         tool=FORMAT,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats
-from collectors.benchmarks.records import BenchmarkPoint, Imported
+from collectors.benchmarks.records import BenchmarkRun, Imported
 from collectors.benchmarks.rows import read_rows
 from collectors.units import MS_PER_S
 
@@ -80,12 +80,12 @@ def _printed(text: str) -> dict[str, object]:
     return stated
 
 
-def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
+def _point(file: str, row: int, fields: Fields) -> BenchmarkRun:
     batch, percentiles = fields.number("batch_size"), fields.child("percentiles")
     latency = fields.has("avg_latency")
     requests = fields.whole("num_requests", "num_prompts")
     length = {kind: _length(fields, kind, name, requests) for kind, name in (("input", "prompt"), ("output", "output"))}
-    return BenchmarkPoint(
+    return BenchmarkRun(
         file=file,
         row=row,
         tool=FORMAT,

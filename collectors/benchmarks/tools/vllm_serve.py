@@ -12,7 +12,7 @@ import numpy as np
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, Floats, latency_stats, median_or_key, sample_stats
-from collectors.benchmarks.records import NOT_STATED, BenchmarkPoint, Imported, LatencyStats
+from collectors.benchmarks.records import NOT_STATED, BenchmarkRun, Imported, LatencyStats
 from collectors.benchmarks.rows import (
     BenchmarkLoad,
     both_throughputs,
@@ -79,13 +79,13 @@ class _Detail:
     osl_variation: float | None = None
 
 
-def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
+def _point(file: str, row: int, fields: Fields) -> BenchmarkRun:
     load = _load(fields)
     detail = _Detail() if fields.cells else _detail(fields)
     output = fields.number("output_throughput")
     completed, failed = fields.whole("completed"), fields.whole("failed")
     backend = fields.text("backend", "endpoint_type")
-    return BenchmarkPoint(
+    return BenchmarkRun(
         file=file,
         row=row,
         tool=FORMAT,
