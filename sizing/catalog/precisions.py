@@ -88,6 +88,11 @@ class Precision:
         return self.accuracy in ("reference", "very low loss")
 
     @property
+    def experts_alone(self) -> bool:
+        """Whether of a mixture of experts it quantises the experts alone: 4 bit, unless its method takes all layers."""
+        return self.bytes < BYTE and not self.every_layer
+
+    @property
     def is_narrow(self) -> bool:
         """Whether it multiplies in FP8 or below, beside which engines keep the KV cache in FP8."""
         return self.compute in ("fp8", "fp4")

@@ -15,7 +15,7 @@ import numpy as np
 from sizing.base.arrays import Floats
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
-from sizing.catalog.precisions import BYTE, WIDE_BYTES, Precision
+from sizing.catalog.precisions import WIDE_BYTES, Precision
 
 Number = float | Floats
 
@@ -92,8 +92,7 @@ def native_dense_bytes(model: Model) -> float:
 def dense_bytes(model: Model, precision: Precision) -> float:
     """Bytes per quantised parameter outside the experts: those of the format; the native width beside 4-bit experts,
     unless the method quantises every layer."""
-    beside_experts = precision.bytes < BYTE and not precision.every_layer
-    return native_dense_bytes(model) or precision.bytes if beside_experts else precision.bytes
+    return native_dense_bytes(model) or precision.bytes if precision.experts_alone else precision.bytes
 
 
 def dense_parameters(model: Model) -> float:

@@ -26,7 +26,7 @@ from sizing.planning.disaggregated import PlannedDisaggregated
 from sizing.planning.exclusion import excluded
 from sizing.planning.explain import Stated, explain_chance
 from sizing.planning.figures import AnalyticFigures, figures_of
-from sizing.planning.left_out import about_left_out, left_out
+from sizing.planning.left_out import about_cheaper, about_left_out, left_out
 from sizing.planning.limit_prices import about_costly_limits
 from sizing.planning.long_context import about_long_context
 from sizing.planning.media import about_media, prompt_media
@@ -148,7 +148,7 @@ def compose(
     now = stated.cost.hardware_usd_per_month
     cheaper = () if brief else left_out(screened, now)
     warnings = _warnings(stated, one, around[0], decided.every.fewest_of_other_kinds(places[0]))
-    warnings += about_left_out(cheaper, now)
+    warnings += [*about_left_out(cheaper, now), *about_cheaper(question, stated.deployed, now, shown)]
     composed = Plan(
         **_answer(stated, one, around[0], chance, kept=figures.not_simulated != "not_confirmed"),
         **_origin(one, around[0], figures),

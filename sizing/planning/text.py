@@ -13,6 +13,8 @@ from sizing.mixed.text import lines as mix_lines
 from sizing.pipelines.text import lines as stage_lines
 from sizing.planning.proposal_text import NAMES, balanced_of, chance, gives_up, made_of, room
 
+_ALTERNATIVES = "Alternatives (latency at the asked percentile; estimates of the analytic load model, unless simulated)"
+
 
 def _deployed(d: Deployed) -> str:
     """What is deployed, both kinds of instances where prefill and decode run apart."""
@@ -20,7 +22,16 @@ def _deployed(d: Deployed) -> str:
     names = ("prefill ", "decode ") if d.pools else ("",)
     kinds = zip(names, d.kinds, strict=True)
     parts = [f"{p.instances} {name}x {runs} TP{p.tp} PP{p.pp} EP{p.ep} DP{p.dp}" for name, p in kinds]
-    return " + ".join(parts) + (f", batch limit {d.batch_limit}" if d.batch_limit is not None else "")
+    limit = "" if d.batch_limit is None else f", batch limit {d.batch_limit}"
+    return " + ".join(parts) + limit + and_drafts(d)
+
+
+def and_drafts(deployed: Deployed) -> str:
+    """ ", 1 draft token a step" of what guesses tokens ahead; nothing of what does not."""
+    drafts = deployed.speculation
+    if drafts is None:
+        return ""
+    return f", {drafts.draft_tokens} draft token{'s' if drafts.draft_tokens > 1 else ''} a step"
 
 
 def why_no_alternatives(plan: Plan) -> str:
@@ -76,7 +87,7 @@ def as_text(plan: Plan) -> str:
         ]
     if plan.reuse is not None:
         lines += ["Prefix caches", *(f"  {sentence}" for sentence in plan.reuse.says), ""]
-    lines += [*_proposals(plan)]
+    lines += _proposals(plan)
     if plan.mixed:
         lines += [*mix_lines(plan.mixed, str), ""]
     if plan.pipeline:
@@ -84,10 +95,7 @@ def as_text(plan: Plan) -> str:
     lines += [f"{w.severity.capitalize()}: {w.message}" for w in plan.warnings]
     lines += [*_assumed(plan)]
     if plan.alternatives:
-        lines += [
-            "",
-            "Alternatives (latency at the asked percentile; estimates of the analytic load model, unless simulated)",
-        ]
+        lines += ["", _ALTERNATIVES]
         lines += [
             f"  {count(a.deployment.gpus):>5} GPU{'s' if a.deployment.gpus > 1 else ' '}: {_deployed(a.deployment)}, "
             f"TTFT {ms(a.ttft_ms)}, ITL {ms(a.itl_ms)}, {a_month(a.hardware_usd_per_month)}"

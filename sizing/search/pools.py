@@ -45,7 +45,7 @@ BEST_OF_UNIT = 2
 """Configurations of each pool kept for every GPU, engine and formats; all their pairs are looked at."""
 
 HALVINGS = 8
-"""Of the distance to the limit of a pool, in which the load within an E2E limit is looked for: to 0.4 % of it."""
+"""How often the distance to the limit of a pool is halved to find the load within an E2E limit: to 0.4 % of it."""
 
 SEVERAL = 2
 """Instances of each kind that pools have at least where the scenario leaves open whether prefill and decode run apart.
@@ -357,8 +357,18 @@ def _best_of_units(
         others = rows[promising]
         known, rps = np.concatenate([known, others]), np.concatenate([rps, capacity(question, evaluated, others)])
     known, rps = known[rps > 0], rps[rps > 0]
-    best = first_of_each(c.unit[known], rank(known, rps), BEST_OF_UNIT)
+    ranked = rank(known, rps)
+    # One of each layout: others of the same layout are as far off their estimate as the best of it, where that is off.
+    each = first_of_each(_layout_of(c, known), ranked, 1)
+    best = each[first_of_each(c.unit[known[each]], ranked[each], BEST_OF_UNIT)]
     return known[best], rps[best]
+
+
+def _layout_of(candidates: Candidates, rows: Rows) -> Counts:
+    """A number for each unit and parallelism of ``rows``, (N,), growing with the unit."""
+    degrees = (candidates.unit, candidates.tp, candidates.pp, candidates.ep, candidates.dp)
+    table = np.stack([one[rows] for one in degrees], axis=1)
+    return np.asarray(np.unique(table, axis=0, return_inverse=True)[1].reshape(-1), dtype=np.int64)
 
 
 def _pairs(

@@ -44,7 +44,7 @@ def refine_pools(
     for k in pools.near(CLOSE * known).tolist():
         best_so_far = known if first is None else float(first[0].counted()[0])
         row = pools.configurations(k)[1]
-        layout = (row.gpu.id, row.tp, row.pp, row.ep, row.dp)
+        layout = (row.gpu.id, row.engine.id, row.precision.id, row.tp, row.pp, row.ep, row.dp)
         if tried >= MOST_PAIRS and (tried >= MORE_PAIRS or not best_so_far > FAR_OFF * counted[k]):
             break
         if tried >= MOST_PAIRS and layout in layouts:

@@ -40,6 +40,7 @@ class Hardware(Columns):
 
     matrix: Floats
     wide: Floats
+    eight: Floats
     scores: Floats
     power: Floats
     power_within: Floats
@@ -55,6 +56,7 @@ class Hardware(Columns):
     prompts_apart: Flags
     number_class: Rows
     width_class: Rows
+    experts_alone: Flags
     weight_only: Flags
     dense_short_prompts: Flags
     families: tuple[str, ...]
@@ -65,9 +67,8 @@ class Hardware(Columns):
 
 def hardware(candidates: Candidates) -> Hardware:
     """Datasheet columns; each distinct GPU, engine and format is looked up once."""
-    kinds = candidates.units
-    families = tuple(sorted({k.gpu.family for k in kinds}))
-    engines = tuple(sorted({k.engine.surrogate for k in kinds}))
+    families = tuple(sorted({k.gpu.family for k in candidates.units}))
+    engines = tuple(sorted({k.engine.surrogate for k in candidates.units}))
 
     def col(value: Callable[[Configuration], float]) -> Floats:
         return candidates.column(value)[:, None]
@@ -75,20 +76,20 @@ def hardware(candidates: Candidates) -> Hardware:
     def code(value: Callable[[Configuration], int]) -> Rows:
         return candidates.column(value).astype(np.intp)
 
-    domain, linked = col(lambda k: float(k.gpu.domain_gpus))[:, 0], col(lambda k: float(k.gpu.has_fast_link))[:, 0] > 0
+    domain, linked = col(lambda k: k.gpu.domain_gpus)[:, 0], col(lambda k: k.gpu.has_fast_link)[:, 0] > 0
     fast = linked & (candidates.tp <= domain)
     nodes = np.where(linked, np.ceil(candidates.tp * candidates.dp / domain), 1.0)
-    slow_link = col(lambda k: k.gpu.pcie_bytes_per_s * (THROUGH_HOST if k.gpu.consumer else 1.0))
     return Hardware(
         matrix=col(_matrix_flops),
         wide=col(lambda k: wide_flops(k.gpu)),
+        eight=col(lambda k: k.gpu.fp8_flops or 0.0),
         scores=col(lambda k: scores_of(k.gpu)),
         power=col(lambda k: power_of(_reference(k.gpu))),
         power_within=col(_power_within),
         launched=col(lambda k: _launched(k.gpu)),
         memory=col(lambda k: k.gpu.memory_bandwidth),
-        link=np.where(fast[:, None], col(lambda k: k.gpu.link_bytes_per_s or 0.0), slow_link),
-        network=slow_link,
+        link=np.where(fast[:, None], col(lambda k: k.gpu.link_bytes_per_s or 0.0), col(_slow_link)),
+        network=col(_slow_link),
         nodes=nodes[:, None],
         fast=fast[:, None],
         weight_bytes=col(lambda k: k.precision.bytes),
@@ -97,6 +98,7 @@ def hardware(candidates: Candidates) -> Hardware:
         prompts_apart=col(lambda k: float(k.engine.memory.prompts_apart)) > 0,
         number_class=code(_number_class),
         width_class=code(lambda k: int(k.precision.bytes < WIDE_BYTES) + int(k.precision.bytes < BYTE)),
+        experts_alone=col(lambda k: k.precision.experts_alone) > 0,
         weight_only=code(_is_weight_only).astype(bool),
         dense_short_prompts=col(lambda k: float(k.gpu.family in k.engine.dense_short_prompts)) > 0,
         families=families,
@@ -104,6 +106,11 @@ def hardware(candidates: Candidates) -> Hardware:
         engines=engines,
         engine=code(lambda k: engines.index(k.engine.surrogate)),
     )
+
+
+def _slow_link(row: Configuration) -> float:
+    """Bytes/s between GPUs over PCIe."""
+    return row.gpu.pcie_bytes_per_s * (THROUGH_HOST if row.gpu.consumer else 1.0)
 
 
 def scores_of(gpu: Gpu) -> float:

@@ -44,6 +44,7 @@ class Rates:
 
     matrix: Floats
     wide_matrix: Floats
+    eight_matrix: Floats
     expert_matrix: Floats
     attention: Floats
     scores: Floats
@@ -60,7 +61,7 @@ class Rates:
     collective_s: Floats
     two_shot_s: Floats
     expert_bytes: Floats
-    narrow: Flags
+    experts_alone: Flags
     kv_bytes: Floats
     layer_s: Floats
     routing_s: Floats
@@ -123,12 +124,13 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
     """Hardware times efficiencies; ``software_year`` (C, 1) or one number slows older software."""
     age = np.maximum(REFERENCE_YEAR - np.asarray(software_year, dtype=np.float64), 0.0)
     of, common = _Fitted(fit, facts, age), fit.common
-    wide_matrix, matrix = _matrix_rates(of)
+    wide_matrix, eight_matrix, matrix = _matrix_rates(of)
     wide_memory, memory = _memory_rates(of)
     by_width = np.array([common.expert_memory_16, common.expert_memory_8, common.expert_memory_4])
     return Rates(
         matrix=matrix * np.where(_is_plain(facts), of.library, 1.0),
         wide_matrix=wide_matrix,
+        eight_matrix=eight_matrix,
         expert_matrix=np.minimum(matrix * common.expert_matrix, facts.matrix),
         attention=facts.wide * _attention_share(of) * np.exp(-common.attention_ageing * age),
         scores=facts.scores * np.exp(-common.attention_ageing * age),
@@ -141,7 +143,7 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
         network=facts.network * of.device(lambda d: d.link),
         nodes=facts.nodes,
         expert_bytes=facts.weight_bytes,
-        narrow=(facts.width_class == 2)[:, None],
+        experts_alone=facts.experts_alone,
         kv_bytes=facts.kv_bytes,
         scale=_scale(of),
         exposed=np.array([common.exposed_16, common.exposed_8, common.exposed_4])[facts.number_class][:, None],
@@ -181,8 +183,9 @@ def _is_plain(facts: Hardware) -> Flags:
     return _is_wide(facts) & ~facts.weight_only[:, None]
 
 
-def _matrix_rates(of: _Fitted) -> tuple[Floats, Floats]:
-    """Sustained matrix rates, (C, 1) each: of 16-bit products, and at the width of the weights."""
+def _matrix_rates(of: _Fitted) -> tuple[Floats, Floats, Floats]:
+    """Sustained matrix rates, (C, 1) each: of 16-bit products, of FP8 ones (of 16-bit ones where the GPU has none), and
+    at the width of the weights."""
     facts, common = of.facts, of.fit.common
     sustained = facts.power**common.power * facts.power_within**common.power_within
     immature = np.clip(facts.launched + MATURITY_YEARS - REFERENCE_YEAR + of.age, 0.0, of.age)
@@ -192,7 +195,8 @@ def _matrix_rates(of: _Fitted) -> tuple[Floats, Floats]:
     widened = np.array([of.fit.widening(f) for f in facts.families])[facts.family][:, None]
     matrix = matrix * np.where(facts.weight_only[:, None], widened, 1.0)
     wide = facts.wide * np.minimum(sustained * of.device(lambda d: d.matrix_16), 1.0) * then * of.library
-    return wide, matrix
+    eight = facts.eight * np.minimum(sustained * of.device(lambda d: d.matrix_8), 1.0)
+    return wide, np.where(facts.eight > 0, eight, wide), matrix
 
 
 def _attention_share(of: _Fitted) -> Floats:

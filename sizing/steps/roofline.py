@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sizing.base.arrays import Floats
+from sizing.base.arrays import Flags, Floats
 from sizing.base.constants import constant
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import WIDE_BYTES
@@ -135,12 +135,20 @@ def _others(members: Floats, chosen: Number) -> Floats:
     return np.asarray((members - 1.0) * (1.0 - (1.0 - 1.0 / members) ** chosen))
 
 
+def _is_dense_native(shape: Shape, speed: Rates) -> Flags:
+    """Which candidates (C, 1) have 4-bit experts beside dense layers of the native width."""
+    return np.asarray(speed.experts_alone & (np.asarray(shape.dense_bytes) > 0))
+
+
 def _matrix_flop_s(shape: Shape, speed: Rates) -> tuple[Floats, Floats]:
     """Seconds per token in (dense, routed-expert) products of the whole model, on each GPU of the instance.
 
-    2 FLOP per parameter. A token's dense products run on its own attention-DP rank, its experts on all of them.
+    2 FLOP per parameter. A token's dense products run on its own attention-DP rank, its experts on all of them. Where
+    the experts alone are 4 bit, dense products are those of the native width: at 16 bit or FP8.
     """
-    dense = 2.0 * shape.dense / (speed.tp * speed.dp * speed.matrix)
+    own = np.where(np.asarray(shape.dense_bytes) < WIDE_BYTES, speed.eight_matrix, speed.wide_matrix)
+    matrix = np.where(_is_dense_native(shape, speed), own, speed.matrix)
+    dense = 2.0 * shape.dense / (speed.tp * speed.dp * matrix)
     busiest = np.where(speed.ep * speed.dp > 1, speed.imbalance, 1.0)
     experts = 2.0 * shape.experts * shape.routed * busiest / (speed.tp * speed.dp * speed.expert_matrix)
     return np.asarray(dense), np.asarray(experts)
@@ -155,7 +163,7 @@ def matrices_s(shape: Shape, speed: Rates, tokens: Floats, own: Floats | None = 
     """
     own = tokens if own is None else own
     dense_flop, expert_flop = _matrix_flop_s(shape, speed)
-    unquantised = speed.narrow & (np.asarray(shape.dense_bytes) > 0)  # 4-bit experts, the rest at its native width
+    unquantised = _is_dense_native(shape, speed)
     width = np.where(unquantised, shape.dense_bytes, speed.expert_bytes)
     memory = np.where(unquantised, speed.wide_memory, speed.memory)
     dense_byte = shape.dense * width / speed.tp / memory

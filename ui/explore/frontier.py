@@ -13,7 +13,7 @@ from sizing.explore.measured_points import MeasuredPoint
 from sizing.explore.operating_point import OperatingPoint, YAxis
 from sizing.scenario.schema import Scenario
 from sizing.steps.efficiency import REFERENCE_YEAR
-from ui import shell, state
+from ui import state
 from ui.explore import computed
 from ui.explore.controls import draw_controls
 from ui.figures.frontier import build_frontier, frontier_alt_text
@@ -56,7 +56,7 @@ def follow_click() -> None:
     taken: _Taken | None = st.session_state.pop(_TAKEN, None)
     if taken is not None:
         state.use_deployment(taken.point, taken.scenario)
-        st.switch_page("pages/size.py", query_params=shell.parameters())
+        st.switch_page("pages/size.py", query_params=state.address_parameters())
 
 
 def draw_frontier(answer: FormAnswer, *, dark: bool) -> None:
@@ -104,6 +104,11 @@ def _notes(shown: OperatingPoints, answer: FormAnswer, measured: Sequence[Measur
         "Click a point to size with its GPU, engine, precision and parallelism. One point is one deployment at "
         "one load, from many requests in flight to few."
     ]
+    if shown.planned:
+        notes.append(
+            "The ring is the plan at your load: the cheapest whole systems within the limits. It lies below the lines "
+            "where these stand for another layout, engine or precision, or for a load that fills a GPU better."
+        )
     if shown.y in _COUNTED:
         notes.append(_COUNTED[shown.y])
     published = [m for m in measured if not m.own]

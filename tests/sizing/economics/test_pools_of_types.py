@@ -24,7 +24,7 @@ def by_hand(ways: Ways) -> float:
     assert mixed.apart is not None
     staff = ways.money.assumptions.amount("staff_rented_usd_per_month").value
     prefill, decode = mixed.apart.prefill, mixed.apart.decode
-    return (prefill.systems * 8 * 1.0 + decode.systems * 8 * 0.15) * 730 + staff
+    return (prefill.systems * 8 * 1.0 + decode.systems * 8 * 0.18) * 730 + staff
 
 
 def test_the_cost_of_pools_is_that_of_both() -> None:

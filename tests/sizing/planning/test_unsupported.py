@@ -115,7 +115,7 @@ def test_no_engine_serves_in_fp16_what_overflows_in_it(model: str, engine: str) 
 
 
 def test_gemma_4_in_fp16_says_that_its_images_fail() -> None:
-    found = codes(asked("google/gemma-4-12B-it", gpus=["t4"]))
+    found = codes(asked("google/gemma-4-E4B-it", gpus=["t4"]))
     assert "its image encoder overflows in FP16" in found["support_unknown"]
 
 
