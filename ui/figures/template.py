@@ -73,7 +73,12 @@ _SYMBOLS = (
     "bowtie",
     "star-square",
 )
-_MARKERS = (*_SYMBOLS, *(f"{one}-open" for one in _SYMBOLS))
+_WITHOUT_DOT = ("hourglass", "bowtie")  # plotly has no dotted one of these two
+_MARKERS = (
+    *_SYMBOLS,
+    *(f"{one}-open" for one in _SYMBOLS),
+    *(f"{one}-dot" for one in _SYMBOLS if one not in _WITHOUT_DOT),
+)
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 """Line dashes in order of use."""
 

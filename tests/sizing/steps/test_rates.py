@@ -81,7 +81,8 @@ def test_an_impossible_power_is_taken_for_the_nearest_of_the_catalogue(watts, re
     odd = replace(gpus()["h100_sxm"], tdp_w=watts)
     facts = hardware(table([replace(configuration("h200_sxm", "fp8"), gpu=odd)]))
     assert (facts.power * facts.power_within)[0, 0] == pytest.approx(relative, rel=1e-3)
-    assert all(0.5 < p < 8.0 for g in gpus().values() if g.tdp_w for p in [power_of(g)])
+    # Pascal has no matrix units, so that its watts per FLOP/s lie beyond the range and are taken for its end.
+    assert all(0.5 < p < 8.0 for g in gpus().values() if g.tdp_w and g.family != "pascal" for p in [power_of(g)])
 
 
 def test_experts_are_no_faster_than_the_datasheet():
