@@ -13,7 +13,7 @@ from reality.labels import QUANTILES
 from reality.result import Interval
 from reality.step_times import StepLoad, interval_of, load_of, with_learned
 from reality.traffic import ObservedTraffic
-from sharing.bonds.records import Calibration
+from sharing.bonds.records import LearnedCalibration
 from sizing.base.units import MS_PER_S, TWO_SIDED_80
 from sizing.deployments.candidates import table
 from sizing.deployments.printed_memory import printed
@@ -39,7 +39,7 @@ REQUESTS = 40_000
 """Requests of one simulation, at least: 400 beyond p99."""
 
 MOST_REQUESTS = 400_000
-"""At most: where the window holds more, every step of its load is shortened alike."""
+"""Requests simulated at most: where the window holds more, every step of its load is shortened alike."""
 
 UNSURE = 0.02
 """Relative error of the largest stable load: simulated with some 3,000 requests (30 per sequence slot, about 100
@@ -92,7 +92,7 @@ def predict(
     replicas: int,
     kv_tokens: float | None = None,
     spread: float = 0.0,
-    learned: Calibration | None = None,
+    learned: LearnedCalibration | None = None,
 ) -> Prediction:
     """What the plan's engine says for ``traffic`` on ``replicas`` replicas of ``row``.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sharing.bonds.records import Calibration
+from sharing.bonds.records import LearnedCalibration
 from sizing.base.arrays import Floats
 from sizing.base.units import MS_PER_S, TWO_SIDED_80, TWO_SIDED_95
 from sizing.base.version import ENGINE_VERSION
@@ -45,7 +45,7 @@ def load_of(replica: Replica, sequences: float, context: float) -> StepLoad:
     return StepLoad(sequences=number, step_s=float(np.interp(context, grid.knots, grid.decode_s[number])))
 
 
-def sequence_s_of(one: Calibration | None) -> float:
+def sequence_s_of(one: LearnedCalibration | None) -> float:
     """Seconds that each running sequence was learned to add to a step; 0 where nothing was."""
     return 0.0 if one is None else one.sequence_ms / MS_PER_S
 
@@ -61,7 +61,7 @@ def basis_of(question: Question, row: Configuration) -> str:
     return f"{question.model.id} on {row.label}, engine {ENGINE_VERSION}{digest}"
 
 
-def factors_in_words(one: Calibration) -> str:
+def factors_in_words(one: LearnedCalibration) -> str:
     """ "decode x 1.35, prefill x 1.10, 0.42 ms more for each running sequence, learned from 5 windows until 2026-11-26
     14:00 UTC"."""
     more = f"{milliseconds(one.sequence_ms)} ms more for each running sequence, " if one.sequence_ms else ""
@@ -76,7 +76,7 @@ def milliseconds(value: float) -> str:
     return f"{value:.2g}" if value > LEAST_SHOWN else "0"
 
 
-def with_learned(replica: Replica, one: Calibration) -> Replica:
+def with_learned(replica: Replica, one: LearnedCalibration) -> Replica:
     """A replica whose steps take as long as was learned."""
     return replace(
         replica,
@@ -86,7 +86,7 @@ def with_learned(replica: Replica, one: Calibration) -> Replica:
     )
 
 
-def interval_of(one: Calibration, part: str, load: StepLoad | None = None) -> ErrorFactors:
+def interval_of(one: LearnedCalibration, part: str, load: StepLoad | None = None) -> ErrorFactors:
     """How far step times may lie from the learned ones: the error of the fit, which falls with every window, and what
     the next window differs by.
 
@@ -108,7 +108,7 @@ def interval_of(one: Calibration, part: str, load: StepLoad | None = None) -> Er
     )
 
 
-def _variance(one: Calibration, part: str, load: StepLoad | None) -> float:
+def _variance(one: LearnedCalibration, part: str, load: StepLoad | None) -> float:
     """Variance of the logarithm of what a part of the steps takes."""
     at = PARTS[part]
     own = one.covariance[at][at]
@@ -123,7 +123,7 @@ def _variance(one: Calibration, part: str, load: StepLoad | None) -> float:
     return float(slope @ known @ slope)
 
 
-def covariance_of(one: Calibration, unknown_ms: float) -> Floats:
+def covariance_of(one: LearnedCalibration, unknown_ms: float) -> Floats:
     """The covariance of everything that is learned, (4, 4), the last in ms; ``unknown_ms``: the spread of the time per
     sequence where it was never looked for."""
     whole = np.zeros((LEARNED, LEARNED))
@@ -132,7 +132,7 @@ def covariance_of(one: Calibration, unknown_ms: float) -> Floats:
     return whole
 
 
-def relative_covariance(one: Calibration, unknown_ms: float) -> Floats:
+def relative_covariance(one: LearnedCalibration, unknown_ms: float) -> Floats:
     """The same of what is left to learn: both logarithms, the front in parts of the learned one, and the time per
     sequence in ms."""
     scale = np.array([1.0, 1.0, 1.0 / max(one.front, LEAST_FRONT), 1.0])

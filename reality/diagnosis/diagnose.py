@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from collectors.backends.backend import Backend
 from collectors.connect import read_and
-from collectors.questions.deployments import Deployed, read_deployed
+from collectors.questions.deployments import ObservedDeployment, read_deployed
 from collectors.questions.details import Details, read_details
 from collectors.reading.observation import Observation
 from collectors.reading.remarks import RemarkKind
@@ -17,18 +17,18 @@ from collectors.source import Source
 from reality.compare import WITHOUT_DATA, Planned, planned_of
 from reality.diagnosis.actions import Advice, Situation, advise, usd_per_month
 from reality.diagnosis.attribution import Attribution, Splitter, StepInterval, attribute, is_noise, main_cause
-from reality.diagnosis.capacity import Promise, largest_load
+from reality.diagnosis.capacity import PromisedLimits, largest_load
 from reality.diagnosis.learning import Known, Learned, learn
 from reality.diagnosis.limits import Asked, asked_limits, limit_row, simulated_as, utc, worst
 from reality.diagnosis.observed import ObservedWorlds, seen_of
 from reality.diagnosis.replan import with_new_plan
 from reality.diagnosis.resize import as_measured
-from reality.diagnosis.result import CauseRow, Diagnosis, LimitRow, Recalibration, Split, State
+from reality.diagnosis.result import CauseRow, Diagnosis, LimitRow, LimitVerdict, Recalibration, Split
 from reality.diagnosis.sentences import headline
 from reality.diagnosis.worlds import Circumstances, OutOfTime, Ran, Worlds
 from reality.identity import check
 from reality.step_times import PARTS, StepLoad, basis_of, interval_of, load_of
-from sharing.bonds.records import Calibration
+from sharing.bonds.records import LearnedCalibration
 from sizing.base.units import MS_PER_S
 from sizing.base.version import ENGINE_VERSION
 from sizing.catalog import data_version
@@ -55,7 +55,7 @@ class Reading:
     """What was read of a deployment at one moment."""
 
     observed: Observation
-    deployed: Deployed
+    deployed: ObservedDeployment
     details: Details
 
 
@@ -74,7 +74,7 @@ def diagnose_source(
     backend: Backend | None = None,
     clock: Callable[[], float] = time.time,
     progress: Progress = nothing,
-    learned: Calibration | None = None,
+    learned: LearnedCalibration | None = None,
     at_most_s: float = math.inf,
 ) -> Diagnosis:
     """Read the source, diagnose, and plan the measured traffic anew by ``planner`` (None: :func:`sizing.plan`); a
@@ -101,7 +101,7 @@ def read_for_diagnosis(
     from then on: before, it was another deployment."""
 
     def read(end_s: float | None, window: float | None) -> Reading:
-        def more(own: Backend, observed: Observation) -> tuple[Deployed, Details]:
+        def more(own: Backend, observed: Observation) -> tuple[ObservedDeployment, Details]:
             bounds = {one.quantity: one.limit_ms for one in asked_limits(limits, observed)}
             deployed = read_deployed(own, source, at_s=observed.at_s, window_s=observed.window_s, clock=clock)
             return deployed, read_details(own, source, observed, bounds, clock=clock)
@@ -109,7 +109,7 @@ def read_for_diagnosis(
         observed, both = read_and(
             more, source, at_s=end_s, window_s=window, backend=backend, clock=clock, wait=time.sleep
         )
-        deployed, details = both or (Deployed(), Details())
+        deployed, details = both or (ObservedDeployment(), Details())
         return Reading(observed=observed, deployed=deployed, details=details)
 
     first = read(at_s, window_s)
@@ -214,7 +214,7 @@ def _rows(
     )
 
 
-def _state(rows: Sequence[LimitRow]) -> State:
+def _state(rows: Sequence[LimitRow]) -> LimitVerdict:
     verdicts = {row.verdict for row in rows}
     if "broken" in verdicts:
         return "broken"
@@ -326,7 +326,7 @@ class _Diagnosis:
             throttled_alone=alone,
         )
 
-    def _promise(self, rows: Sequence[LimitRow], given: Attribution) -> Promise:
+    def _promise(self, rows: Sequence[LimitRow], given: Attribution) -> PromisedLimits:
         """The limits; where the measured percentile surely is another than the simulated one, in proportion."""
         scale: dict[str, float] = {}
         for row in rows:
@@ -336,7 +336,9 @@ class _Diagnosis:
             beyond = (row.low is not None and ran < row.low) or (row.high is not None and ran > row.high)
             if beyond:
                 scale[row.quantity] = min(max(row.measured / ran, 0.5), 2.0)
-        return Promise(limits=self.bounds, percentile=self.planned.answer.question.limits.percentile, scale=scale)
+        return PromisedLimits(
+            limits=self.bounds, percentile=self.planned.answer.question.limits.percentile, scale=scale
+        )
 
     def _intervals(self) -> tuple[ErrorFactors, ErrorFactors]:
         """The intervals of the plan's step times: decode, prefill."""
@@ -347,7 +349,7 @@ class _Diagnosis:
         return decode, prefill
 
     def _interval(self) -> StepInterval:
-        """Of the step times that are planned with: the plan's, or those accepted since."""
+        """The interval of the step times that are planned with: the plan's, or those accepted since."""
         learned = self.planned.learned
         load = self._step_load()
         both = self._intervals() if learned is None else tuple(interval_of(learned, part, load) for part in PARTS)
@@ -395,7 +397,7 @@ class _Diagnosis:
         now: Circumstances,
         splitter: Splitter,
         main: CauseRow | None,
-        state: State,
+        state: LimitVerdict,
         capacity: float | None,
         recalibration: Recalibration | None,
     ) -> Situation:

@@ -31,7 +31,7 @@ FEWEST_NEWER = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class ChangePoint:
     """The index of the first window after it, and the logarithm of how many times as long steps take since."""
 
     at: int
@@ -45,7 +45,7 @@ def change_of(
     loads: Sequence[float] = (),
     before: int = 0,
     doubt: Sequence[float] = (),
-) -> Change | None:
+) -> ChangePoint | None:
     """The clearest change between older and newer windows; None where all may have the same step times.
 
     ``misfits``: log(measured / predicted) of each window, oldest first, each with the standard error ``spread``;
@@ -62,7 +62,7 @@ def change_of(
         by_chance[before:, 1] = doubt
     inverse = np.linalg.inv(spread**2 * np.eye(len(every)) + by_chance @ by_chance.T)
     most_errors = SURE
-    clearest: Change | None = None
+    clearest: ChangePoint | None = None
     for split in range(max(before, FEWEST_NEWER), len(every) - FEWEST_NEWER + 1):
         form = np.stack([np.ones(len(every)), np.arange(len(every)) >= split], axis=1)
         covariance = np.linalg.inv(form.T @ inverse @ form)
@@ -73,5 +73,5 @@ def change_of(
         errors = abs(change) / math.sqrt(covariance[1, 1])
         if abs(change) >= LEAST_CHANGE and each >= LEAST_CHANGE / 2.0 and errors > most_errors:
             most_errors = errors
-            clearest = Change(at=split - before, log_times=float(change))
+            clearest = ChangePoint(at=split - before, log_times=float(change))
     return clearest

@@ -60,7 +60,7 @@ class MeasuredSteps:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Prior:
+class StepPrior:
     """What is known before: ``rows`` (m, m), departures from ``expected`` (m,) in standard deviations, of (log decode,
     log prefill, front) or also of the share of sequences: what they add to a step, in units of ``unit_s`` seconds each.
     """
@@ -85,7 +85,7 @@ class Fitted:
     jacobian: Floats
     misfits: Floats
     sizes: tuple[int, ...]
-    prior: Prior
+    prior: StepPrior
     free: Flags
 
     @property
@@ -151,14 +151,14 @@ def fit(
     targets: Sequence[MeasuredSteps],
     run: Running,
     *,
-    prior: Prior | None = None,
+    prior: StepPrior | None = None,
     start: Floats | None = None,
     free: Flags | None = None,
     rounds: int = ROUNDS,
 ) -> Fitted:
     """What explains the targets. ``prior``: that of a plan for one window if none; ``start``: a solution to begin with;
     ``free``: what of it may change (None: everything)."""
-    prior = Prior(rows=prior_of(), expected=np.array([0.0, 0.0, 1.0])) if prior is None else prior
+    prior = StepPrior(rows=prior_of(), expected=np.array([0.0, 0.0, 1.0])) if prior is None else prior
     number = len(prior.expected)
     free = np.ones(number, dtype=bool) if free is None else free
     solution = prior.starting(_common(targets, run)) if start is None else start
@@ -232,7 +232,7 @@ def at_solution(one: Circumstances, solution: Floats, unit_s: float) -> Circumst
 
 
 def stepped(one: Circumstances, decode: float, prefill: float, front: float | None = None) -> Circumstances:
-    """The same with steps that take as many times as long, and so much before the engine."""
+    """The circumstances with every step taking as many times as long, and as much more time before the engine."""
     return replace(
         one,
         decode=one.decode * float(decode),

@@ -22,7 +22,7 @@ from reality.diagnosis.fitting import (
     STEP,
     Fitted,
     MeasuredSteps,
-    Prior,
+    StepPrior,
     at_solution,
     fit,
     prior_of,
@@ -43,7 +43,7 @@ from reality.diagnosis.sequences import (
 )
 from reality.diagnosis.worlds import Circumstances, Ran, Worlds
 from reality.step_times import LEAST_FRONT, interval_of, relative_covariance, sequence_s_of
-from sharing.bonds.records import Calibration
+from sharing.bonds.records import LearnedCalibration
 from sizing.base.arrays import Floats
 from sizing.base.format import percent
 from sizing.base.units import MS_PER_S, TWO_SIDED_80
@@ -93,7 +93,7 @@ class Known:
 
     decode: ErrorFactors
     prefill: ErrorFactors
-    accepted: Calibration | None
+    accepted: LearnedCalibration | None
     basis: str
 
     @property
@@ -102,7 +102,7 @@ class Known:
         one = self.accepted
         return np.ones(3) if one is None else np.array([one.decode, one.prefill, one.front])
 
-    def prior(self, unit_s: float, *, drifted: bool) -> Prior:
+    def prior(self, unit_s: float, *, drifted: bool) -> StepPrior:
         """How far from that the windows may lie: as surely as was learned, or as planned where it holds no longer.
         ``unit_s``: what a sequence adds where its share of the steps is 1."""
         expected = np.array([0.0, 0.0, 1.0, 0.0])
@@ -111,14 +111,14 @@ class Known:
             unit_ms = unit_s * MS_PER_S
             scale = np.array([1.0, 1.0, 1.0, 1.0 / unit_ms])
             known = relative_covariance(self.accepted, LIKELY_SHARE * unit_ms) * np.outer(scale, scale)
-            return Prior(rows=prior_with(known + np.diag(np.square(FORGOTTEN))), expected=expected, unit_s=unit_s)
+            return StepPrior(rows=prior_with(known + np.diag(np.square(FORGOTTEN))), expected=expected, unit_s=unit_s)
         widths = [
             math.log(one.high_factor / one.low_factor) / (2.0 * TWO_SIDED_80) for one in (self.decode, self.prefill)
         ]
         rows = np.zeros((SHARE + 1, SHARE + 1))
         rows[:SHARE, :SHARE] = prior_of(together=max(*widths, LEAST_APART), alone=max(2.0 * widths[0], LEAST_WIDTH))
         rows[SHARE, SHARE] = 1.0 / LIKELY_SHARE
-        return Prior(rows=rows, expected=expected, unit_s=unit_s)
+        return StepPrior(rows=rows, expected=expected, unit_s=unit_s)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -228,7 +228,7 @@ def _misfits_at(targets: Sequence[MeasuredSteps], worlds: Worlds, solution: Floa
     return np.array([math.log(one.gap_ms / gap) for one, gap in zip(targets, ran, strict=True)])
 
 
-def _since_accepted(windows: Windows, worlds: Worlds, known: Known, accepted: Calibration) -> Windows:
+def _since_accepted(windows: Windows, worlds: Worlds, known: Known, accepted: LearnedCalibration) -> Windows:
     """The windows since the accepted step times held no longer. How far the time per sequence may be off, together with
     the factor on decode, is part of what chance explains: nothing at the loads it was learned at, more at others."""
     targets, unit_s = windows.targets, unit_of(windows.targets)
@@ -247,7 +247,7 @@ def _since_accepted(windows: Windows, worlds: Worlds, known: Known, accepted: Ca
 
 
 def _without_older(
-    windows: Windows, misfits: Floats, accepted: Calibration | None, doubt: Sequence[float] = ()
+    windows: Windows, misfits: Floats, accepted: LearnedCalibration | None, doubt: Sequence[float] = ()
 ) -> Windows:
     """The windows since the last change of step times, with a sentence about it; all where there was none. ``doubt``:
     what each misfit may be by one standard deviation of the accepted time per sequence."""

@@ -8,7 +8,6 @@ from sizing.base.quantity import quantity as described
 from sizing.scenario.schema import Scenario
 
 LimitVerdict = Literal["met", "broken", "unclear"]
-State = Literal["met", "broken", "unclear"]
 ActionKind = Literal["restore", "drain", "rebalance", "raise_batch_limit", "resize", "recalibrate", "none"]
 
 
@@ -243,7 +242,8 @@ class Diagnosis(Result):
     """Whether the limits hold, what made the difference to the plan, and what would help."""
 
     state: Annotated[
-        State, described("State", help="met: every limit holds; broken: one does not; unclear: it cannot be told.")
+        LimitVerdict,
+        described("State", help="met: every limit holds; broken: one does not; unclear: it cannot be told."),
     ]
     headline: Annotated[str, described("Headline", help="The finding in one or a few sentences.")]
     reasons: Annotated[tuple[str, ...], described("Reasons", help="Why something cannot be concluded, and what to do.")]

@@ -13,7 +13,7 @@ import numpy as np
 
 from reality.diagnosis.fitting import SHARE, Fitted, MeasuredSteps
 from reality.step_times import milliseconds
-from sharing.bonds.records import Calibration
+from sharing.bonds.records import LearnedCalibration
 from sizing.base.arrays import Floats
 from sizing.base.units import MS_PER_S, TWO_SIDED_80
 
@@ -61,7 +61,7 @@ class Chosen:
         return _with_interval(self.sequence_ms, tuple(covariance.tolist()))
 
 
-def accepted_time(one: Calibration | None) -> AddedTime:
+def accepted_time(one: LearnedCalibration | None) -> AddedTime:
     """What was accepted of it; nothing is known where it was never looked for."""
     return AddedTime() if one is None else _with_interval(one.sequence_ms, one.sequence_covariance)
 

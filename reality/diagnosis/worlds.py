@@ -17,7 +17,7 @@ import numpy as np
 
 from reality.lengths import shared_prefix
 from reality.step_times import sequence_s_of, with_learned
-from sharing.bonds.records import Calibration
+from sharing.bonds.records import LearnedCalibration
 from sizing.base.arrays import Floats
 from sizing.deployments.candidates import table
 from sizing.deployments.printed_memory import printed
@@ -44,7 +44,7 @@ MOST_KINDS = 5
 WARM_UP_SHARE = 0.1
 """Requests at the beginning that do not count: the replica starts empty. Chosen: one in ten."""
 RUSH_WARM_UP = 0.02
-"""The same where the load of the window is followed step by step."""
+"""Requests at the beginning that do not count where the load of the window is followed step by step."""
 FEWEST, MOST = 1_000, 60_000
 """Requests of a run of one kind: fewer say little of a percentile, more take longer than the rest together."""
 SOME, FEW = 0.004, 4
@@ -57,8 +57,6 @@ COUNTS_EACH = 1e9
 """What stands for all requests of a mixture, so that shares of kinds are whole numbers of a histogram."""
 NEVER = 1e-9
 """Share of the load below which a kind of replicas serves nothing."""
-HALF = 0.5
-"""In the middle of each of equally likely lengths."""
 
 
 class OutOfTime(Exception):
@@ -158,7 +156,7 @@ class Worlds:
         window_s: float,
         lead_s: float = 0.0,
         requests: int = 20_000,
-        learned: Calibration | None = None,
+        learned: LearnedCalibration | None = None,
         at_most_s: float = math.inf,
     ) -> None:
         """``lead_s``: how long before the window a queue began to grow; ``learned``: step times in place of the

@@ -9,7 +9,7 @@ METHODS = {
     "fourier_regression": "growth with day and week (robust Fourier regression)",
     "seasonal_naive": "the same hour a week before (seasonal naive)",
 }
-"""The models in words."""
+"""What each model of the load is called in sentences."""
 BASES = {
     "given": "as given",
     "published": "the longest published",

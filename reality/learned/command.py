@@ -8,9 +8,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from commandline.arguments import whole
-from commandline.run import Commands, as_json
-from commandline.table import aligned
-from reality.chosen import Chosen, opened
+from commandline.run import Commands, aligned, as_json
+from reality.chosen import ChosenScenario, opened
 from reality.learned.words import added_in_words
 from reality.step_times import milliseconds
 from sharing.author import owner
@@ -29,7 +28,7 @@ def add_commands(
     commands: Commands,
     *,
     add_arguments: Callable[[argparse.ArgumentParser, str], None],
-    diagnosed: Callable[[argparse.Namespace], tuple[Diagnosis, Chosen]],
+    diagnosed: Callable[[argparse.Namespace], tuple[Diagnosis, ChosenScenario]],
 ) -> None:
     """``learn``, with the arguments and the diagnosis of ``diagnose``, and ``learned``."""
     learn = commands.add_parser("learn", help="step times that live windows teach; --accept keeps them")
@@ -46,7 +45,9 @@ def add_commands(
     listing.set_defaults(run=_learned)
 
 
-def _learn(given: argparse.Namespace, diagnosed: Callable[[argparse.Namespace], tuple[Diagnosis, Chosen]]) -> int:
+def _learn(
+    given: argparse.Namespace, diagnosed: Callable[[argparse.Namespace], tuple[Diagnosis, ChosenScenario]]
+) -> int:
     diagnosis, chosen = diagnosed(given)
     one = diagnosis.recalibration
     if given.json:
@@ -58,7 +59,7 @@ def _learn(given: argparse.Namespace, diagnosed: Callable[[argparse.Namespace], 
     return 0
 
 
-def _accept(given: argparse.Namespace, diagnosis: Diagnosis, chosen: Chosen) -> None:
+def _accept(given: argparse.Namespace, diagnosis: Diagnosis, chosen: ChosenScenario) -> None:
     """Keep what was learned for the scenario of that number, or of that name, which is added where there is none."""
     from reality.learned.acceptance import calibration_of
     from reality.watch.watch import numbered

@@ -9,7 +9,7 @@ from sqlalchemy import Row, insert, select, update
 
 from sharing.access import Actor, Right
 from sharing.audit import Act, record
-from sharing.bonds.records import Accepted, Calibration
+from sharing.bonds.records import Accepted, LearnedCalibration
 from sharing.errors import NotInLibrary, StillInUse
 from sharing.library.reading import version
 from sharing.library.schema import CALIBRATIONS
@@ -18,7 +18,7 @@ from sharing.library.store import Library
 _FACTORS = ("decode", "prefill", "front", "covariance")
 _LATER = "sequence_covariance"
 """Beside the factors: what an older version reads of them stays as it knows it."""
-_PLAIN = tuple(name for name in Calibration.__dataclass_fields__ if name not in (*_FACTORS, _LATER))
+_PLAIN = tuple(name for name in LearnedCalibration.__dataclass_fields__ if name not in (*_FACTORS, _LATER))
 _NEWEST = CALIBRATIONS.c.id.desc()
 
 
@@ -28,7 +28,7 @@ class Calibrations:
     def __init__(self, library: Library) -> None:
         self.library = library
 
-    def accept(self, scenario_id: int, one: Calibration, *, by: Actor) -> Accepted:
+    def accept(self, scenario_id: int, one: LearnedCalibration, *, by: Actor) -> Accepted:
         """From now on these step times count for the scenario. Raises NotAllowed, NotInLibrary, and StillInUse where
         those of the same windows count already."""
         with self.library.writing(by, Right.SAVE) as (connection, signed):
@@ -77,7 +77,7 @@ def _accepted(row: Row[Any]) -> Accepted:
     return Accepted(
         id=row.id,
         scenario_id=row.scenario_id,
-        calibration=Calibration(**{name: getattr(row, name) for name in _PLAIN}, **factors),
+        calibration=LearnedCalibration(**{name: getattr(row, name) for name in _PLAIN}, **factors),
         accepted_by=row.accepted_by,
         accepted_at=row.accepted_at,
         undone_by=row.undone_by,

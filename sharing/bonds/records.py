@@ -14,7 +14,7 @@ SOURCE_LENGTH, DEPLOYMENT_LENGTH = 200, 500
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class SourcePlace:
     """Where a scenario runs: the name of a source, and of one of its deployments, empty where it has one alone."""
 
     source: str
@@ -34,7 +34,7 @@ class Bond:
     """Who said when that a scenario runs there."""
 
     scenario_id: int
-    place: Place
+    place: SourcePlace
     made_by: str
     made_at: datetime
 
@@ -61,7 +61,7 @@ class StoredFinding:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Calibration:
+class LearnedCalibration:
     """Step times that ``windows`` live windows of ``window_s`` each taught, from ``since`` to ``until``.
 
     ``decode``, ``prefill``: how many times as long as the engine of ``basis`` (configuration and engine version) says;
@@ -105,7 +105,7 @@ class Accepted:
 
     id: int
     scenario_id: int
-    calibration: Calibration
+    calibration: LearnedCalibration
     accepted_by: str
     accepted_at: datetime
     undone_by: str | None = None

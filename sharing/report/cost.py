@@ -8,10 +8,10 @@ from sharing.report.assumptions import BASIS
 from sharing.report.content import Block, Bullets, Cell, Chart, ChartSeries, Column, Paragraph, Section, Table
 from sharing.report.money import amounts
 from sharing.report.names import titled
-from sharing.report.subject import Subject
+from sharing.report.subject import ReportSubject
 from sizing.base.format import significant
 from sizing.economics.assumptions import used_in
-from sizing.economics.dates import Age
+from sizing.economics.dates import AGES
 from sizing.economics.results import CostAnswer, WayToPay
 from sizing.economics.text import PARTS, UNITS, WAY_NAMES, against_api, against_renting, described, senses, sentences
 from sizing.economics.views import Unavailable
@@ -27,13 +27,6 @@ WHY_NOT: dict[Unavailable, str] = {
 """Why a way to pay has no cost."""
 
 MONTHS_OF_YEAR = 12
-AGES: dict[Age, str] = {
-    "fresh": "at most 90 days",
-    "stale": "older than 90 days",
-    "unclear": "perhaps older than 90 days",
-    "undated": "no exact date",
-    "given": "stated in the scenario",
-}
 
 DIGITS = {key: 6 if key == "usd_per_request" else 3 for key, _ in UNITS}
 """Decimals of the money per unit."""
@@ -42,7 +35,7 @@ DISCOUNT = "_discount_percent"
 """End of the names of constants that are discounts: one that was agreed is in no report."""
 
 
-def cost(subject: Subject) -> Section | None:
+def cost(subject: ReportSubject) -> Section | None:
     """The chapter; None where nothing is deployed or no money is released."""
     answer = subject.cost
     if answer is None:
@@ -108,7 +101,7 @@ def _way(way: WayToPay) -> tuple[Cell, ...]:
     return WAY_NAMES[way.name], way.usd_per_month, way.low, way.high, what, used, *energy
 
 
-def _months(subject: Subject) -> Iterator[Block]:
+def _months(subject: ReportSubject) -> Iterator[Block]:
     """The cost of 36 months as lines, and by year."""
     months = subject.months
     if not months:
@@ -132,7 +125,7 @@ def _months(subject: Subject) -> Iterator[Block]:
     yield Table(title=f"Cost over {length} months", columns=columns, rows=tuple(rows))
 
 
-def _present(subject: Subject, answer: CostAnswer) -> Iterator[Block]:
+def _present(subject: ReportSubject, answer: CostAnswer) -> Iterator[Block]:
     """When money is paid, and what that is worth today."""
     investment = answer.investment
     if investment is None:
@@ -169,7 +162,7 @@ def _units(answer: CostAnswer) -> Table:
     return Table(title="Cost per request and per million tokens", columns=columns, rows=tuple(rows))
 
 
-def _constants(subject: Subject, answer: CostAnswer) -> Table:
+def _constants(subject: ReportSubject, answer: CostAnswer) -> Table:
     """Constants that the cost rests on, and who stated them. They stay in USD, as their units say."""
     used = set(used_in(subject.scenario.deployment.location, subject.scenario.costs)) - set(answer.not_counted)
     columns = (

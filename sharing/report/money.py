@@ -12,7 +12,7 @@ from sizing.base.quantity import Result
 Converted = TypeVar("Converted", bound=Result)
 
 
-class Money(Protocol):
+class ReportCurrency(Protocol):
     """A currency with its rate, in which a report writes amounts."""
 
     @property

@@ -115,3 +115,8 @@ class Gpu:
     def has_fast_link(self) -> bool:
         """NVLink, Infinity Fabric or a comparable scale-up link (not PCIe) to at least one neighbour."""
         return self.link_bytes_per_s is not None and self.domain_gpus > 1
+
+    @property
+    def linked_gpus(self) -> int:
+        """GPUs that fast links join: itself alone where there are none."""
+        return self.domain_gpus if self.has_fast_link else 1

@@ -15,7 +15,7 @@ from sizing.catalog.precisions import precisions
 from sizing.decision.added_up import LEAST_DIFFERENCE, comparison_added_up
 from sizing.decision.comparison import Compared, Comparison, undercut_by
 from sizing.decision.outcome import Outcome
-from sizing.economics.text import Money
+from sizing.economics.fleet_text import Money
 
 NAMES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {

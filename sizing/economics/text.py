@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import get_args
 
 from sizing.base.format import count, kilowatts, large, percent, significant, usd
 from sizing.catalog.payment_terms import ASSUMED, TERMS
-from sizing.economics.fleet_text import burst_sentence, mix_sentence, spot_of_fleets, spot_sentences
+from sizing.economics.dates import AGES, DOUBTFUL
+from sizing.economics.fleet_text import Money, burst_sentence, mix_sentence, spot_of_fleets, spot_sentences
 from sizing.economics.present_value import Investment
 from sizing.economics.results import (
     BreakEvenAt,
@@ -117,15 +118,12 @@ CONSTANTS: Mapping[str, str] = {
     "spot_held_percent": "time that spot instances hold",
     "burst_start_up_minutes": "start-up time of rented instances",
 }
-"""What constants are for."""
+"""What each constant of the cost is for, as sentences about missing ones name it."""
 
 LEAST_PRICE, THOUSAND_DOCUMENTS = 0.01, 1000
 """USD below which a price is stated of so many documents."""
 MOST_RANGES = 3
 """Ranges of loads in a sentence; the chart shows them all."""
-
-Money = Callable[[float | None], str]
-"""Writes an amount of money."""
 
 UNITS = (
     ("usd_per_request", "a request"),
@@ -389,12 +387,11 @@ def _energy(cost: CostAnswer) -> list[str]:
 
 
 def _old_prices(cost: CostAnswer) -> list[str]:
-    words = {"stale": "older than 90 days", "unclear": "perhaps older than 90 days", "undated": "undated"}
     return [
         f"Check: {CONSTANTS.get(source.what, source.what)}: {'value' if source.what in CONSTANTS else 'price'} "
-        f"{words[source.age]} ({source.date or 'no date'})"
+        f"{AGES[source.age]} ({source.date or 'no date'})"
         for source in cost.sources
-        if source.age in words
+        if source.age in DOUBTFUL
     ]
 
 

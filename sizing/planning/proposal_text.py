@@ -15,7 +15,7 @@ from sizing.planning.sentences import systems_named
 NAMES: Mapping[ProposalName, str] = MappingProxyType(
     {"lowest_cost": "Lowest cost", "balanced": "Balanced", "resilient": "Resilient"}
 )
-"""What proposals are called."""
+"""What each proposal is called where it is shown."""
 
 Written = Callable[[float], str]
 """An amount in USD as it is written: in a currency, or as it is."""

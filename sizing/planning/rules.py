@@ -19,7 +19,7 @@ from sizing.calibration.carried import kinship
 from sizing.catalog import quantization
 from sizing.catalog.context import Extension, extension_of
 from sizing.catalog.precisions import precisions
-from sizing.planning.rules_hardware import TP_SIZES
+from sizing.deployments.layouts import TP_SIZES
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.queueing.capacity import Bound, Percentiles, capacity

@@ -14,6 +14,7 @@ from sizing.base.format import count, significant
 from sizing.base.result import Fix, PlanWarning
 from sizing.base.units import BILLION
 from sizing.catalog import Gpu, System, gpus, lead_times, systems
+from sizing.deployments.layouts import TP_SIZES
 from sizing.prices.hardware import HardwareOption
 from sizing.prices.packing import systems_for_both
 from sizing.prices.system_price import ASKED_OF_ANYBODY, BASIS_WORDS
@@ -26,9 +27,6 @@ NVLINK_PARAMS = constant("nvlink_preferred_params_b") * BILLION
 
 SERVER_GPUS = 8
 """The most GPUs that one server holds; a larger scale-up domain is a rack."""
-
-TP_SIZES = (1, 2, 4, 8, 16)
-"""Tensor parallelism that may be proposed: the sizes that servers and racks hold."""
 
 AIR_COOLED_RACK_KW = constant("air_cooled_rack_kw")
 

@@ -83,10 +83,6 @@ class StepGrid:
         """Largest number of decoding sequences in the grid."""
         return len(self.decode_s) - 1
 
-    def scaled(self, factor: float) -> StepGrid:
-        """All durations times ``factor``: the ends of an interval."""
-        return self.stretched(factor, factor)
-
     def stretched(self, decode: float | Floats, prompt: float) -> StepGrid:
         """Every duration stretched: decode steps by ``decode``, one factor or a column of one per number of sequences,
         prompts by ``prompt``."""

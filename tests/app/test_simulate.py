@@ -28,7 +28,7 @@ from ui.size import jobs
 from ui.size.simulate import PREVIOUS
 from ui.state import TRACE
 from ui.work.plans import NOT_BEGUN, plans
-from ui.work.questions import Cancelled, Question
+from ui.work.questions import Cancelled, QueuedQuestion
 
 JOB, DAY = "simulation_job", "day_job"
 FORM = {"isl": "1000", "osl": "100", "rps": "5", "gpu": "H100 SXM5 80GB"}
@@ -198,14 +198,14 @@ def test_a_trace_with_requests_beyond_the_window_is_a_sentence(trace_file: Path)
 
 
 def test_cancelling_stops_a_long_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen, stopped = threading.Event(), Question.heard
+    seen, stopped = threading.Event(), QueuedQuestion.heard
 
-    def held(question: Question, share: float) -> bool:
+    def held(question: QueuedQuestion, share: float) -> bool:
         seen.set()
         until(lambda: question.stopping)
         return stopped(question, share)
 
-    monkeypatch.setattr(Question, "heard", held)
+    monkeypatch.setattr(QueuedQuestion, "heard", held)
     job = jobs.start_simulation(preset(), hours=200.0, what_if=AS_PLANNED)
     assert seen.wait(PATIENCE_S)
     assert not job.done

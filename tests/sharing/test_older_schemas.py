@@ -16,7 +16,7 @@ from sqlalchemy import bindparam, inspect, text
 
 from sharing.author import owner
 from sharing.bonds import Bonds, Calibrations
-from sharing.bonds.records import Place
+from sharing.bonds.records import SourcePlace
 from sharing.cli import main
 from sharing.errors import NewerLibrary
 from sharing.library import Library, migrate
@@ -55,7 +55,7 @@ def test_a_library_of_an_older_schema_is_read_and_written(
         Links(old).make(1, 1, report(), Terms(password=PASSWORD), by=owner("ann")).token if revision > "0001" else ""
     )
     if revision > "0002":
-        Bonds(old).bind(1, Place(source="prod"), by=owner("ann"))
+        Bonds(old).bind(1, SourcePlace(source="prod"), by=owner("ann"))
     old.close()
     library = opened(place)
     assert library.history(1) == (first,)

@@ -43,7 +43,9 @@ def keeps_limits(answer: Answer) -> bool:
         return bool(simulate(answer).meets_limits)
     assert deployed.instances - deployed.in_fullest_system >= chosen.working
     assert answer.plan.latency is not None
-    a_request = answer.plan.latency.e2e_ms.at_percentile / MS_PER_S / S_PER_MINUTE
+    e2e_ms = answer.plan.latency.e2e_ms.at_percentile
+    assert e2e_ms is not None
+    a_request = e2e_ms / MS_PER_S / S_PER_MINUTE
     down = max(MINUTES, REQUESTS_LONG * a_request)
     hours = down * S_PER_MINUTE / S_PER_HOUR / SHARE_DOWN
     found = simulate(answer, what_if=WhatIf(fail_minutes=down, fails="system"), hours=hours)

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from sizing.economics.api import provider_name
 from sizing.economics.curves import OverLoad
-from sizing.economics.dates import Age
+from sizing.economics.dates import AGES
 from sizing.economics.present_value import Investment
 from sizing.economics.results import CostAnswer, CostSource, WayToPay
 from sizing.economics.text import CONSTANTS, PARTS, WAY_NAMES, described, senses, why_unknown
@@ -37,14 +37,6 @@ ORDER: tuple[ViewName, ...] = (
 )
 """Ways as a chart stacks them: owned, rented, mixed, by the token."""
 assert set(ORDER) == set(WAY_NAMES)
-
-AGES: Mapping[Age, str] = {
-    "stale": "older than 90 days",
-    "unclear": "perhaps older than 90 days",
-    "undated": "no date",
-    "fresh": "within 90 days",
-    "given": "your own",
-}
 
 _PATTERNS = ("", "/", "\\", "x", "-", "|", "+", ".")
 

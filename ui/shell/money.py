@@ -8,6 +8,7 @@ import streamlit as st
 from babel.numbers import get_decimal_symbol
 
 from sharing.form.numbers import NotANumber, parse_number
+from sizing.economics.dates import STALE_AFTER_DAYS
 from ui.currency import DOLLARS, LOCALES, Currency, rates
 from ui.format import as_markdown
 
@@ -77,4 +78,6 @@ def _dated(currency: Currency) -> str:
     listed = rates()[currency.code]
     typed = f"{currency.per_usd:.6g}" != f"{listed.per_usd:.6g}"
     old = not typed and listed.is_old(datetime.now(UTC).date())
-    return f"Amounts at {currency.rate}{', older than 90 days: type the rate of today' if old else ''}."
+    return (
+        f"Amounts at {currency.rate}{f', older than {STALE_AFTER_DAYS} days: type the rate of today' if old else ''}."
+    )

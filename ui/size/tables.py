@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from sharing.form.choices import label
+from sharing.report.answer import gpu_span
 from sizing.base.deployed import Deployed
 from sizing.base.format import count, percent, usd
 from sizing.base.result import Candidate, Plan
@@ -19,7 +20,7 @@ from sizing.question.configuration import parallelism_text
 from ui import state
 from ui.format import as_markdown, known, unbroken
 from ui.shell import is_narrow
-from ui.size.key_figures import gpu_range, parallelism
+from ui.size.key_figures import parallelism
 from ui.size.origin import ORIGIN, origin_of
 from ui.state import FormAnswer
 
@@ -80,6 +81,12 @@ def draw_alternatives(answer: FormAnswer) -> None:
             "source": "Step times from",
         },
     )
+    _draw_notes(answer, plan.deployment)
+
+
+def _draw_notes(answer: FormAnswer, planned: Deployed) -> None:
+    """What has to be known of the ranking: what is estimated, and which prices are of another basis."""
+    plan = answer.plan
     if not plan.alternatives:
         st.caption(why_no_alternatives(plan))
     elif any(c.decided_by == "analytic" for c in plan.alternatives) and plan.decided_by == "simulation":
@@ -87,7 +94,7 @@ def draw_alternatives(answer: FormAnswer) -> None:
             ":material/calculate: The plan is simulated; what reads “Estimate” comes from the analytic load model. "
             "Once you use such a deployment it is simulated too, and may need another number of instances."
         )
-    if bases := other_bases([plan.deployment, *(c.deployment for c in plan.alternatives)], answer.question):
+    if bases := other_bases([planned, *(c.deployment for c in plan.alternatives)], answer.question):
         st.caption(f":material/sell: {as_markdown(bases)}")
 
 
@@ -130,7 +137,7 @@ def _row(one: Candidate, name: Name, use: str | None, difference: str | None) ->
         "origin": origin_of(one),
         "difference": difference,
         "instance": parallelism(one.deployment) + and_drafts(one.deployment),
-        "range": gpu_range(one.gpus_low, one.gpus_high),
+        "range": gpu_span(one.gpus_low, one.gpus_high),
         "systems": one.deployment.systems,
         "e2e": known(one.e2e_ms),
         "rate": known(one.output_tokens_per_s_per_gpu),
@@ -153,7 +160,7 @@ def _planned_row(plan: Plan, deployed: Deployed, name: Name) -> dict[str, object
         "origin": ORIGIN[plan.decided_by],
         "difference": "this plan",
         "instance": parallelism(deployed) + and_drafts(deployed),
-        "range": gpu_range(plan.gpus_low, plan.gpus_high),
+        "range": gpu_span(plan.gpus_low, plan.gpus_high),
         "systems": deployed.systems,
         "e2e": known(latency.e2e_ms.at_percentile if latency else None),
         "rate": known(one.output_tokens_per_s_per_gpu if one else None),

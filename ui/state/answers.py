@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from sharing.form.check import faults
 from sharing.form.fields import FIELDS
 from sharing.form.presets import defaults, presets
-from sharing.form.problems import BadInput, FieldFault, in_short, sentence
+from sharing.form.problems import FieldFault, UnreadableInput, in_short, sentence
 from sharing.form.read import to_scenario
 from sizing.base.errors import SizingError
 from sizing.base.result import Plan
@@ -101,7 +101,7 @@ def outcome() -> PageOutcome:
     try:
         scenario = Scenario.model_validate(to_scenario(values(), **files))
         answer = _answer(scenario)
-    except (BadInput, ValidationError):
+    except (UnreadableInput, ValidationError):
         wrong = faults(values(), **files)
         return PageOutcome(answer=None, problem=in_short(wrong), last=last, faults=wrong)
     except SizingError as error:

@@ -26,10 +26,10 @@ def serve(settings: Settings) -> None:
 @cache
 def _counted() -> None:
     """The counters, made once in a process."""
-    register(Counted())
+    register(PlansCollector())
 
 
-class Counted(Collector):
+class PlansCollector(Collector):
     """What was asked of the plans of this process, as a collector of Prometheus's client."""
 
     def collect(self) -> Iterator[Metric]:

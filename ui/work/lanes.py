@@ -14,7 +14,7 @@ PLANS_BEFORE = 20
 long question, once begun, keeps its worker for as long as it needs."""
 
 
-class Turn(NamedTuple, Generic[Item]):
+class TakenTurn(NamedTuple, Generic[Item]):
     """What a worker has taken, and the session whose turn it is until :meth:`Lanes.done`."""
 
     session: Hashable
@@ -47,7 +47,7 @@ class Lanes(Generic[Item]):
         """How many of its lane are to be taken until this one is: 1 for the next; 0 for what does not wait."""
         return self.plans.place(item) or self.long.place(item)
 
-    def take(self, worker: Hashable, *, most_long: int) -> Turn[Item] | None:
+    def take(self, worker: Hashable, *, most_long: int) -> TakenTurn[Item] | None:
         """What is next for a worker: a plan, or, where fewer than ``most_long`` long questions are under way, one of
         these if no plan may begin or enough went before; None where nothing may begin."""
         may_be_long = self._long_under_way < most_long and len(self.long) > 0
@@ -55,19 +55,19 @@ class Lanes(Generic[Item]):
             return turn
         if (taken := self.plans.take(worker)) is not None:
             self._plans_before = self._plans_before + 1 if may_be_long else 0
-            return Turn(*taken, long=False)
+            return TakenTurn(*taken, long=False)
         return self.take_long(worker, most=most_long)
 
-    def take_long(self, worker: Hashable = None, *, most: int) -> Turn[Item] | None:
+    def take_long(self, worker: Hashable = None, *, most: int) -> TakenTurn[Item] | None:
         """The next long question, where fewer than ``most`` are under way."""
         taken = self.long.take(worker) if self._long_under_way < most else None
         if taken is None:
             return None
         self._long_under_way += 1
         self._plans_before = 0
-        return Turn(*taken, long=True)
+        return TakenTurn(*taken, long=True)
 
-    def done(self, turn: Turn[Item]) -> None:
+    def done(self, turn: TakenTurn[Item]) -> None:
         """What was taken has ended."""
         (self.long if turn.long else self.plans).done(turn.session)
         self._long_under_way -= turn.long

@@ -28,8 +28,8 @@ from sizing.planning.answered import as_planned_for
 from sizing.scenario.schema import Scenario
 from ui.observed.figures import LONG_S, PLAN_S
 from ui.work.computing import planned, prepared
-from ui.work.lanes import Lanes, Turn
-from ui.work.questions import Busy, Cancelled, Computation, NotPlanned, Question, Tell, Wanted
+from ui.work.lanes import Lanes, TakenTurn
+from ui.work.questions import Busy, Cancelled, Computation, NotPlanned, QueuedQuestion, Tell, Wanted
 from ui.work.workers import LOOK_S, TookTooLong, Worker, WorkerEnded, cores
 
 MOST_KEPT = 1024
@@ -58,7 +58,7 @@ Key = tuple[str, bool]
 
 
 @dataclass(kw_only=True)
-class Counts:
+class QuestionCounts:
     """Questions since the start, by where their answer came from, and what befell workers."""
 
     computed: int = 0
@@ -86,13 +86,13 @@ class Plans:
         self._prepare, self._settings, self._clock = prepare, settings, clock
         self._changed = threading.Condition()
         self._kept: defaultdict[Computation[Any], OrderedDict[Hashable, tuple[float, Any]]] = defaultdict(OrderedDict)
-        self._under_way: dict[tuple[Computation[Any], Hashable], Question] = {}
-        self._lanes: Lanes[Question] = Lanes()
+        self._under_way: dict[tuple[Computation[Any], Hashable], QueuedQuestion] = {}
+        self._lanes: Lanes[QueuedQuestion] = Lanes()
         self._begun: dict[Hashable, deque[float]] = {}
         self._workers: list[Worker] = []
         self._ready = self._long_here = 0
         self._closed = False
-        self.counts = Counts()
+        self.counts = QuestionCounts()
 
     def keep_to(self, settings: Settings) -> None:
         """Keep to the limits of these settings from now on."""
@@ -143,11 +143,6 @@ class Plans:
         """Questions that wait for a worker, and long ones that wait for their turn."""
         with self._changed:
             return len(self._lanes.plans), len(self._lanes.long)
-
-    def wait_until_ready(self, seconds: float) -> bool:
-        """Whether as many workers as were asked for are prepared, within so many seconds."""
-        with self._changed:
-            return self._changed.wait_for(lambda: 0 < len(self._workers) == self._ready, seconds)
 
     def plan(self, key: Key, session: Hashable, tell: Tell | None = None) -> Plan:
         """The plan that answers a question of a session. Raises SizingError."""
@@ -201,13 +196,13 @@ class Plans:
 
     def _answer_or_question(
         self, of: Computation[Any], key: Hashable, session: Hashable, taken: tuple[object, ...] | None
-    ) -> tuple[Any, Question | None, bool]:
+    ) -> tuple[Any, QueuedQuestion | None, bool]:
         """What is known, or the question under way, which one more waits for, and whether this thread computes it."""
         with self._changed:
             known = self._known(of, key)
             if known is not None:
                 return known, None, False
-            new = Question(of=of, key=key, taken=cast(tuple[object, ...], key) if taken is None else taken)
+            new = QueuedQuestion(of=of, key=key, taken=cast(tuple[object, ...], key) if taken is None else taken)
             question, here = self._asked(new, session)
             question.waiting += 1
             return None, question, here
@@ -220,7 +215,7 @@ class Plans:
         self.counts.kept += 1
         return answer
 
-    def _asked(self, new: Question, session: Hashable) -> tuple[Question, bool]:
+    def _asked(self, new: QueuedQuestion, session: Hashable) -> tuple[QueuedQuestion, bool]:
         """The question under way, and whether this thread is to compute it."""
         if (question := self._under_way.get(new.id)) is not None:
             self.counts.shared += 1
@@ -257,11 +252,11 @@ class Plans:
             )
         times.append(now)
 
-    def _place(self, question: Question) -> int:
+    def _place(self, question: QueuedQuestion) -> int:
         with self._changed:
             return self._lanes.place(question)
 
-    def _cancel(self, question: Question) -> None:
+    def _cancel(self, question: QueuedQuestion) -> None:
         """Whoever asked wants a long question no longer. Raises Cancelled where that does not end it."""
         with self._changed:
             if question.stopping:
@@ -272,16 +267,16 @@ class Plans:
                 raise Cancelled(GOES_ON)
             self._stop(question)
 
-    def _stop(self, question: Question) -> None:
+    def _stop(self, question: QueuedQuestion) -> None:
         """A long question is to stop; who asks the same from now on has it computed anew."""
         question.stopping = True
         self._forget(question)
 
-    def _forget(self, question: Question) -> None:
+    def _forget(self, question: QueuedQuestion) -> None:
         if self._under_way.get(question.id) is question:
             del self._under_way[question.id]
 
-    def _left(self, question: Question) -> None:
+    def _left(self, question: QueuedQuestion) -> None:
         """One less waits; what nobody waits for, and is not being computed, is dropped, and a long one stopped."""
         with self._changed:
             question.waiting -= 1
@@ -293,7 +288,7 @@ class Plans:
             elif question.of.long:
                 self._stop(question)
 
-    def _compute_here(self, question: Question) -> None:
+    def _compute_here(self, question: QueuedQuestion) -> None:
         try:
             with PLAN_S.time():
                 answer = question.of.compute(*question.taken)
@@ -302,7 +297,7 @@ class Plans:
         else:
             self._settle(question, answer)
 
-    def _settle(self, question: Question, outcome: object) -> None:
+    def _settle(self, question: QueuedQuestion, outcome: object) -> None:
         with self._changed:
             self._forget(question)
             if isinstance(outcome, BaseException):
@@ -350,13 +345,13 @@ class Plans:
                     return
             self._ended(turn, self._computed_here(turn.item))
 
-    def _ended(self, turn: Turn[Question], outcome: object) -> None:
+    def _ended(self, turn: TakenTurn[QueuedQuestion], outcome: object) -> None:
         with self._changed:
             self._lanes.done(turn)
             self._changed.notify_all()
         self._settle(turn.item, outcome)
 
-    def _computed_here(self, question: Question) -> object:
+    def _computed_here(self, question: QueuedQuestion) -> object:
         """The answer to a long question by this thread, or the exception that says why there is none."""
         limit_s = None if self._settings is None else self._settings.simulation_seconds
         begun_s = self._clock()
@@ -373,7 +368,7 @@ class Plans:
             return error
         return question.ended or answer
 
-    def _too_long(self, question: Question, limit_s: int) -> NotPlanned:
+    def _too_long(self, question: QueuedQuestion, limit_s: int) -> NotPlanned:
         with self._changed:
             self.counts.given_up += 1
         return NotPlanned(
@@ -381,7 +376,7 @@ class Plans:
             f"{question.of.advice}."
         )
 
-    def _asked_of(self, worker: Worker, question: Question) -> object:
+    def _asked_of(self, worker: Worker, question: QueuedQuestion) -> object:
         """The answer, or the exception that says why there is none."""
         assert self._settings is not None
         long = question.of.long

@@ -47,7 +47,7 @@ class Computation(Generic[T]):
 
 
 @dataclass(kw_only=True, eq=False)
-class Question:
+class QueuedQuestion:
     """A question under way, what its function takes, and how many wait for its answer.
 
     Of a long one: how far it is, whether it is being stopped, and why where that is no wish of whoever asked.

@@ -158,7 +158,7 @@ def running(workers: int, **settings: object) -> Iterator[Plans]:
     )
     plans.start()
     try:
-        assert plans.wait_until_ready(PATIENCE_S)
+        until(lambda: plans.workers == (workers, workers))
         yield plans
     finally:
         plans.close()
@@ -302,7 +302,7 @@ def cannot_start() -> None:
 def test_without_a_worker_that_starts_plans_are_computed_here() -> None:
     plans = Plans(compute=in_a_process, prepare=cannot_start, settings=Settings.model_validate({"SIZING_WORKERS": 1}))
     plans.start()
-    assert not plans.wait_until_ready(0.1)
+    assert plans.workers == (1, 0)
     assert plans.plan(("here", False), "a") == ("here", os.getpid())
     until(lambda: not any(thread.name == "workers" for thread in threading.enumerate()))
     assert plans.plan(("still here", False), "a") == ("still here", os.getpid())
