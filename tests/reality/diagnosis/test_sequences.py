@@ -18,7 +18,7 @@ from reality.diagnosis.result import Diagnosis
 from reality.learned.acceptance import calibration_of
 from reality.learned.words import added_in_words
 from reality.step_times import StepLoad, basis_of, factors_in_words, interval_of, relative_covariance, with_learned
-from sharing.bonds.records import Calibration
+from sharing.bonds.records import LearnedCalibration
 from sizing.planning.analytic import analytic_plan
 from sizing.planning.answered import Answer
 from sizing.question.understand import understand
@@ -63,11 +63,11 @@ def reading_of(
     return read_for_diagnosis(limits, source, backend=backend, at_s=NOW, clock=lambda: NOW)
 
 
-def said_of(reading: Reading, accepted: Calibration | None = None) -> Diagnosis:
+def said_of(reading: Reading, accepted: LearnedCalibration | None = None) -> Diagnosis:
     return diagnose(replace(ground(PLAN).planned, learned=accepted), reading)
 
 
-def accepted(said: Diagnosis, *, hours_ago: float = 9.0) -> Calibration:
+def accepted(said: Diagnosis, *, hours_ago: float = 9.0) -> LearnedCalibration:
     """What is accepted of a diagnosis, as if it had been so many hours earlier."""
     one, earlier = calibration_of(said), timedelta(hours=hours_ago)
     return replace(one, since=one.since - earlier, until=one.until - earlier)
