@@ -177,8 +177,8 @@ def counted(number: int, noun: str) -> str:
 
 
 def calibrated(times: StepTimes, *, decode: float, prefill: float, step_s: float | Floats, source: str) -> StepTimes:
-    """Step times with the factors applied: d x decode + s (one, or one for each number of sequences), p x prompt
-    times."""
+    """Step times with the factors applied: d x decode + s, p x prompt times."""
+    # Where running sequences add to a step, s is an array: with what they add for each number of them.
     return replace(
         times,
         decode_s=np.maximum(decode * times.decode_s + step_s, LEAST_DECODE * times.decode_s),
