@@ -80,6 +80,12 @@ def draw_alternatives(answer: FormAnswer) -> None:
             "source": "Step times from",
         },
     )
+    _notes(answer, plan.deployment)
+
+
+def _notes(answer: FormAnswer, planned: Deployed) -> None:
+    """What is to be known of the ranking: which figures are estimates, and which prices are no prices of sellers."""
+    plan = answer.plan
     if not plan.alternatives:
         st.caption(why_no_alternatives(plan))
     elif any(c.decided_by == "analytic" for c in plan.alternatives) and plan.decided_by == "simulation":
@@ -87,7 +93,7 @@ def draw_alternatives(answer: FormAnswer) -> None:
             ":material/calculate: The plan is simulated; what reads “Estimate” comes from the analytic load model. "
             "Once you use such a deployment it is simulated too, and may need another number of instances."
         )
-    if bases := other_bases([plan.deployment, *(c.deployment for c in plan.alternatives)], answer.question):
+    if bases := other_bases([planned, *(c.deployment for c in plan.alternatives)], answer.question):
         st.caption(f":material/sell: {as_markdown(bases)}")
 
 
